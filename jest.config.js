@@ -1,0 +1,13 @@
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
+  },
+  testTimeout: 60_000,
+  // Several test files start a database each; more at once only slows a small machine down.
+  maxWorkers: 2,
+}

@@ -1,0 +1,36 @@
+/**
+ * What Keyturn refuses, in words that do not belong to any protocol.
+ *
+ * Each protocol translates the codes in one table of its own: `rpc/interceptors/errors.ts` and `oauth/errors.ts`.
+ */
+
+/** The closed list of refusals. A boundary that maps them must name every one. */
+export type DomainErrorCode =
+  | 'web_key_not_found'
+  | 'web_key_active'
+  | 'web_key_not_inactive'
+  | 'web_key_too_young'
+  | 'web_key_limit_reached'
+  | 'key_generation_busy'
+  | 'token_missing'
+  | 'token_invalid'
+  | 'permission_missing'
+  | 'storage_unavailable'
+
+/** A command that was refused. Its message and metadata are safe to show to the caller. */
+export class DomainError extends Error {
+  override readonly name = 'DomainError'
+  readonly code: DomainErrorCode
+  /** Facts that a program can act on, for example the time from which the command is allowed. */
+  readonly metadata: Readonly<Record<string, string>>
+
+  constructor(
+    code: DomainErrorCode,
+    message: string,
+    options: { readonly metadata?: Readonly<Record<string, string>>; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.metadata = options.metadata ?? {}
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Every fact about a signing algorithm, in one table. Nothing else switches on the name of an algorithm.
+ */
+
+/** The public half of a key pair as a JWK (RFC 7517), with nothing but the members that its thumbprint covers. */
+export type PublicJwk =
+  | { readonly kty: 'RSA'; readonly n: string; readonly e: string }
+  | { readonly kty: 'EC'; readonly crv: EcCurve; readonly x: string; readonly y: string }
+  | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
+
+/** Length of an RSA modulus in bits (Spec §2.3). */
+export type RsaBits = 2048 | 3072 | 4096
+
+/** Hash function of a signature, as the platform names it. */
+export type Hash = 'sha256' | 'sha384' | 'sha512'
+
+/** Curve of an ECDSA key, as JOSE names it. */
+export type EcCurve = 'P-256' | 'P-384' | 'P-521'
+
+/** The kind of key to create (Spec §2.3). */
+export type WebKeyConfig =
+  | { readonly kind: 'rsa'; readonly bits: RsaBits; readonly hasher: Hash }
+  | { readonly kind: 'ecdsa'; readonly curve: EcCurve }
+  | { readonly kind: 'ed25519' }
+
+/** What signing and verifying with an algorithm takes. */
+export type AlgorithmFacts =
+  | { readonly kty: 'RSA'; readonly hash: Hash }
+  | { readonly kty: 'EC'; readonly crv: EcCurve; readonly hash: Hash }
+  | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly hash: null }
+
+/** Facts by JWS `alg` (RFC 7518 §3.1, RFC 8037 §3.1). */
+export const KEY_ALGORITHMS = {
+  RS256: { kty: 'RSA', hash: 'sha256' },
+  RS384: { kty: 'RSA', hash: 'sha384' },
+  RS512: { kty: 'RSA', hash: 'sha512' },
+  ES256: { kty: 'EC', crv: 'P-256', hash: 'sha256' },
+  ES384: { kty: 'EC', crv: 'P-384', hash: 'sha384' },
+  ES512: { kty: 'EC', crv: 'P-521', hash: 'sha512' },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: null },
+} as const satisfies Record<string, AlgorithmFacts>
+
+/** A JWS `alg` that Keyturn signs with. */
+export type KeyAlgorithm = keyof typeof KEY_ALGORITHMS
+
+/** The kind of key that an instance starts with, and the default of the specification (Spec §2.3). */
+export const DEFAULT_WEB_KEY_CONFIG = {
+  kind: 'rsa',
+  bits: 2048,
+  hasher: 'sha256',
+} as const satisfies WebKeyConfig
+
+/** The algorithm that keys of this kind sign with. */
+export function algorithmOf(config: WebKeyConfig): KeyAlgorithm {
+  const wanted = wantedFacts(config)
+  for (const [algorithm, facts] of Object.entries(KEY_ALGORITHMS) as [KeyAlgorithm, AlgorithmFacts][]) {
+    if (facts.kty !== wanted.kty) continue
+    if (facts.kty === 'RSA' ? facts.hash === wanted.hash : facts.crv === wanted.crv) return algorithm
+  }
+  throw new Error(`no algorithm for ${JSON.stringify(config)}`)
+}
+
+/** Reads a name from outside, such as a database. @throws {Error} if it is not one of the table. */
+export function parseKeyAlgorithm(name: string): KeyAlgorithm {
+  if (!Object.hasOwn(KEY_ALGORITHMS, name)) throw new Error(`unknown key algorithm ${JSON.stringify(name)}`)
+  return name as KeyAlgorithm
+}
+
+function wantedFacts(config: WebKeyConfig): { kty: string; hash?: Hash; crv?: string } {
+  switch (config.kind) {
+    case 'rsa':
+      return { kty: 'RSA', hash: config.hasher }
+    case 'ecdsa':
+      return { kty: 'EC', crv: config.curve }
+    case 'ed25519':
+      return { kty: 'OKP', crv: 'Ed25519' }
+  }
+}

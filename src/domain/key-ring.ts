@@ -1,0 +1,158 @@
+/**
+ * All web keys of an instance and the rules over the set: at most one is active, only inactive ones go (Spec §3).
+ *
+ * Plans are pure. They say what has to change; a `KeyStore` stores it.
+ */
+import { DomainError } from './errors.ts'
+import {
+  type ActiveWebKey,
+  activate,
+  createWebKey,
+  deactivate,
+  type InitialWebKey,
+  type KeyPairFacts,
+  type WebKey,
+} from './web-key.ts'
+
+/** All web keys, ordered by creation date, oldest first. */
+export type KeyRing = readonly WebKey[]
+
+/** A new key pair, its private half already sealed. */
+export interface SealedKeyPair extends KeyPairFacts {
+  /** The private key as a compact JWE. Only a `KeySealer` can open it. */
+  readonly sealedPrivateKey: string
+}
+
+/** One change of the ring. */
+export type KeyRingStep =
+  | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
+  | { readonly kind: 'move'; readonly key: WebKey }
+  | { readonly kind: 'remove'; readonly keyId: string }
+
+/** What has to be stored, in this order, and what the caller is told. No steps: nothing changes. */
+export interface KeyRingChange<T> {
+  readonly steps: readonly KeyRingStep[]
+  readonly result: T
+}
+
+/** What to do about activating a key that verifiers may not know yet (Spec §8). */
+export type ActivationGuard = 'warn' | 'enforce' | 'off'
+
+/** Settings of an activation. */
+export interface ActivationRules {
+  readonly guard: ActivationGuard
+  /** How long clients may reuse the key set, in seconds. */
+  readonly jwksMaxAgeSeconds: number
+}
+
+/** What an activation did. */
+export interface Activation {
+  readonly key: ActiveWebKey
+  /** Set if the key was younger than the key set's cache time: the time from which all verifiers know it. */
+  readonly knownFrom?: Date
+}
+
+/** The key that signs, if there is one. */
+export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
+  return ring.find((key) => key.state === 'active')
+}
+
+/**
+ * Checks that there is room for one more key.
+ *
+ * @throws {DomainError} `web_key_limit_reached`.
+ */
+export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
+  if (ring.length >= maxWebKeys) {
+    throw new DomainError(
+      'web_key_limit_reached',
+      `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed: delete inactive ones first`,
+    )
+  }
+}
+
+/**
+ * Adds a new key in state initial (Spec §4.3 rule 1).
+ *
+ * @throws {DomainError} `web_key_limit_reached`.
+ */
+export function planCreation(
+  ring: KeyRing,
+  pair: SealedKeyPair,
+  options: { readonly now: Date; readonly maxWebKeys: number },
+): KeyRingChange<InitialWebKey> {
+  assertRoom(ring, options.maxWebKeys)
+  const key = createWebKey(pair, options.now)
+  return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: key }
+}
+
+/**
+ * Makes a key the one that signs; the one that signed becomes inactive in the same change (Spec §3).
+ *
+ * Activating the active key changes nothing. The demotion comes before the promotion, so that a store which checks
+ * "at most one active" step by step never sees two.
+ *
+ * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8).
+ */
+export function planActivation(
+  ring: KeyRing,
+  keyId: string,
+  options: ActivationRules & { readonly now: Date },
+): KeyRingChange<Activation> {
+  const key = find(ring, keyId)
+  if (key.state === 'active') return { steps: [], result: { key } }
+
+  const knownFrom = key.state === 'initial' ? unknownUntil(key, options) : undefined
+  if (knownFrom !== undefined && options.guard === 'enforce') {
+    throw new DomainError(
+      'web_key_too_young',
+      `verifiers may not know web key ${keyId} yet: it can be activated from ${knownFrom.toISOString()}`,
+      { metadata: { key_id: keyId, allowed_from: knownFrom.toISOString() } },
+    )
+  }
+
+  const previous = activeKey(ring)
+  const promoted = activate(key, options.now)
+  return {
+    steps: [
+      ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, options.now) }]),
+      { kind: 'move', key: promoted },
+    ],
+    result: { key: promoted, ...(knownFrom === undefined ? {} : { knownFrom }) },
+  }
+}
+
+/**
+ * Removes an inactive key (Spec §3 rule 1, §4.3 rule 4). The result is the time of the removal.
+ *
+ * @throws {DomainError} `web_key_not_found`; `web_key_active`; `web_key_not_inactive`.
+ */
+export function planDeletion(ring: KeyRing, keyId: string, options: { readonly now: Date }): KeyRingChange<Date> {
+  const key = find(ring, keyId)
+  const metadata = { key_id: keyId }
+  if (key.state === 'active') {
+    throw new DomainError('web_key_active', `web key ${keyId} is active: activate another key first`, { metadata })
+  }
+  if (key.state === 'initial') {
+    throw new DomainError('web_key_not_inactive', `web key ${keyId} is initial: only inactive keys can be deleted`, {
+      metadata,
+    })
+  }
+  return { steps: [{ kind: 'remove', keyId }], result: options.now }
+}
+
+function find(ring: KeyRing, keyId: string): WebKey {
+  const key = ring.find((candidate) => candidate.keyId === keyId)
+  if (key === undefined) {
+    throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
+      metadata: { key_id: keyId },
+    })
+  }
+  return key
+}
+
+function unknownUntil(key: InitialWebKey, rules: ActivationRules & { readonly now: Date }): Date | undefined {
+  if (rules.guard === 'off') return undefined
+  const knownFrom = new Date(key.createdAt.getTime() + rules.jwksMaxAgeSeconds * 1000)
+  return rules.now < knownFrom ? knownFrom : undefined
+}

@@ -1,0 +1,33 @@
+/**
+ * Who may do what: permissions (Spec §5) and the instance roles that include them.
+ */
+
+/** Everything that a method can require. */
+export const PERMISSIONS = ['iam.web_key.read', 'iam.web_key.write', 'iam.web_key.delete'] as const
+
+/** Allows one kind of call (Spec §5). */
+export type Permission = (typeof PERMISSIONS)[number]
+
+const INSTANCE_ROLES = {
+  IAM_OWNER: new Set<Permission>(PERMISSIONS),
+  IAM_OWNER_VIEWER: new Set<Permission>(['iam.web_key.read']),
+} as const
+
+/** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read. */
+export type InstanceRole = keyof typeof INSTANCE_ROLES
+
+/** Whether any of the roles includes the permission. */
+export function allows(roles: readonly InstanceRole[], permission: Permission): boolean {
+  return roles.some((role) => INSTANCE_ROLES[role].has(permission))
+}
+
+/** Whether a text from outside, such as a proto option, is a permission. */
+export function isPermission(text: string): text is Permission {
+  return (PERMISSIONS as readonly string[]).includes(text)
+}
+
+/** Reads a role from outside, such as a database. @throws {Error} if it is not a role. */
+export function parseInstanceRole(text: string): InstanceRole {
+  if (!Object.hasOwn(INSTANCE_ROLES, text)) throw new Error(`unknown instance role ${JSON.stringify(text)}`)
+  return text as InstanceRole
+}

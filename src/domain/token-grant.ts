@@ -1,0 +1,109 @@
+/**
+ * The token policy: which scopes, audience and roles an authenticated service user gets (Spec §4.1, §7).
+ *
+ * Proving the client secret comes before and is not decided here; signing comes after.
+ */
+import type { ServiceUser } from './service-user.ts'
+
+/** Puts this service itself into the audience, which calls to its API need. */
+export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
+
+/** Adds the user's roles to the token. */
+export const ROLES_SCOPE = 'urn:service:iam:org:projects:roles'
+
+/** The scopes that every service user can have. The last three are accepted and have no effect. */
+export const STANDARD_SCOPES = [
+  'openid',
+  SERVICE_AUDIENCE_SCOPE,
+  ROLES_SCOPE,
+  'profile',
+  'email',
+  'offline_access',
+] as const
+
+const DEFAULT_SCOPE = 'openid'
+const MAX_SCOPES = 100
+const PROJECT_AUDIENCE_SCOPE = /^urn:service:iam:org:project:id:([^:]+):aud$/
+
+/** A token request of a user who has proved a client secret. */
+export interface TokenRequest {
+  /** The project that the client ID names. */
+  readonly projectName: string
+  /** Space-separated scopes; missing or blank means `openid`. */
+  readonly scope: string | undefined
+  /** The audience that stands for this service. */
+  readonly serviceAudience: string
+}
+
+/** What the token says. */
+export interface GrantedToken {
+  readonly kind: 'granted'
+  readonly subject: string
+  /** Without repetition, in the order of the request. */
+  readonly scopes: readonly string[]
+  /** At least the user's own project. */
+  readonly audience: readonly string[]
+  /** Claims with the user's roles; empty unless `urn:service:iam:org:projects:roles` was asked for. */
+  readonly roleClaims: Readonly<Record<string, readonly string[]>>
+}
+
+/** Why there is no token. `wrong_project` and `grant_not_enabled` are `unauthorized_client` in Spec §7. */
+export type DeniedToken =
+  | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' | 'too_many_scopes' }
+  | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
+
+/** Decides about a token request. */
+export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
+  if (request.projectName !== user.projectName) return { kind: 'denied', reason: 'wrong_project' }
+  if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }
+
+  const scopes = splitScope(request.scope)
+  if (scopes.length > MAX_SCOPES) return { kind: 'denied', reason: 'too_many_scopes' }
+
+  const audience = new Set([user.projectId])
+  for (const scope of scopes) {
+    const access = accessThrough(scope, user, request)
+    if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
+    if (access.audience !== undefined) audience.add(access.audience)
+  }
+
+  return {
+    kind: 'granted',
+    subject: user.userId,
+    scopes,
+    audience: [...audience],
+    roleClaims: scopes.includes(ROLES_SCOPE) ? roleClaims(user, audience) : {},
+  }
+}
+
+function splitScope(scope: string | undefined): string[] {
+  const scopes = [...new Set((scope ?? '').split(' ').filter((part) => part !== ''))]
+  return scopes.length === 0 ? [DEFAULT_SCOPE] : scopes
+}
+
+function accessThrough(
+  scope: string,
+  user: ServiceUser,
+  request: TokenRequest,
+): { readonly allowed: boolean; readonly audience?: string } {
+  if (scope === SERVICE_AUDIENCE_SCOPE) return { allowed: true, audience: request.serviceAudience }
+  if ((STANDARD_SCOPES as readonly string[]).includes(scope)) return { allowed: true }
+
+  const projectId = PROJECT_AUDIENCE_SCOPE.exec(scope)?.[1]
+  if (projectId !== undefined) {
+    const mayUse = projectId === user.projectId || (user.projectRoles.get(projectId)?.length ?? 0) > 0
+    return mayUse ? { allowed: true, audience: projectId } : { allowed: false }
+  }
+  return { allowed: user.customScopes.includes(scope) }
+}
+
+function roleClaims(user: ServiceUser, audience: ReadonlySet<string>): Record<string, readonly string[]> {
+  const claims: Record<string, readonly string[]> = {
+    'urn:service:iam:org:project:roles': user.projectRoles.get(user.projectId) ?? [],
+  }
+  for (const projectId of audience) {
+    const roles = user.projectRoles.get(projectId)
+    if (roles !== undefined) claims[`urn:service:iam:org:project:${projectId}:roles`] = roles
+  }
+  return claims
+}

@@ -1,0 +1,67 @@
+/**
+ * The life of one signing key and the only moves it may make (Spec §3).
+ *
+ * Rules about several keys at once, such as "at most one is active", are in `key-ring.ts`.
+ */
+import type { KeyAlgorithm, PublicJwk } from './key-algorithm.ts'
+
+interface WebKeyFacts {
+  /** RFC 7638 SHA-256 thumbprint of the public key; also the `kid` of its tokens. */
+  readonly keyId: string
+  readonly algorithm: KeyAlgorithm
+  readonly publicJwk: PublicJwk
+  readonly createdAt: Date
+}
+
+/** Published and not signing yet. */
+export interface InitialWebKey extends WebKeyFacts {
+  readonly state: 'initial'
+}
+
+/** Signs all new tokens. */
+export interface ActiveWebKey extends WebKeyFacts {
+  readonly state: 'active'
+  readonly activatedAt: Date
+}
+
+/** Published for the verification of what it has signed. */
+export interface InactiveWebKey extends WebKeyFacts {
+  readonly state: 'inactive'
+  readonly activatedAt: Date
+  readonly deactivatedAt: Date
+}
+
+/** A key pair that signs tokens, without its private half (Spec §2.2). */
+export type WebKey = InitialWebKey | ActiveWebKey | InactiveWebKey
+
+/** The word for what a web key does. */
+export type WebKeyState = WebKey['state']
+
+/** What is known of a key pair before it has a life. */
+export type KeyPairFacts = Omit<WebKeyFacts, 'createdAt'>
+
+/** A key that has just been made (Spec §3, transition from "none"). */
+export function createWebKey(facts: KeyPairFacts, at: Date): InitialWebKey {
+  const { keyId, algorithm, publicJwk } = facts
+  return { keyId, algorithm, publicJwk, createdAt: at, state: 'initial' }
+}
+
+/**
+ * Puts a key to work. An inactive key may come back, to roll back a rotation: it is still published, so verifiers
+ * know it.
+ *
+ * @param at Becomes the activation date.
+ */
+export function activate(key: InitialWebKey | InactiveWebKey, at: Date): ActiveWebKey {
+  const { keyId, algorithm, publicJwk, createdAt } = key
+  return { keyId, algorithm, publicJwk, createdAt, state: 'active', activatedAt: at }
+}
+
+/**
+ * Retires the key that has been signing until now. It stays published, so what it signed keeps verifying.
+ *
+ * @param at Becomes the deactivation date; must not lie before the activation date.
+ */
+export function deactivate(key: ActiveWebKey, at: Date): InactiveWebKey {
+  return { ...key, state: 'inactive', deactivatedAt: at }
+}
