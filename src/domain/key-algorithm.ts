@@ -24,20 +24,24 @@ export type WebKeyConfig =
   | { readonly kind: 'ed25519' }
 
 /** What signing and verifying with an algorithm takes. */
-export type AlgorithmFacts =
+export type AlgorithmFacts = {
+  /** Whether a signature takes tens of microseconds, and not hundreds or more. */
+  readonly quick: boolean
+} & (
   | { readonly kty: 'RSA'; readonly hash: Hash }
   | { readonly kty: 'EC'; readonly crv: EcCurve; readonly hash: Hash }
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly hash: null }
+)
 
 /** Facts by JWS `alg` (RFC 7518 §3.1, RFC 8037 §3.1). */
 export const KEY_ALGORITHMS = {
-  RS256: { kty: 'RSA', hash: 'sha256' },
-  RS384: { kty: 'RSA', hash: 'sha384' },
-  RS512: { kty: 'RSA', hash: 'sha512' },
-  ES256: { kty: 'EC', crv: 'P-256', hash: 'sha256' },
-  ES384: { kty: 'EC', crv: 'P-384', hash: 'sha384' },
-  ES512: { kty: 'EC', crv: 'P-521', hash: 'sha512' },
-  EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: null },
+  RS256: { kty: 'RSA', hash: 'sha256', quick: false },
+  RS384: { kty: 'RSA', hash: 'sha384', quick: false },
+  RS512: { kty: 'RSA', hash: 'sha512', quick: false },
+  ES256: { kty: 'EC', crv: 'P-256', hash: 'sha256', quick: true },
+  ES384: { kty: 'EC', crv: 'P-384', hash: 'sha384', quick: false },
+  ES512: { kty: 'EC', crv: 'P-521', hash: 'sha512', quick: false },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: null, quick: true },
 } as const satisfies Record<string, AlgorithmFacts>
 
 /** A JWS `alg` that Keyturn signs with. */

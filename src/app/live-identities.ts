@@ -1,0 +1,89 @@
+/**
+ * The service users that this replica needs, in memory, each as of the newest version that the replica knows.
+ *
+ * A user is read from the database at its first use, with one query, and again when `replica.ts` hears of a change.
+ * That there is no such user is remembered as well, apart, so that made-up ids cannot push real users out.
+ */
+import type { InstanceReader, InstanceState } from '../domain/ports.ts'
+import type { ServiceUser } from '../domain/service-user.ts'
+import { BoundedMap } from './bounded-map.ts'
+
+const DEFAULT_CAPACITY = 10_000
+
+interface Entry<T> {
+  readonly version: number
+  readonly value: T
+}
+
+export class LiveIdentities {
+  readonly #reader: InstanceReader
+  readonly #users: BoundedMap<string, Entry<ServiceUser>>
+  readonly #unknown: BoundedMap<string, Entry<true>>
+  readonly #pending = new Map<string, Promise<ServiceUser | undefined>>()
+  #version = -1
+
+  /** @param capacity The greatest number of users in memory, and of ids known to have no user. */
+  constructor(reader: InstanceReader, capacity: number = DEFAULT_CAPACITY) {
+    this.#reader = reader
+    this.#users = new BoundedMap(capacity)
+    this.#unknown = new BoundedMap(capacity)
+  }
+
+  /**
+   * The user with this id, or undefined if there is none.
+   *
+   * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached.
+   */
+  find(userId: string): Promise<ServiceUser | undefined> {
+    const known = this.#users.get(userId)
+    if (known !== undefined) return Promise.resolve(known.value)
+    if (this.#unknown.get(userId) !== undefined) return Promise.resolve(undefined)
+
+    const pending = this.#pending.get(userId) ?? this.#read(userId)
+    this.#pending.set(userId, pending)
+    return pending
+  }
+
+  /** The ids to ask for in the `InstanceState` that `replace` takes next. */
+  cachedIds(): string[] {
+    return [...this.#users.entries()].map(([userId]) => userId)
+  }
+
+  /** Takes over a newer state. It must have been loaded with `requestedIds`. */
+  replace(state: InstanceState, requestedIds: readonly string[]): void {
+    this.#version = state.version
+    // A read that began before this state may not be joined by callers who come after it.
+    this.#pending.clear()
+
+    for (const userId of requestedIds) {
+      const user = state.users.get(userId)
+      if (user === undefined) this.#users.delete(userId)
+      else this.#users.set(userId, { version: state.version, value: user })
+    }
+    dropOlder(this.#users, state.version)
+    dropOlder(this.#unknown, state.version)
+  }
+
+  async #read(userId: string): Promise<ServiceUser | undefined> {
+    const reading = this.#reader.findServiceUser(userId)
+    try {
+      const { version, user } = await reading
+      // An answer that is older than what has been taken over since may lack a change, so it is not kept.
+      if (version >= this.#version) this.#remember(userId, version, user)
+      return user
+    } finally {
+      this.#pending.delete(userId)
+    }
+  }
+
+  #remember(userId: string, version: number, user: ServiceUser | undefined): void {
+    if (user === undefined) this.#unknown.set(userId, { version, value: true })
+    else this.#users.set(userId, { version, value: user })
+  }
+}
+
+function dropOlder<T>(entries: BoundedMap<string, Entry<T>>, version: number): void {
+  for (const [userId, entry] of entries.entries()) {
+    if (entry.version < version) entries.delete(userId)
+  }
+}

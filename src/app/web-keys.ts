@@ -1,0 +1,80 @@
+/**
+ * The use cases of web keys: create, activate, list, delete (Spec §4.3).
+ *
+ * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns.
+ */
+import type { WebKeyConfig } from '../domain/key-algorithm.ts'
+import {
+  type Activation,
+  type ActivationRules,
+  assertRoom,
+  type KeyRing,
+  type KeyRingChange,
+  planActivation,
+  planCreation,
+  planDeletion,
+} from '../domain/key-ring.ts'
+import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
+import type { InitialWebKey } from '../domain/web-key.ts'
+import type { Replica } from './replica.ts'
+
+/** What the use cases need. */
+export interface WebKeysOptions {
+  readonly store: KeyStore
+  readonly reader: InstanceReader
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly log: Log
+  readonly activation: ActivationRules
+  /** The greatest number of web keys. */
+  readonly maxWebKeys: number
+}
+
+/** Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`. */
+export class WebKeys {
+  readonly #options: WebKeysOptions
+
+  constructor(options: WebKeysOptions) {
+    this.#options = options
+  }
+
+  /** Creates an initial key. @throws {DomainError} also `key_generation_busy`. */
+  async create(config: WebKeyConfig): Promise<InitialWebKey> {
+    const { generator, log, maxWebKeys } = this.#options
+    // Asked before as well, so that a full ring does not cost the generation of a key pair.
+    assertRoom(await this.list(), maxWebKeys)
+    const pair = await generator.generate(config)
+    const key = await this.#update((ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
+    log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
+    return key
+  }
+
+  /** Makes a key the one that signs. Activating the active key changes nothing. */
+  async activate(keyId: string): Promise<Activation> {
+    const { activation, log } = this.#options
+    const result = await this.#update((ring, now) => planActivation(ring, keyId, { ...activation, now }))
+    log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
+    if (result.knownFrom !== undefined) {
+      log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')
+    }
+    return result
+  }
+
+  /** All web keys, oldest first, as the database has them. */
+  async list(): Promise<KeyRing> {
+    return (await this.#options.reader.load([])).ring
+  }
+
+  /** Deletes an inactive key and returns when. */
+  async delete(keyId: string): Promise<Date> {
+    const deletedAt = await this.#update((ring, now) => planDeletion(ring, keyId, { now }))
+    this.#options.log.info({ keyId }, 'web key deleted')
+    return deletedAt
+  }
+
+  async #update<T>(decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
+    const result = await this.#options.store.update(decide)
+    await this.#options.replica.refreshAfterWrite()
+    return result
+  }
+}

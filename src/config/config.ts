@@ -1,0 +1,181 @@
+/**
+ * The configuration of the server, read from variables and flags and checked.
+ *
+ * The only place that reads the environment. All mistakes are reported at once, and nothing starts with one.
+ */
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { parseMasterKeys } from '../crypto/master-keys.ts'
+import { isPostgresUrl, type ListenAddress, toAddress, toBaseUrl, wholeNumber } from './values.ts'
+
+/** The settings, checked. */
+export interface Config {
+  readonly listen: ListenAddress
+  /** Null: `http://localhost:<port>`, or https with TLS. */
+  readonly baseUrl: string | null
+  readonly database:
+    | { readonly kind: 'postgres'; readonly url: string }
+    | { readonly kind: 'embedded' }
+    | { readonly kind: 'memory' }
+  readonly dataDir: string
+  readonly masterKeys:
+    | { readonly kind: 'text'; readonly text: string }
+    | { readonly kind: 'file'; readonly path: string }
+    | { readonly kind: 'generated' }
+  readonly credentialsFile: string
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
+  readonly jwksMaxAgeSeconds: number
+  /** Lifetime of access tokens, in seconds. Default 3600, range 1 to 86 400. */
+  readonly tokenLifetimeSeconds: number
+  readonly activationGuard: 'warn' | 'enforce' | 'off'
+  readonly maxWebKeys: number
+  readonly maxStalenessSeconds: number
+  /** Null: no metrics. */
+  readonly metricsListen: ListenAddress | null
+  readonly logLevel: string
+}
+
+/** Everything that is wrong with the settings. The messages repeat no value that may be secret. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(['the configuration is not valid:', ...problems.map((problem) => `  ${problem}`)].join('\n'))
+    this.problems = problems
+  }
+}
+
+const seconds = (fallback: number, range: { min: number; max: number }) => wholeNumber(fallback, range)
+const address = z.string().transform(toAddress)
+
+const schema = z.strictObject({
+  KEYTURN_LISTEN: address.prefault('127.0.0.1:8080'),
+  KEYTURN_BASE_URL: z.string().transform(toBaseUrl).optional(),
+  KEYTURN_DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a URL that starts with postgres://').optional(),
+  KEYTURN_DATA_DIR: z.string().min(1).default('.keyturn'),
+  KEYTURN_MASTER_KEYS: z.string().min(1).optional(),
+  KEYTURN_MASTER_KEYS_FILE: z.string().min(1).optional(),
+  KEYTURN_CREDENTIALS: z.string().min(1).optional(),
+  KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
+  KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
+  KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
+  KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
+  KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
+  KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
+  KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
+  KEYTURN_METRICS_LISTEN: z.union([z.literal('off').transform(() => null), address]).prefault('127.0.0.1:9464'),
+  KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+})
+
+/**
+ * Reads the settings from the environment. Flags go before variables.
+ *
+ * @param flags Values by variable name, such as `{ KEYTURN_LISTEN: '127.0.0.1:0' }`.
+ * @throws {ConfigError} that names every mistake, also variables that start with `KEYTURN_` and mean nothing.
+ */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  flags: Readonly<Record<string, string | undefined>> = {},
+): Config {
+  const given = settingsIn(environment, flags)
+  const parsed = schema.safeParse(given)
+  const problems = parsed.success ? [] : parsed.error.issues.flatMap(describe)
+  problems.push(...contradictions(given))
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
+  return toConfig(parsed.data)
+}
+
+/** Where the credentials file is, for commands that need nothing else of the configuration. */
+export function credentialsFileFrom(
+  flags: { readonly credentials?: string | undefined },
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string {
+  const named = flags.credentials ?? environment.KEYTURN_CREDENTIALS
+  return resolve(named ?? join(environment.KEYTURN_DATA_DIR ?? '.keyturn', 'admin.json'))
+}
+
+function settingsIn(
+  environment: Readonly<Record<string, string | undefined>>,
+  flags: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
+  const database = environment.DATABASE_URL
+  // An empty variable is one that was not set: shells and compose files cannot always leave one out.
+  const given = defined(Object.fromEntries(named))
+  if (given.KEYTURN_DATABASE_URL === undefined && database !== undefined && database !== '') {
+    given.KEYTURN_DATABASE_URL = database
+  }
+  return given
+}
+
+function defined(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
+  )
+}
+
+function describe(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${key}: there is no such variable`)
+  }
+  return [`${issue.path.join('.')}: ${issue.message}`]
+}
+
+function contradictions(given: Readonly<Record<string, string>>): string[] {
+  const problems: string[] = []
+  const has = (variable: string) => given[variable] !== undefined
+  if (has('KEYTURN_TLS_CERT_FILE') !== has('KEYTURN_TLS_KEY_FILE')) {
+    problems.push('KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE: both are needed, or none')
+  }
+  if (has('KEYTURN_MASTER_KEYS') && has('KEYTURN_MASTER_KEYS_FILE')) {
+    problems.push('KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them, not both')
+  }
+  if (given.KEYTURN_MASTER_KEYS !== undefined) problems.push(...masterKeyProblems(given.KEYTURN_MASTER_KEYS))
+  if (has('KEYTURN_DATABASE_URL') && !has('KEYTURN_MASTER_KEYS') && !has('KEYTURN_MASTER_KEYS_FILE')) {
+    problems.push(
+      'KEYTURN_MASTER_KEYS: required with a PostgreSQL database, and the same for every replica; make one with "keyturn master-key generate"',
+    )
+  }
+  return problems
+}
+
+function masterKeyProblems(text: string): string[] {
+  try {
+    parseMasterKeys(text)
+    return []
+  } catch (error) {
+    return [`KEYTURN_MASTER_KEYS: ${error instanceof Error ? error.message : String(error)}`]
+  }
+}
+
+function toConfig(settings: z.output<typeof schema>): Config {
+  const dataDir = resolve(settings.KEYTURN_DATA_DIR)
+  const { KEYTURN_TLS_CERT_FILE: certFile, KEYTURN_TLS_KEY_FILE: keyFile } = settings
+  return {
+    listen: settings.KEYTURN_LISTEN,
+    baseUrl: settings.KEYTURN_BASE_URL ?? null,
+    database:
+      settings.KEYTURN_DATABASE_URL === undefined
+        ? { kind: 'embedded' }
+        : { kind: 'postgres', url: settings.KEYTURN_DATABASE_URL },
+    dataDir,
+    masterKeys: masterKeysFrom(settings),
+    credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
+    tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile },
+    jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
+    tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
+    activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
+    maxWebKeys: settings.KEYTURN_MAX_WEB_KEYS,
+    maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
+    metricsListen: settings.KEYTURN_METRICS_LISTEN,
+    logLevel: settings.KEYTURN_LOG_LEVEL,
+  }
+}
+
+function masterKeysFrom(settings: z.output<typeof schema>): Config['masterKeys'] {
+  if (settings.KEYTURN_MASTER_KEYS !== undefined) return { kind: 'text', text: settings.KEYTURN_MASTER_KEYS }
+  if (settings.KEYTURN_MASTER_KEYS_FILE !== undefined) return { kind: 'file', path: settings.KEYTURN_MASTER_KEYS_FILE }
+  return { kind: 'generated' }
+}

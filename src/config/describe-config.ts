@@ -1,0 +1,27 @@
+/**
+ * The settings in force, to be shown: nothing in them is secret.
+ */
+import type { Config } from './config.ts'
+import { formatAddress, withoutPassword } from './values.ts'
+
+/** The settings in force, with nothing secret in them, by variable name. */
+export function describeConfig(config: Config): Record<string, string | number | null> {
+  return {
+    KEYTURN_LISTEN: formatAddress(config.listen),
+    KEYTURN_BASE_URL: config.baseUrl,
+    KEYTURN_DATABASE_URL: config.database.kind === 'postgres' ? withoutPassword(config.database.url) : null,
+    KEYTURN_DATA_DIR: config.dataDir,
+    KEYTURN_MASTER_KEYS: config.masterKeys.kind === 'text' ? '(set)' : null,
+    KEYTURN_MASTER_KEYS_FILE: config.masterKeys.kind === 'file' ? config.masterKeys.path : null,
+    KEYTURN_CREDENTIALS: config.credentialsFile,
+    KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
+    KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,
+    KEYTURN_JWKS_MAX_AGE: config.jwksMaxAgeSeconds,
+    KEYTURN_TOKEN_LIFETIME: config.tokenLifetimeSeconds,
+    KEYTURN_ACTIVATION_GUARD: config.activationGuard,
+    KEYTURN_MAX_WEB_KEYS: config.maxWebKeys,
+    KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,
+    KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
+    KEYTURN_LOG_LEVEL: config.logLevel,
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Every setting of the server as users see it: name, flag, default and meaning.
+ *
+ * The README's table, the flags of `keyturn serve` and the deployment files are held to this list by tests.
+ */
+
+/** One setting, as users see it. */
+export interface Setting {
+  readonly variable: string
+  /** The flag of `keyturn serve`, without the value. */
+  readonly flag?: string
+  readonly default: string
+  readonly meaning: string
+}
+
+/** Every setting, in the order of the documentation. */
+export const SETTINGS = [
+  {
+    variable: 'KEYTURN_LISTEN',
+    flag: '--listen',
+    default: '127.0.0.1:8080',
+    meaning: 'Address to listen on, `host:port`. Port 0 picks a free one.',
+  },
+  {
+    variable: 'KEYTURN_BASE_URL',
+    flag: '--base-url',
+    default: '`http://localhost:<port>`',
+    meaning:
+      'Address that clients use, and the issuer of the tokens. Must be https unless it is a loopback address. No path.',
+  },
+  {
+    variable: 'KEYTURN_DATABASE_URL',
+    flag: '--database-url',
+    default: 'none: embedded',
+    meaning:
+      'PostgreSQL to use, `postgres://…`. `DATABASE_URL` works too. Without one, an embedded database in the data directory is used.',
+  },
+  {
+    variable: 'KEYTURN_DATA_DIR',
+    flag: '--data-dir',
+    default: '`.keyturn`',
+    meaning:
+      'Folder of the embedded database, the generated master key and `admin.json`. Used by one process at a time.',
+  },
+  {
+    variable: 'KEYTURN_MASTER_KEYS',
+    default: 'generated in the data directory when embedded; required with PostgreSQL',
+    meaning:
+      'Keys that seal the private keys in the database: comma-separated `id:base64url(32 bytes)`. The first one seals, all open.',
+  },
+  {
+    variable: 'KEYTURN_MASTER_KEYS_FILE',
+    default: 'none',
+    meaning: 'A file with the master keys, instead of the variable. For secrets that are mounted as files.',
+  },
+  {
+    variable: 'KEYTURN_CREDENTIALS',
+    flag: '--credentials',
+    default: '`<data dir>/admin.json`',
+    meaning: "Where the first administrator's credentials are written, once, readable by the owner only.",
+  },
+  {
+    variable: 'KEYTURN_TLS_CERT_FILE',
+    default: 'none',
+    meaning: 'Certificate chain (PEM) for TLS on the same port. Reloaded when the file changes.',
+  },
+  { variable: 'KEYTURN_TLS_KEY_FILE', default: 'none', meaning: 'Private key (PEM) of the certificate.' },
+  {
+    variable: 'KEYTURN_JWKS_MAX_AGE',
+    default: '300',
+    meaning: 'How long clients may reuse the key set, in seconds, 0 to 86400.',
+  },
+  { variable: 'KEYTURN_TOKEN_LIFETIME', default: '3600', meaning: 'Lifetime of access tokens in seconds, 1 to 86400.' },
+  {
+    variable: 'KEYTURN_ACTIVATION_GUARD',
+    default: 'warn',
+    meaning:
+      'What to do about activating a key that is younger than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
+  },
+  { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
+  {
+    variable: 'KEYTURN_MAX_STALENESS',
+    default: '300',
+    meaning: 'How long to go on from memory without the database, in seconds, 1 to 86400.',
+  },
+  {
+    variable: 'KEYTURN_METRICS_LISTEN',
+    default: '127.0.0.1:9464',
+    meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',
+  },
+  {
+    variable: 'KEYTURN_LOG_LEVEL',
+    default: 'info',
+    meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
+  },
+] as const satisfies readonly Setting[]

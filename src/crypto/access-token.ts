@@ -1,0 +1,62 @@
+/**
+ * Verifies the access tokens (RFC 9068) that callers of the API present. What their subject may do is decided elsewhere.
+ */
+import { type CompactJWSHeaderParameters, errors, jwtVerify } from 'jose'
+import { DomainError } from '../domain/errors.ts'
+import { KEY_ALGORITHMS, type PublicJwk } from '../domain/key-algorithm.ts'
+import type { KeyRing } from '../domain/key-ring.ts'
+import type { AccessTokenVerifier } from '../domain/ports.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
+
+/** Anyone may send a token, so the work that one can cause is bounded before it is parsed. Just below what fits a header. */
+const MAX_TOKEN_LENGTH = 15 * 1024
+
+/** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
+export function createAccessTokenVerifier({
+  issuer,
+  audience,
+}: {
+  readonly issuer: string
+  readonly audience: string
+}): AccessTokenVerifier {
+  return {
+    async subjectOf(token, ring) {
+      try {
+        if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
+        const { payload } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
+          algorithms: Object.keys(KEY_ALGORITHMS),
+          typ: 'at+jwt',
+          issuer,
+          audience,
+          requiredClaims: ['exp', 'iat', 'sub'],
+        })
+        if (typeof payload.sub !== 'string') throw new Error('the "sub" claim is not a string')
+        return payload.sub
+      } catch (cause) {
+        throw new DomainError('token_invalid', hintFor(cause), { cause })
+      }
+    },
+  }
+}
+
+/**
+ * The public key that the header names. Its algorithm is that of the web key; the header may only agree, so a public
+ * key can never be used as the secret of another algorithm.
+ *
+ * The JWK itself is returned because jose keeps what it imports for as long as this very object lives, and no longer.
+ */
+function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): PublicJwk {
+  const key = ring.find(({ keyId }) => keyId === kid)
+  if (key === undefined) throw new Error('no web key has the "kid" of the token')
+  if (key.algorithm !== alg) throw new Error(`the token says ${alg}, its web key is for ${key.algorithm}`)
+  return key.publicJwk
+}
+
+// Claims are checked after the signature, so only a holder of a genuine token learns more than "not valid".
+function hintFor(cause: unknown): string {
+  if (cause instanceof errors.JWTExpired) return 'the access token has expired: get a new one'
+  if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'aud') {
+    return `the access token is not meant for this service: get one with the scope ${SERVICE_AUDIENCE_SCOPE}`
+  }
+  return 'the access token is not valid'
+}

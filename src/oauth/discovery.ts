@@ -1,0 +1,26 @@
+/**
+ * The discovery document, the same for RFC 8414 and OpenID Connect Discovery.
+ *
+ * It is written here and not by the engine, because the engine's names endpoints that machines have no use for, such
+ * as one for authorization, and derives addresses from the request instead of from the base URL.
+ */
+import { activeKey, type KeyRing } from '../domain/key-ring.ts'
+import { STANDARD_SCOPES } from '../domain/token-grant.ts'
+import { OAUTH_PATHS } from './endpoints.ts'
+
+/** Authorization server metadata (RFC 8414 §2). */
+export function discoveryDocument(issuer: string, ring: KeyRing): Record<string, unknown> {
+  const algorithm = activeKey(ring)?.algorithm
+  return {
+    issuer,
+    token_endpoint: issuer + OAUTH_PATHS.token,
+    jwks_uri: issuer + OAUTH_PATHS.jwks,
+    scopes_supported: STANDARD_SCOPES,
+    response_types_supported: [],
+    grant_types_supported: ['client_credentials'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: algorithm === undefined ? [] : [algorithm],
+  }
+}

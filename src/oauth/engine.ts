@@ -1,0 +1,98 @@
+/**
+ * Configures oidc-provider for one key ring.
+ *
+ * An engine's keys cannot change, so there is one engine for each key ring; `token-service.ts` swaps them.
+ */
+import type { EventEmitter } from 'node:events'
+import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
+import type { KeyRing } from '../domain/key-ring.ts'
+import type { Log, Signer } from '../domain/ports.ts'
+import { type ClientDirectory, connectClients, type UserOfClient } from './clients.ts'
+import { OAUTH_PATHS } from './endpoints.ts'
+import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { PublishedKey } from './published-key.ts'
+import { TokenPolicy } from './token-policy.ts'
+
+/** What is the same for every engine of a process. */
+export interface EngineOptions {
+  /** The base URL, without a slash at its end. */
+  readonly issuer: string
+  readonly tokenLifetimeSeconds: number
+  readonly directory: ClientDirectory
+  readonly log: Log
+}
+
+/** Makes an engine that publishes all keys of the ring and signs with the signer's, which is the active one. */
+export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptions): Provider {
+  // The policy is part of the configuration and needs the clients, which need the provider.
+  let userOf: UserOfClient = () => {
+    throw new Error('no client can have been authenticated yet')
+  }
+  const policy = new TokenPolicy({
+    issuer: options.issuer,
+    signingKey: signer.key,
+    userOf: (client) => userOf(client),
+  })
+  const provider = new Provider(options.issuer, configuration(ring, signer, policy, options))
+  userOf = connectClients(provider, options.directory)
+
+  provider.use(async (ctx, next) => {
+    await next()
+    if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
+  })
+  // Without this Koa prints errors of its own to the console.
+  provider.silent = true
+  provider.on('server_error', (_ctx, error) => options.log.error({ err: error }, 'a token request failed'))
+  const events: EventEmitter = provider
+  events.on('error', (error) => options.log.error({ err: error }, 'a token request failed'))
+  return provider
+}
+
+function configuration(
+  ring: KeyRing,
+  signer: Signer,
+  policy: TokenPolicy,
+  { tokenLifetimeSeconds }: EngineOptions,
+): Configuration {
+  return {
+    adapter: NoStorage,
+    jwks: { keys: ring.map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)) },
+    // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
+    clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
+    scopes: [],
+    // Machines get JSON whatever they say they accept.
+    renderError: (ctx, out) => {
+      ctx.body = out
+    },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: policy.defaultResource,
+        getResourceServerInfo: policy.resourceServerInfo,
+      },
+      rpInitiatedLogout: { enabled: false },
+      userinfo: { enabled: false },
+    },
+    ttl: { ClientCredentials: tokenLifetimeSeconds },
+    formats: { customizers: { jwt: (ctx, _token, draft) => policy.customizeClaims(ctx, draft) } },
+  }
+}
+
+/** Access tokens are JWTs and nothing else is issued, so the engine has nothing to store. */
+class NoStorage implements Adapter {
+  async find(): Promise<undefined> {}
+  async findByUid(): Promise<undefined> {}
+  async findByUserCode(): Promise<undefined> {}
+  async consume(): Promise<undefined> {}
+  async destroy(): Promise<undefined> {}
+  async revokeByGrantId(): Promise<undefined> {}
+  async upsert(_id: string, _payload: AdapterPayload): Promise<undefined> {
+    throw new Error('tokens are not stored')
+  }
+}

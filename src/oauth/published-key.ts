@@ -1,0 +1,38 @@
+/**
+ * A web key as the engine knows it: a public key that is published, and that signs if it is the active one.
+ */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { ExternalSigningKey } from 'oidc-provider'
+import type { Signer } from '../domain/ports.ts'
+import type { WebKey } from '../domain/web-key.ts'
+
+export class PublishedKey extends ExternalSigningKey {
+  readonly #key: WebKey
+  readonly #publicKey: KeyObject
+  readonly #signer: Signer | null
+
+  /** @param signer The signer of the active key; null for every other key, which then cannot sign. */
+  constructor(key: WebKey, signer: Signer | null) {
+    super()
+    this.#key = key
+    this.#publicKey = createPublicKey({ key: { ...key.publicJwk }, format: 'jwk' })
+    this.#signer = signer
+  }
+
+  override get kid(): string {
+    return this.#key.keyId
+  }
+
+  override get alg(): string {
+    return this.#key.algorithm
+  }
+
+  override keyObject(): KeyObject {
+    return this.#publicKey
+  }
+
+  override async sign(data: Uint8Array): Promise<Uint8Array> {
+    if (this.#signer === null) throw new Error(`web key ${this.kid} is not active and does not sign`)
+    return this.#signer.sign(data)
+  }
+}

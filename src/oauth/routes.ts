@@ -1,0 +1,80 @@
+/**
+ * The OAuth endpoints as request handlers, one for each path.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { isUnchanged, type PublishedDocument } from './published-document.ts'
+import type { TokenService } from './token-service.ts'
+
+/** What the endpoints need. */
+export interface OAuthRoutesOptions {
+  readonly service: TokenService
+  /** How long clients may reuse the key set, in seconds (Spec §8). */
+  readonly jwksMaxAgeSeconds: number
+  /** Whether what this replica knows is recent enough to be served. */
+  readonly isFresh: () => boolean
+}
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
+
+/** The handlers of the endpoints. */
+export interface OAuthRoutes {
+  /** `POST` (Spec §4.1). Answers 503 while no key is active (Spec §3 rule 2). */
+  readonly token: Handler
+  /** `GET` (Spec §4.2). */
+  readonly jwks: Handler
+  /** `GET`, for both discovery addresses. */
+  readonly discovery: Handler
+}
+
+/** Makes the handlers. */
+export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh }: OAuthRoutesOptions): OAuthRoutes {
+  const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
+  const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
+    return (req, res) => {
+      if (!isFresh()) sendUnavailable(res)
+      else sendDocument(req, res, pick(service.current), cacheControl)
+    }
+  }
+  return {
+    token: (req, res) => {
+      const { tokens } = service.current
+      if (!isFresh() || tokens === null) return sendUnavailable(res)
+      // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
+      res.setHeader('pragma', 'no-cache')
+      return tokens(req, res)
+    },
+    jwks: document((served) => served.keySet),
+    discovery: document((served) => served.discovery),
+  }
+}
+
+function sendDocument(req: IncomingMessage, res: ServerResponse, document: PublishedDocument, cacheControl: string) {
+  const validators = { etag: document.etag, 'cache-control': cacheControl }
+  if (isUnchanged(req.headers['if-none-match'], document)) {
+    res.writeHead(304, validators).end()
+    return
+  }
+  res.writeHead(200, {
+    ...validators,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': document.body.length,
+  })
+  if (req.method === 'HEAD') res.end()
+  else res.end(document.body)
+}
+
+function sendUnavailable(res: ServerResponse): void {
+  res.writeHead(503, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    pragma: 'no-cache',
+    'retry-after': String(RETRY_AFTER_SECONDS),
+  })
+  res.end(
+    JSON.stringify({
+      error: 'temporarily_unavailable',
+      error_description: 'the service cannot issue tokens at the moment',
+    }),
+  )
+}

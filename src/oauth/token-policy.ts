@@ -1,0 +1,65 @@
+/**
+ * Lets the domain's token policy decide inside the engine: scopes and audience when the engine asks what the token is
+ * for, claims when it is about to sign.
+ */
+import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
+import type { ActiveWebKey } from '../domain/web-key.ts'
+import type { UserOfClient } from './clients.ts'
+import { toOAuthError } from './errors.ts'
+
+/** The claims of a token before it is signed, as the engine hands them out. */
+type TokenDraft = { payload: Record<string, unknown> }
+
+/** What the policy needs to know about the service. */
+export interface TokenPolicyOptions {
+  readonly issuer: string
+  /** The key that signs all tokens of this engine. */
+  readonly signingKey: ActiveWebKey
+  readonly userOf: UserOfClient
+}
+
+export class TokenPolicy {
+  readonly #options: TokenPolicyOptions
+  readonly #grants = new WeakMap<KoaContextWithOIDC, GrantedToken>()
+
+  constructor(options: TokenPolicyOptions) {
+    this.#options = options
+  }
+
+  /** The one resource that tokens are for; which audiences that means is the grant's matter. */
+  defaultResource = (): string => this.#options.issuer
+
+  /**
+   * Decides about the request of an authenticated client.
+   *
+   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service.
+   */
+  resourceServerInfo = (ctx: KoaContextWithOIDC, resource: string, client: Client): ResourceServer => {
+    const { issuer, signingKey, userOf } = this.#options
+    if (resource !== issuer) throw new errors.InvalidTarget()
+
+    const { user, projectName } = userOf(client)
+    const scope = ctx.oidc.params?.scope
+    const grant = decideTokenGrant(user, {
+      projectName,
+      scope: typeof scope === 'string' ? scope : undefined,
+      serviceAudience: issuer,
+    })
+    if (grant.kind === 'denied') throw toOAuthError(grant)
+    this.#grants.set(ctx, grant)
+    return {
+      scope: grant.scopes.join(' '),
+      accessTokenFormat: 'jwt',
+      jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
+    }
+  }
+
+  /** Puts subject, audience, scope and roles of the grant into the token (RFC 9068 §2.2). */
+  customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
+    const grant = this.#grants.get(ctx)
+    if (grant === undefined) throw new Error('a token is being signed that nobody has granted')
+    const { subject, audience, scopes, roleClaims } = grant
+    Object.assign(draft.payload, roleClaims, { sub: subject, aud: audience, scope: scopes.join(' ') })
+  }
+}

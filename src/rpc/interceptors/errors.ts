@@ -1,0 +1,65 @@
+/**
+ * The RPC error for each refusal, with its stable reason. The only place that translates.
+ *
+ * What nobody expected becomes `internal` with the request id and nothing else; the log has the rest.
+ */
+import { create } from '@bufbuild/protobuf'
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
+import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
+import type { Log } from '../../domain/ports.ts'
+
+const DOMAIN = 'keyturn'
+
+const WIRE = {
+  web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
+  web_key_active: [Code.FailedPrecondition, 'WEB_KEY_ACTIVE'],
+  web_key_not_inactive: [Code.FailedPrecondition, 'WEB_KEY_NOT_INACTIVE'],
+  web_key_too_young: [Code.FailedPrecondition, 'WEB_KEY_TOO_YOUNG'],
+  web_key_limit_reached: [Code.ResourceExhausted, 'WEB_KEY_LIMIT_REACHED'],
+  key_generation_busy: [Code.ResourceExhausted, 'KEY_GENERATION_BUSY'],
+  token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
+  token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
+  permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
+} as const satisfies Record<DomainErrorCode, readonly [Code, string]>
+
+/** Translates what handlers and the other interceptors throw. Must be the outermost interceptor. */
+export function translateErrors(log: Log): Interceptor {
+  return (next) => async (req) => {
+    try {
+      return await next(req)
+    } catch (error) {
+      if (error instanceof DomainError) throw fromDomainError(error)
+      if (error instanceof ConnectError && error.code === Code.InvalidArgument) throw withReason(error)
+      if (error instanceof ConnectError) throw error
+      const requestId = req.header.get('x-request-id') ?? 'unknown'
+      log.error({ err: error, requestId, method: req.method.name }, 'an RPC failed')
+      throw new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
+    }
+  }
+}
+
+function fromDomainError(error: DomainError): ConnectError {
+  const [code, reason] = WIRE[error.code]
+  const metadata = code === Code.Unauthenticated ? { 'www-authenticate': challenge(error.code) } : undefined
+  return new ConnectError(error.message, code, metadata, [errorInfo(reason, error.metadata)])
+}
+
+/** Adds the reason to the error of the validation, whose own detail lists the violations. */
+function withReason(error: ConnectError): ConnectError {
+  error.details.push(errorInfo('INVALID_ARGUMENT', {}))
+  return error
+}
+
+function errorInfo(reason: string, metadata: Readonly<Record<string, string>>) {
+  return {
+    desc: ErrorInfoSchema,
+    value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata: { ...metadata } }),
+  }
+}
+
+/** RFC 6750 §3.1: a request without a token is told how to authenticate, not that something is wrong with it. */
+function challenge(code: DomainErrorCode): string {
+  return code === 'token_missing' ? 'Bearer' : 'Bearer error="invalid_token"'
+}

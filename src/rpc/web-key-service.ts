@@ -1,0 +1,40 @@
+/**
+ * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
+ */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import type { WebKeys } from '../app/web-keys.ts'
+import { fromState, fromWebKey, toWebKeyConfig } from './web-key-mapping.ts'
+
+/** Response header that says why an activation was early (Spec §8). */
+const WARNING_HEADER = 'keyturn-warning'
+
+/** Answers the calls of the service. */
+export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
+  return {
+    async createWebKey(req) {
+      const key = await webKeys.create(toWebKeyConfig(req.config))
+      return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
+    },
+
+    async activateWebKey(req, context) {
+      const { key, knownFrom } = await webKeys.activate(req.keyId)
+      if (knownFrom !== undefined) {
+        context.responseHeader.set(
+          WARNING_HEADER,
+          `verifiers may not know the key before ${knownFrom.toISOString()}, when their copy of the key set has expired`,
+        )
+      }
+      return { details: { keyId: key.keyId, state: fromState(key.state) } }
+    },
+
+    async listWebKeys() {
+      return { webKeys: (await webKeys.list()).map(fromWebKey) }
+    },
+
+    async deleteWebKey(req) {
+      return { details: { changeDate: timestampFromDate(await webKeys.delete(req.keyId)) } }
+    },
+  }
+}

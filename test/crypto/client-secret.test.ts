@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+
+const clientSecrets = createClientSecrets()
+
+describe('a client secret', () => {
+  it('has 256 random bits behind a prefix that tells what it is', () => {
+    const secrets = Array.from({ length: 100 }, () => clientSecrets.generate().secret)
+    expect(new Set(secrets).size).toBe(100)
+    for (const secret of secrets) {
+      expect(secret).toMatch(/^ktn_cs_[A-Za-z0-9_-]{43}$/)
+      expect(Buffer.from(secret.slice('ktn_cs_'.length), 'base64url')).toHaveLength(32)
+    }
+  })
+
+  it('is kept as its SHA-256', () => {
+    const { secret, hash } = clientSecrets.generate()
+    expect(Buffer.from(hash).toString('hex')).toBe(createHash('sha256').update(secret).digest('hex'))
+  })
+
+  it('matches wherever its hash stands among those of other secrets [Spec §5]', () => {
+    const others = Array.from({ length: 3 }, () => clientSecrets.generate().hash)
+    const { secret, hash } = clientSecrets.generate()
+    expect(clientSecrets.matches(secret, [hash])).toBe(true)
+    expect(clientSecrets.matches(secret, [hash, ...others])).toBe(true)
+    expect(clientSecrets.matches(secret, [...others, hash])).toBe(true)
+    expect(clientSecrets.matches(secret, others)).toBe(false)
+  })
+
+  it('matches a hash as a database gives it', () => {
+    const { secret, hash } = clientSecrets.generate()
+    expect(clientSecrets.matches(secret, [new Uint8Array(hash)])).toBe(true)
+  })
+
+  it('does not match no hashes, or hashes of another length', () => {
+    const { secret, hash } = clientSecrets.generate()
+    expect(clientSecrets.matches(secret, [])).toBe(false)
+    expect(clientSecrets.matches(secret, [new Uint8Array(0), hash.slice(0, 31), new Uint8Array(33)])).toBe(false)
+  })
+
+  it.each([
+    ['nothing', () => ''],
+    ['one character less', (secret: string) => secret.slice(0, -1)],
+    ['one character more', (secret: string) => `${secret}A`],
+    ['another case', (secret: string) => secret.toUpperCase()],
+    ['no prefix', (secret: string) => secret.slice('ktn_cs_'.length)],
+    ['blanks around it', (secret: string) => ` ${secret} `],
+  ])('does not match a text with %s', (_, change) => {
+    const { secret, hash } = clientSecrets.generate()
+    expect(clientSecrets.matches(change(secret), [hash])).toBe(false)
+  })
+})
