@@ -5,6 +5,7 @@
  * change feed. Without the database the replica goes on from memory, but not for ever.
  */
 import { DomainError } from '../domain/errors.ts'
+import type { KeyRing } from '../domain/key-ring.ts'
 import type { ChangeFeed, InstanceReader, Log, SignerFactory } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { LiveIdentities } from './live-identities.ts'
@@ -98,9 +99,15 @@ export class Replica {
     return this.#keys.subscribe(listener)
   }
 
+  /** What is in memory, however old it is. */
+  status(): { readonly ring: KeyRing; readonly version: number; readonly stalenessSeconds: number } {
+    const stalenessSeconds = (this.#options.clock.monotonic() - this.#confirmedAt) / 1000
+    return { ring: this.#keys.current.ring, version: this.#version, stalenessSeconds }
+  }
+
   /** Whether what this replica knows has been confirmed recently enough to be served. */
   isFresh(): boolean {
-    return this.#options.clock.monotonic() - this.#confirmedAt <= this.#options.maxStalenessSeconds * 1000
+    return this.status().stalenessSeconds <= this.#options.maxStalenessSeconds
   }
 
   /** Whether tokens can be issued. */

@@ -76,8 +76,8 @@ const schema = z.strictObject({
  * @throws {ConfigError} that names every mistake, also variables that start with `KEYTURN_` and mean nothing.
  */
 export function readConfig(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
   flags: Readonly<Record<string, string | undefined>> = {},
+  environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Config {
   const given = settingsIn(environment, flags)
   const parsed = schema.safeParse(given)

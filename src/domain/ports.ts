@@ -65,8 +65,8 @@ export interface InstanceInitializer {
    * Stores a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
    * transaction, unless the instance has them already.
    *
-   * `beforeCommit` runs when everything is written and no other replica can initialise any more. If it throws, nothing
-   * is stored and the error passes through.
+   * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
+   * database. If it throws, nothing is stored and the error passes through.
    *
    * @returns Whether this call initialised the instance.
    */

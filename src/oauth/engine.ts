@@ -5,6 +5,7 @@
  */
 import type { EventEmitter } from 'node:events'
 import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
+import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { Log, Signer } from '../domain/ports.ts'
 import { type ClientDirectory, connectClients, type UserOfClient } from './clients.ts'
@@ -59,6 +60,7 @@ function configuration(
     jwks: { keys: ring.map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)) },
     // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
     clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
+    enabledJWA: { idTokenSigningAlgValues: Object.keys(KEY_ALGORITHMS) as KeyAlgorithm[] },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
     scopes: [],

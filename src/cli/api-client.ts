@@ -1,0 +1,71 @@
+/**
+ * A client of a running server: gets a token with the credentials file and calls the API with it.
+ */
+import { type Client, createClient, type Interceptor } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import { z } from 'zod'
+import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { credentialsFileFrom } from '../config/config.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
+import { type Credentials, readCredentials } from '../server/credentials-file.ts'
+
+/** How long to wait for an answer, in milliseconds. Generating a large RSA key takes seconds. */
+const TIMEOUT = 60_000
+
+const tokenResponse = z.looseObject({
+  access_token: z.string(),
+  token_type: z.string(),
+  expires_in: z.number(),
+})
+const errorResponse = z.object({ error: z.string(), error_description: z.string().optional() })
+
+/** What the token endpoint answers (Spec §2.1). */
+export type TokenResponse = z.output<typeof tokenResponse>
+
+/** Scopes with which the API can be called. */
+export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
+
+/**
+ * Gets an access token with the client credentials grant (Spec §4.1).
+ *
+ * @throws {Error} that says whether the server could not be reached or what it answered.
+ */
+export async function requestToken(credentials: Credentials, scope: string): Promise<TokenResponse> {
+  const { token_endpoint, client_id, client_secret } = credentials
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
+  let response: Response
+  try {
+    response = await fetch(token_endpoint, { method: 'POST', body, signal: AbortSignal.timeout(TIMEOUT) })
+  } catch (error) {
+    throw new Error(`cannot reach ${token_endpoint}: is the server running? "keyturn serve" starts it`, {
+      cause: error,
+    })
+  }
+  const answer: unknown = await response.json().catch(() => undefined)
+  if (response.ok) return tokenResponse.parse(answer)
+  const refused = errorResponse.safeParse(answer)
+  throw new Error(
+    refused.success
+      ? `no token: ${refused.data.error}: ${refused.data.error_description ?? 'no description'}`
+      : `no token: ${token_endpoint} answered with status ${response.status}`,
+  )
+}
+
+/** A client of the web key service for the credentials file that the flag or the environment names. */
+export async function connectWebKeys(flags: {
+  readonly credentials?: string | undefined
+}): Promise<Client<typeof WebKeyService>> {
+  const credentials = await readCredentials(credentialsFileFrom(flags))
+  const { access_token } = await requestToken(credentials, API_SCOPE)
+  const authenticate: Interceptor = (next) => (req) => {
+    req.header.set('authorization', `Bearer ${access_token}`)
+    return next(req)
+  }
+  const transport = createConnectTransport({
+    baseUrl: credentials.base_url,
+    httpVersion: '1.1',
+    interceptors: [authenticate],
+    defaultTimeoutMs: TIMEOUT,
+  })
+  return createClient(WebKeyService, transport)
+}

@@ -1,0 +1,42 @@
+/**
+ * `keyturn demo`: the main job, played through a real server in this process with a database in memory.
+ *
+ * Each step is checked; the first one that does not hold ends the demo with an error.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { readConfig } from '../config/config.ts'
+import { openLog } from '../server/log.ts'
+import { startServer } from '../server/server.ts'
+import { playDemo } from './demo-steps.ts'
+
+/** The command. */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description('Play a key rotation through a real server on a free port, step by step. Nothing is kept.')
+    .action(async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
+      // What the machine's own server is configured with does not matter here.
+      const config = {
+        ...readConfig({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_DATA_DIR: dataDir, KEYTURN_LOG_LEVEL: 'error' }, {}),
+        database: { kind: 'memory' },
+        metricsListen: null,
+        // The demo does not wait for a cache to expire.
+        activationGuard: 'off',
+      } as const
+      try {
+        const server = await startServer(config, openLog(config.logLevel))
+        try {
+          process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
+          await playDemo(config.credentialsFile, (line) => process.stdout.write(`${line}\n`))
+          process.stdout.write('Every step held.\n')
+        } finally {
+          await server.stop()
+        }
+      } finally {
+        await rm(dataDir, { recursive: true, force: true })
+      }
+    })
+}

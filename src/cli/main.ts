@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+/**
+ * The command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration.
+ *
+ * Each group of commands has a file of its own; this one puts them together and is the only one that exits.
+ */
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config/config.ts'
+import { configCommand } from './config-command.ts'
+import { demoCommand } from './demo-command.ts'
+import { describeFailure } from './failure.ts'
+import { keysCommand } from './keys-command.ts'
+import { masterKeyCommand } from './master-key-command.ts'
+import { migrateCommand } from './migrate-command.ts'
+import { serveCommand } from './serve-command.ts'
+import { tokenCommand } from './token-command.ts'
+
+const FAILED = 1
+const WRONG_USAGE = 2
+
+const program = new Command('keyturn')
+  .description('Issues OAuth 2.0 access tokens to machines and rotates the keys that sign them.')
+  .showHelpAfterError('Run the command with --help to see what it takes.')
+for (const command of [
+  serveCommand(),
+  demoCommand(),
+  migrateCommand(),
+  configCommand(),
+  keysCommand(),
+  tokenCommand(),
+  masterKeyCommand(),
+]) {
+  program.addCommand(command)
+}
+
+process.exitCode = await run(process.argv)
+
+async function run(argv: readonly string[]): Promise<number> {
+  for (const command of everyCommand(program)) command.exitOverride()
+  try {
+    await program.parseAsync(argv)
+    return 0
+  } catch (error) {
+    // Commander has printed its message already. Asking for help is not a mistake, forgetting a command is.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
+    process.stderr.write(`keyturn: ${describeFailure(error)}\n`)
+    return error instanceof ConfigError ? WRONG_USAGE : FAILED
+  }
+}
+
+function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)]
+}

@@ -1,0 +1,19 @@
+/**
+ * `keyturn migrate`: brings the schema of the database up to date without starting a server.
+ */
+import { Command } from 'commander'
+import { readConfig } from '../config/config.ts'
+import { openLog } from '../server/log.ts'
+import { migrateDatabase } from '../server/server.ts'
+import { serveFlags, withServeFlags } from './serve-flags.ts'
+
+/** The command. */
+export function migrateCommand(): Command {
+  return withServeFlags(new Command('migrate'))
+    .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
+    .action(async (options: Record<string, unknown>) => {
+      const config = readConfig(serveFlags(options))
+      const applied = await migrateDatabase(config, openLog(config.logLevel))
+      process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
+    })
+}

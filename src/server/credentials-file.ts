@@ -1,0 +1,80 @@
+/**
+ * The file with the first administrator's credentials: written once by the server, read by the command line.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import type { CredentialsSink } from '../app/bootstrap.ts'
+import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+
+const schema = z.object({
+  base_url: z.url(),
+  token_endpoint: z.url(),
+  client_id: z.string().min(1),
+  client_secret: z.string().min(1),
+})
+
+/** What a client needs to get a token. */
+export type Credentials = z.output<typeof schema>
+
+/**
+ * Writes the file, readable by its owner only. What a crash leaves is a whole file or none. A file that is there
+ * already is kept beside it under another name: it may hold the only secret of another instance.
+ */
+export function credentialsFile(path: string, baseUrl: string): CredentialsSink {
+  return {
+    async write({ clientId, clientSecret }) {
+      const credentials: Credentials = {
+        base_url: baseUrl,
+        token_endpoint: baseUrl + OAUTH_PATHS.token,
+        client_id: clientId,
+        client_secret: clientSecret,
+      }
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const draft = `${path}.${randomUUID()}.new`
+      await writeDurably(draft, `${JSON.stringify(credentials, null, 2)}\n`)
+      await keepAside(path)
+      await rename(draft, path)
+    },
+  }
+}
+
+/** @throws {Error} that says what to do, if the file is missing or is not a credentials file. */
+export async function readCredentials(path: string): Promise<Credentials> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(
+      `cannot read the credentials file ${path}: name one with --credentials or KEYTURN_CREDENTIALS; ` +
+        '"keyturn serve" writes it when it starts on an empty database',
+      { cause: error },
+    )
+  }
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    throw new Error(
+      `${path} is not a credentials file: it must be JSON with base_url, token_endpoint, client_id and client_secret`,
+    )
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function keepAside(path: string): Promise<void> {
+  try {
+    await rename(path, `${path}.${new Date().toISOString().replaceAll(':', '')}.old`)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  }
+}

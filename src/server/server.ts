@@ -1,0 +1,162 @@
+/**
+ * The composition root: makes a server of all the parts, and takes it apart again in the reverse order.
+ *
+ * The only place that names concrete classes of `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` together.
+ */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { Access } from '../app/access.ts'
+import { bootstrap } from '../app/bootstrap.ts'
+import { Replica } from '../app/replica.ts'
+import { WebKeys } from '../app/web-keys.ts'
+import type { Config } from '../config/config.ts'
+import { createAccessTokenVerifier } from '../crypto/access-token.ts'
+import { createClientSecrets } from '../crypto/client-secret.ts'
+import { createKeyPairGenerator } from '../crypto/key-pair.ts'
+import { createKeySealer } from '../crypto/sealed-key.ts'
+import { createSignerFactory } from '../crypto/signer.ts'
+import { activeKey } from '../domain/key-ring.ts'
+import type { Log } from '../domain/ports.ts'
+import { createOAuthRoutes } from '../oauth/routes.ts'
+import { TokenService } from '../oauth/token-service.ts'
+import { createRpcHandler } from '../rpc/routes.ts'
+import { createChangeFeed } from '../storage/change-feed.ts'
+import { lockDataDirectory } from '../storage/data-directory.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
+import { createInstanceInitializer } from '../storage/instance-initializer.ts'
+import { createInstanceReader } from '../storage/instance-reader.ts'
+import { createKeyStore } from '../storage/key-store.ts'
+import { migrate } from '../storage/migrate.ts'
+import { credentialsFile } from './credentials-file.ts'
+import { FrontDoor } from './front-door.ts'
+import { loadMasterKeys } from './master-key-source.ts'
+import { Stack } from './stack.ts'
+import { systemClock } from './system-clock.ts'
+
+/** How long requests in flight may take to finish when the server stops, in milliseconds. */
+const GRACE = 10_000
+
+/** A server that answers. */
+export interface RunningServer {
+  /** The base URL: where clients reach it, and the issuer of its tokens. */
+  readonly baseUrl: string
+  /** Where it listens, for example `http://127.0.0.1:8080`. */
+  readonly listenUrl: string
+  /** Whether this start filled an empty instance and wrote the credentials file. */
+  readonly initialised: boolean
+  /** Finishes what is in flight and lets go of everything. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a server. It listens from the beginning and says that it is not ready until it can serve.
+ *
+ * @throws {Error} that says what to do, after everything that had been started is stopped again.
+ */
+export async function startServer(config: Config, log: Log): Promise<RunningServer> {
+  const stack = new Stack()
+  try {
+    return await start(config, log, stack)
+  } catch (error) {
+    await stack.unwind()
+    throw error
+  }
+}
+
+/**
+ * Brings the schema of the configured database up to date.
+ *
+ * @returns The names of the migrations that were applied.
+ */
+export async function migrateDatabase(config: Config, log: Log): Promise<readonly string[]> {
+  const stack = new Stack()
+  try {
+    return await migrate(await open(config, log, stack))
+  } finally {
+    await stack.unwind()
+  }
+}
+
+async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
+  const { activationGuard: guard, jwksMaxAgeSeconds, maxStalenessSeconds, maxWebKeys, tokenLifetimeSeconds } = config
+
+  // The port comes first, because the base URL and with it the credentials file may depend on it.
+  const door = await FrontDoor.open(config, log)
+  stack.push(() => door.close(GRACE))
+  const { baseUrl } = door
+
+  const database = await open(config, log, stack)
+  const applied = await migrate(database)
+  if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
+
+  const sealer = createKeySealer(await loadMasterKeys(config))
+  const generator = createKeyPairGenerator(sealer)
+  const secrets = createClientSecrets()
+  const reader = createInstanceReader(database)
+  const initialised = await bootstrap({
+    initializer: createInstanceInitializer(database),
+    generator,
+    secrets,
+    credentials: credentialsFile(config.credentialsFile, baseUrl),
+    newId: randomUUID,
+  })
+
+  const replica = new Replica({
+    reader,
+    feed: createChangeFeed(databaseOptions(config, log)),
+    signers: createSignerFactory(sealer),
+    clock: systemClock,
+    log,
+    maxStalenessSeconds,
+  })
+  stack.push(() => replica.stop())
+  await replica.start()
+  assertCanSign(replica)
+
+  const directory = { findServiceUser: (userId: string) => replica.findServiceUser(userId), secrets }
+  const tokens = new TokenService({ issuer: baseUrl, tokenLifetimeSeconds, directory, log })
+  replica.onKeys((snapshot) => tokens.switchTo(snapshot))
+
+  const access = new Access(replica, createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl }))
+  const activation = { guard, jwksMaxAgeSeconds }
+  const store = createKeyStore(database)
+  const webKeys = new WebKeys({ store, reader, generator, replica, log, activation, maxWebKeys })
+  door.serve({
+    oauth: createOAuthRoutes({ service: tokens, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() }),
+    rpc: createRpcHandler({ webKeys, access, log }),
+    readiness: () => replica.readiness(),
+  })
+  return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }
+}
+
+async function open(config: Config, log: Log, stack: Stack): Promise<Database> {
+  if (config.database.kind === 'embedded') {
+    const lock = await lockDataDirectory(config.dataDir)
+    stack.push(async () => lock.release())
+  }
+  const database = await openDatabase(databaseOptions(config, log))
+  stack.push(() => database.close())
+  return database
+}
+
+function databaseOptions({ database, dataDir }: Config, log: Log): DatabaseOptions {
+  switch (database.kind) {
+    case 'postgres':
+      return { kind: 'postgres', url: database.url, log }
+    case 'embedded':
+      return { kind: 'embedded', folder: join(dataDir, 'database'), log }
+    case 'memory':
+      return { kind: 'embedded', folder: null, log }
+  }
+}
+
+function assertCanSign(replica: Replica): void {
+  const { ring, signer } = replica.keys()
+  const active = activeKey(ring)
+  if (active !== undefined && signer === null) {
+    throw new Error(
+      `the private key of the active web key ${active.keyId} cannot be opened with the configured master keys: ` +
+        'add the one that sealed it to KEYTURN_MASTER_KEYS (in an embedded setup: restore master.key in the data directory)',
+    )
+  }
+}

@@ -1,0 +1,13 @@
+/**
+ * Time as the machine has it.
+ */
+import type { Clock } from '../app/replica.ts'
+
+/** Timers do not keep the process alive. */
+export const systemClock: Clock = {
+  monotonic: () => performance.now(),
+  after(milliseconds, callback) {
+    const timer = setTimeout(callback, milliseconds).unref()
+    return () => clearTimeout(timer)
+  },
+}

@@ -1,0 +1,95 @@
+/**
+ * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
+ */
+import type { Transaction } from 'kysely'
+import type { SealedKeyPair } from '../domain/key-ring.ts'
+import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
+import { activate, createWebKey } from '../domain/web-key.ts'
+import type { Database } from './database.ts'
+import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
+import { usingStorage, usingStorageRepeatedly } from './storage-errors.ts'
+import type { Tables } from './tables.ts'
+import { toNewRow } from './web-key-row.ts'
+
+const ADMINISTRATOR_NAME = 'administrator'
+
+/** Fills a migrated database. */
+export function createInstanceInitializer({ db }: Database): InstanceInitializer {
+  return {
+    isInitialised: () =>
+      usingStorageRepeatedly(async () => {
+        const { initialised_at } = await db
+          .selectFrom('instance')
+          .select('initialised_at')
+          .where('id', '=', 1)
+          .executeTakeFirstOrThrow()
+        return initialised_at !== null
+      }),
+
+    initialise: async ({ administrator, firstKey }, beforeCommit) => {
+      let refusal: { readonly error: unknown } | undefined
+      const refusing = async (): Promise<void> => {
+        try {
+          await beforeCommit()
+        } catch (error) {
+          refusal = { error }
+          throw error
+        }
+      }
+      try {
+        // Not repeatedly: `beforeCommit` has effects outside the database.
+        return await usingStorage(() =>
+          db
+            .transaction()
+            .setIsolationLevel('read committed')
+            .execute(async (trx) => {
+              if ((await lockInstance(trx)).initialised) return false
+              await writeEverything(trx, administrator, firstKey)
+              await refusing()
+              return true
+            }),
+        )
+      } catch (error) {
+        // As it was thrown: it may look like an error of the database, or be hidden by one of the rollback.
+        throw refusal === undefined ? error : refusal.error
+      }
+    },
+  }
+}
+
+async function writeEverything(
+  trx: Transaction<Tables>,
+  administrator: FirstAdministrator,
+  firstKey: SealedKeyPair,
+): Promise<void> {
+  const now = await readClock(trx)
+  const { userId, projectId, projectName, secretId, secretHash } = administrator
+  await trx.insertInto('projects').values({ project_id: projectId, name: projectName }).execute()
+  await trx
+    .insertInto('service_users')
+    .values({
+      user_id: userId,
+      project_id: projectId,
+      name: ADMINISTRATOR_NAME,
+      enabled: true,
+      client_credentials_enabled: true,
+      creation_date: now,
+    })
+    .execute()
+  await trx.insertInto('instance_members').values({ user_id: userId, role: 'IAM_OWNER' }).execute()
+  await trx
+    .insertInto('client_secrets')
+    .values({
+      secret_id: secretId,
+      user_id: userId,
+      hash: secretHash,
+      creation_date: now,
+      expiration_date: null,
+      deactivation_date: null,
+    })
+    .execute()
+  const key = activate(createWebKey(firstKey, now), now)
+  await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
+  await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
+  await bumpVersion(trx)
+}

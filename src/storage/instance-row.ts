@@ -1,0 +1,52 @@
+/**
+ * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
+ */
+import { sql, type Transaction } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** The NOTIFY channel on which a new version is announced. */
+export const CHANGES_CHANNEL = 'keyturn_changes'
+
+/** Reads the version of the newest change that the transaction can see. */
+export async function readVersion(trx: Transaction<Tables>): Promise<number> {
+  const { version } = await trx.selectFrom('instance').select('version').where('id', '=', 1).executeTakeFirstOrThrow()
+  return toVersion(version)
+}
+
+/**
+ * Waits until no other writer is at work, in any process, and keeps others away until the transaction ends.
+ *
+ * The transaction must be READ COMMITTED: then what it reads afterwards includes what the writers before it did.
+ */
+export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly initialised: boolean }> {
+  const { initialised_at } = await trx
+    .selectFrom('instance')
+    .select('initialised_at')
+    .where('id', '=', 1)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return { initialised: initialised_at !== null }
+}
+
+/**
+ * The time of the database, in whole milliseconds as the tables keep it. Ask after taking the lock: `now()` would be
+ * the time at which the transaction began to wait for it.
+ */
+export async function readClock(trx: Transaction<Tables>): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select date_trunc('milliseconds', clock_timestamp()) as now`.execute(trx)
+  const now = rows[0]?.now
+  if (now === undefined) throw new Error('the database did not tell the time')
+  return now
+}
+
+/** Counts the change that the transaction makes, and announces it when the transaction commits. */
+export async function bumpVersion(trx: Transaction<Tables>): Promise<void> {
+  await sql`
+    with changed as (update instance set version = version + 1 where id = 1 returning version)
+    select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+}
+
+/** Both drivers' ways to read a bigint. */
+function toVersion(version: string | number | bigint): number {
+  return Number(version)
+}

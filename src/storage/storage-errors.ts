@@ -1,0 +1,116 @@
+/**
+ * Which errors mean that the database is unavailable, and what callers see of them.
+ *
+ * Everything else is a mistake in a program or in the data and passes through as it is.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { DomainError } from '../domain/errors.ts'
+
+const MAX_ATTEMPTS = 5
+const RETRY_DELAY_MILLIS = 10
+
+/** SQLSTATEs, or the classes that they begin with. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const UNAVAILABLE_STATES = [
+  '08', // connection exception
+  '25006', // read-only transaction: the server has become a standby
+  '25P03', // idle in transaction for too long
+  '25P04', // transaction took too long
+  '28', // the server does not let us in
+  '3D000', // the database does not exist
+  '53', // insufficient resources, too many connections
+  '55P03', // lock not available
+  '57014', // statement timeout
+  '57P', // shut down, crashed, starting up, terminated by an administrator
+  '58', // I/O error of the server
+]
+
+/** The transaction lost against another one and was undone: it can simply be run again. */
+const CONFLICT_STATES = ['40001', '40P01']
+
+const SYSTEM_CODES = new Set([
+  'EACCES',
+  'EADDRNOTAVAIL',
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/** Errors that pg, its pool, Kysely and PGlite throw without a code. */
+const MESSAGES = [
+  /^Connection terminated/,
+  /^timeout e(xpired|xceeded when trying to connect)$/,
+  /^Query read timeout$/,
+  /^Client (was closed|has encountered a connection error) and is not queryable$/,
+  /^Postgres connection has been discarded$/,
+  /^Cannot use a pool after calling end on the pool$/,
+  /^driver has already been destroyed$/,
+  /^PGlite is clos(ed|ing)$/,
+]
+
+/**
+ * Runs something that only uses the database.
+ *
+ * @throws {DomainError} `storage_unavailable` instead of the errors that mean so. What happened is its `cause`, for
+ * logs: the message says nothing about the database.
+ */
+export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    throw isUnavailable(error) ? storageUnavailable(error) : error
+  }
+}
+
+/**
+ * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, it is.
+ *
+ * @throws {DomainError} `storage_unavailable` also when it has lost too often.
+ */
+export async function usingStorageRepeatedly<T>(run: () => Promise<T>): Promise<T> {
+  return await usingStorage(async () => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await run()
+      } catch (error) {
+        if (!isConflict(error) || attempt === MAX_ATTEMPTS) throw error
+        // Random, or those who collided once would collide again.
+        await delay(Math.random() * RETRY_DELAY_MILLIS * 2 ** attempt)
+      }
+    }
+  })
+}
+
+function storageUnavailable(cause: unknown): DomainError {
+  return new DomainError('storage_unavailable', 'the database is not available', { cause })
+}
+
+function isUnavailable(error: unknown): boolean {
+  const { code, message } = factsOf(error)
+  if (SYSTEM_CODES.has(code) || isConflict(error)) return true
+  if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
+  return MESSAGES.some((pattern) => pattern.test(message))
+}
+
+function isConflict(error: unknown): boolean {
+  return CONFLICT_STATES.includes(factsOf(error).code)
+}
+
+function isSqlState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/.test(code)
+}
+
+function factsOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', message: '' }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
+  return { code, message }
+}

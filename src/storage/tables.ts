@@ -1,0 +1,90 @@
+/**
+ * The tables as Kysely sees them, and nothing of how they came to be: `migrations/` has their SQL.
+ *
+ * Where the two drivers read a type differently, the select type names both, so that a mapping has to cope with both.
+ */
+import type { ColumnType } from 'kysely'
+
+/** All tables by name. */
+export interface Tables {
+  instance: InstanceTable
+  web_keys: WebKeyTable
+  projects: ProjectTable
+  project_roles: ProjectRoleTable
+  project_scopes: ProjectScopeTable
+  service_users: ServiceUserTable
+  client_secrets: ClientSecretTable
+  instance_members: InstanceMemberTable
+  user_project_roles: UserProjectRoleTable
+  user_scopes: UserScopeTable
+}
+
+/** One row: what the instance is at, and the lock of all writers. */
+interface InstanceTable {
+  id: number
+  /** pg reads a bigint as text, PGlite as a number. */
+  version: ColumnType<string | number | bigint, number, number>
+  initialised_at: Date | null
+}
+
+interface WebKeyTable {
+  key_id: string
+  algorithm: string
+  state: string
+  /** Written as JSON text, read parsed. */
+  public_jwk: ColumnType<unknown, string, never>
+  sealed_private_key: string
+  creation_date: ColumnType<Date, Date, never>
+  activation_date: Date | null
+  deactivation_date: Date | null
+}
+
+interface ProjectTable {
+  project_id: string
+  name: string
+}
+
+interface ProjectRoleTable {
+  project_id: string
+  role: string
+}
+
+interface ProjectScopeTable {
+  project_id: string
+  scope: string
+}
+
+interface ServiceUserTable {
+  user_id: string
+  project_id: string
+  name: string
+  enabled: boolean
+  client_credentials_enabled: boolean
+  creation_date: Date
+}
+
+interface ClientSecretTable {
+  secret_id: string
+  user_id: string
+  hash: Uint8Array
+  creation_date: Date
+  expiration_date: Date | null
+  deactivation_date: Date | null
+}
+
+interface InstanceMemberTable {
+  user_id: string
+  role: string
+}
+
+interface UserProjectRoleTable {
+  user_id: string
+  project_id: string
+  role: string
+}
+
+interface UserScopeTable {
+  user_id: string
+  project_id: string
+  scope: string
+}

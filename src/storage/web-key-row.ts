@@ -1,0 +1,110 @@
+/**
+ * A web key as a row of `web_keys`, in both directions.
+ *
+ * The database is outside: a row that is no web key of the domain is refused, never repaired. The sealed private key
+ * is not part of a web key and is not read here.
+ */
+import type { Selectable, Transaction } from 'kysely'
+import {
+  type EcCurve,
+  KEY_ALGORITHMS,
+  type KeyAlgorithm,
+  type PublicJwk,
+  parseKeyAlgorithm,
+} from '../domain/key-algorithm.ts'
+import type { KeyRing } from '../domain/key-ring.ts'
+import type { WebKey, WebKeyState } from '../domain/web-key.ts'
+import type { Tables } from './tables.ts'
+
+const COLUMNS = [
+  'key_id',
+  'algorithm',
+  'state',
+  'public_jwk',
+  'creation_date',
+  'activation_date',
+  'deactivation_date',
+] as const
+
+type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]>
+
+/** The columns that change when a key moves. */
+interface LifeColumns {
+  readonly state: WebKeyState
+  readonly activation_date: Date | null
+  readonly deactivation_date: Date | null
+}
+
+/**
+ * Reads all web keys, oldest first.
+ *
+ * @throws {Error} if a row is no web key; the message names the key and what is wrong.
+ */
+export async function readKeyRing(trx: Transaction<Tables>): Promise<KeyRing> {
+  const rows = await trx
+    .selectFrom('web_keys')
+    .select([...COLUMNS])
+    .orderBy('creation_date')
+    .orderBy('key_id')
+    .execute()
+  return rows.map(toWebKey)
+}
+
+/** The state and the dates of a key as columns. */
+export function toLifeColumns(key: WebKey): LifeColumns {
+  return {
+    state: key.state,
+    activation_date: key.state === 'initial' ? null : key.activatedAt,
+    deactivation_date: key.state === 'inactive' ? key.deactivatedAt : null,
+  }
+}
+
+/** A whole row for a key that is not stored yet. */
+export function toNewRow(key: WebKey, sealedPrivateKey: string) {
+  return {
+    key_id: key.keyId,
+    algorithm: key.algorithm,
+    public_jwk: JSON.stringify(key.publicJwk),
+    sealed_private_key: sealedPrivateKey,
+    creation_date: key.createdAt,
+    ...toLifeColumns(key),
+  }
+}
+
+/** Throws if the row is no web key. */
+function toWebKey(row: WebKeyRow): WebKey {
+  try {
+    const algorithm = parseKeyAlgorithm(row.algorithm)
+    const facts = {
+      keyId: row.key_id,
+      algorithm,
+      publicJwk: toPublicJwk(row.public_jwk, algorithm),
+      createdAt: row.creation_date,
+    }
+    const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
+    if (state === 'initial' && activatedAt === null && deactivatedAt === null) return { ...facts, state }
+    if (state === 'active' && activatedAt !== null && deactivatedAt === null) return { ...facts, state, activatedAt }
+    if (state === 'inactive' && activatedAt !== null && deactivatedAt !== null) {
+      return { ...facts, state, activatedAt, deactivatedAt }
+    }
+    throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`web key ${row.key_id} in the database is not valid: ${reason}`, { cause: error })
+  }
+}
+
+/** Takes the public members by name, so that whatever else the column may hold goes no further. */
+function toPublicJwk(json: unknown, algorithm: KeyAlgorithm): PublicJwk {
+  const facts = KEY_ALGORITHMS[algorithm]
+  const member = (name: string): string => {
+    const value = typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined
+    if (typeof value !== 'string') throw new Error(`public_jwk has no ${name}`)
+    return value
+  }
+  if (member('kty') !== facts.kty) throw new Error(`public_jwk is no ${facts.kty} key as ${algorithm} needs`)
+  if (facts.kty === 'RSA') return { kty: 'RSA', n: member('n'), e: member('e') }
+  if (member('crv') !== facts.crv) throw new Error(`public_jwk is not on ${facts.crv} as ${algorithm} needs`)
+  if (facts.kty === 'OKP') return { kty: 'OKP', crv: facts.crv, x: member('x') }
+  return { kty: 'EC', crv: facts.crv satisfies EcCurve, x: member('x'), y: member('y') }
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals'
+import { LiveIdentities } from '../../src/app/live-identities.ts'
+import type { InstanceReader, InstanceState } from '../../src/domain/ports.ts'
+import type { ServiceUser } from '../../src/domain/service-user.ts'
+
+/** An instance in memory whose answers can be held back, to bring two of them into any order. */
+class Instance implements InstanceReader {
+  #version = 0
+  readonly #users = new Map<string, ServiceUser>()
+  reads: string[] = []
+  held: (() => void)[] | null = null
+
+  set(user: ServiceUser): void {
+    this.#version += 1
+    this.#users.set(user.userId, user)
+  }
+
+  remove(userId: string): void {
+    this.#version += 1
+    this.#users.delete(userId)
+  }
+
+  async version(): Promise<number> {
+    return this.#version
+  }
+
+  async load(userIds: readonly string[]): Promise<InstanceState> {
+    const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
+    return { version: this.#version, ring: [], sealedActiveKey: null, users }
+  }
+
+  async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {
+    this.reads.push(userId)
+    const answer = { version: this.#version, user: this.#users.get(userId) }
+    if (this.held !== null) await new Promise<void>((release) => this.held?.push(release))
+    return answer
+  }
+}
+
+function user(userId: string, name = userId): ServiceUser {
+  return {
+    userId,
+    name,
+    projectId: 'project',
+    projectName: 'project',
+    enabled: true,
+    clientCredentialsEnabled: true,
+    secrets: [],
+    instanceRoles: [],
+    projectRoles: new Map(),
+    customScopes: [],
+  }
+}
+
+async function refresh(identities: LiveIdentities, instance: Instance): Promise<void> {
+  const userIds = identities.cachedIds()
+  identities.replace(await instance.load(userIds), userIds)
+}
+
+describe('the identities in memory', () => {
+  it('are read once, also when there is no such user', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'a', 'nobody', 'nobody']) await identities.find(userId)
+    expect(instance.reads).toEqual(['a', 'nobody'])
+    expect(await identities.find('a')).toEqual(user('a'))
+    expect(await identities.find('nobody')).toBeUndefined()
+  })
+
+  it('are read once for requests that come at the same time', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    await Promise.all([identities.find('a'), identities.find('a'), identities.find('a')])
+    expect(instance.reads).toEqual(['a'])
+  })
+
+  it('follow changes, deletions and new users', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    instance.set(user('b'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'b', 'c']) await identities.find(userId)
+
+    instance.set(user('a', 'renamed'))
+    instance.remove('b')
+    instance.set(user('c'))
+    await refresh(identities, instance)
+
+    expect(await identities.find('a')).toEqual(user('a', 'renamed'))
+    expect(await identities.find('b')).toBeUndefined()
+    expect(await identities.find('c')).toEqual(user('c'))
+  })
+
+  it('do not keep an answer that began before a change and ended after it', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+
+    instance.held = []
+    const early = identities.find('a')
+    instance.set(user('a', 'renamed'))
+    await refresh(identities, instance)
+    const late = identities.find('a')
+    for (const release of instance.held) release()
+    instance.held = null
+
+    expect((await early)?.name).toBe('a')
+    expect((await late)?.name).toBe('renamed')
+    expect((await identities.find('a'))?.name).toBe('renamed')
+  })
+
+  it('keep the users that were used last, up to their capacity', async () => {
+    const instance = new Instance()
+    const identities = new LiveIdentities(instance, 2)
+    for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
+    for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
+    expect(identities.cachedIds()).toEqual(['a', 'c'])
+  })
+
+  it('do not lose users to ids that nobody has', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance, 2)
+    await identities.find('a')
+    for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
+    expect(identities.cachedIds()).toEqual(['a'])
+  })
+
+  it('pass a failure on and try again next time', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    let broken = true
+    const identities = new LiveIdentities({
+      version: () => instance.version(),
+      load: (userIds) => instance.load(userIds),
+      findServiceUser: (userId) => (broken ? Promise.reject(new Error('gone')) : instance.findServiceUser(userId)),
+    })
+    await expect(identities.find('a')).rejects.toThrow('gone')
+    broken = false
+    expect(await identities.find('a')).toEqual(user('a'))
+  })
+})

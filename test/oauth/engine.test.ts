@@ -1,0 +1,119 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
+import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import { createSignerFactory } from '../../src/crypto/signer.ts'
+import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
+import { activate, createWebKey } from '../../src/domain/web-key.ts'
+import { createEngine } from '../../src/oauth/engine.ts'
+import { keySetOf } from '../../src/oauth/jwks.ts'
+import { createRecordingLog } from '../support/log.ts'
+
+const ISSUER = 'http://localhost:1'
+const USER_ID = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
+const CONFIGS: readonly WebKeyConfig[] = [
+  { kind: 'rsa', bits: 2048, hasher: 'sha256' },
+  { kind: 'rsa', bits: 2048, hasher: 'sha384' },
+  { kind: 'rsa', bits: 2048, hasher: 'sha512' },
+  { kind: 'ecdsa', curve: 'P-256' },
+  { kind: 'ecdsa', curve: 'P-384' },
+  { kind: 'ecdsa', curve: 'P-521' },
+  { kind: 'ed25519' },
+]
+
+const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
+const secrets = createClientSecrets()
+const { secret, hash } = secrets.generate()
+const pairs: SealedKeyPair[] = []
+
+beforeAll(async () => {
+  const generator = createKeyPairGenerator(sealer)
+  for (const config of CONFIGS) pairs.push(await generator.generate(config))
+})
+
+/** The engine of a ring in which the key at `position` is active. */
+async function engineSigningWith(position: number) {
+  const at = new Date()
+  const ring: KeyRing = pairs.map((pair, i) => {
+    const key = createWebKey(pair, at)
+    return i === position ? activate(key, at) : key
+  })
+  const key = ring[position]
+  if (key?.state !== 'active') throw new Error('there is no such key')
+  const signer = await createSignerFactory(sealer).open(key, pairs[position]!.sealedPrivateKey)
+  const user = {
+    userId: USER_ID,
+    name: 'user',
+    projectId: 'project-id',
+    projectName: 'billing',
+    enabled: true,
+    clientCredentialsEnabled: true,
+    secrets: [{ secretId: '1', hash, expiresAt: null, deactivatedAt: null }],
+    instanceRoles: [],
+    projectRoles: new Map(),
+    customScopes: [],
+  }
+  const directory = { secrets, findServiceUser: async (userId: string) => (userId === USER_ID ? user : undefined) }
+  const log = createRecordingLog()
+  return { ring, log, engine: createEngine(ring, signer, { issuer: ISSUER, tokenLifetimeSeconds: 60, directory, log }) }
+}
+
+let server: Server
+let url: string
+let current: Awaited<ReturnType<typeof engineSigningWith>>['engine']
+
+beforeAll(async () => {
+  server = createServer((req, res) => void current.callback()(req, res)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+
+afterAll(() => {
+  server.close()
+  server.closeAllConnections()
+})
+
+function requestToken(): Promise<Response> {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: `${USER_ID}@billing`,
+    client_secret: secret,
+  })
+  return fetch(`${url}/oauth/v2/token`, { method: 'POST', body })
+}
+
+describe('the engine', () => {
+  it.each(CONFIGS.map((config, i) => [JSON.stringify(config), i]))(
+    'signs with the active key %s, whatever other keys are published [Spec §3]',
+    async (_, position) => {
+      const { engine, ring, log } = await engineSigningWith(position)
+      current = engine
+      const response = await requestToken()
+      const { access_token } = (await response.json()) as { access_token: string }
+
+      expect(response.status).toBe(200)
+      expect(decodeProtectedHeader(access_token)).toEqual({
+        alg: ring[position]?.algorithm,
+        kid: ring[position]?.keyId,
+        typ: 'at+jwt',
+      })
+      const keySet = createLocalJWKSet({ keys: keySetOf(ring).keys.map((key) => ({ ...key })) })
+      const { payload } = await jwtVerify(access_token, keySet, { issuer: ISSUER, audience: 'project-id' })
+      expect(payload).toMatchObject({ sub: USER_ID, scope: 'openid' })
+      expect(log.lines).toEqual([])
+    },
+  )
+
+  it('publishes the same key set as the endpoint that stands in for it', async () => {
+    const { engine, ring } = await engineSigningWith(0)
+    current = engine
+    const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as unknown
+    expect(published).toEqual({ keys: [...keySetOf(ring).keys] })
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * One of several replicas on one database, for `concurrency.test.ts`: starts as a server does, says so, and activates
+ * keys when it is told which.
+ *
+ * Argument: the URL of the database.
+ */
+import { once } from 'node:events'
+import { planActivation } from '../../src/domain/key-ring.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { newInstanceContent } from '../support/instance-content.ts'
+import { createRecordingLog } from '../support/log.ts'
+
+/** What a worker says when it has started. */
+export interface Started {
+  readonly migrated: readonly string[]
+  readonly initialised: boolean
+}
+
+/** What it is told then. */
+export interface Task {
+  readonly keyIds: readonly string[]
+  readonly activations: number
+}
+
+/** What it says at the end. */
+export interface Done {
+  /** How many of the activations changed something. */
+  readonly changes: number
+  readonly errors: readonly string[]
+}
+
+const LANES = 3
+
+const [url = ''] = process.argv.slice(2)
+const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+const store = createKeyStore(database)
+const tell = (message: Started | Done) => process.send?.(message)
+
+const migrated = await migrate(database)
+const initialised = await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})
+tell({ migrated, initialised })
+
+const [task] = (await once(process, 'message')) as [Task]
+const errors: string[] = []
+let remaining = task.activations
+let changes = 0
+
+async function activateAny(): Promise<void> {
+  const keyId = task.keyIds[Math.floor(Math.random() * task.keyIds.length)] ?? ''
+  try {
+    const changed = await store.update((ring, now) => {
+      const { steps } = planActivation(ring, keyId, { guard: 'off', jwksMaxAgeSeconds: 300, now })
+      return { steps, result: steps.length > 0 }
+    })
+    if (changed) changes += 1
+  } catch (error) {
+    errors.push(String(error))
+  }
+}
+
+async function lane(): Promise<void> {
+  while (remaining > 0) {
+    remaining -= 1
+    await activateAny()
+  }
+}
+
+await Promise.all(Array.from({ length: LANES }, lane))
+await database.close()
+tell({ changes, errors })
+process.disconnect?.()

@@ -1,0 +1,123 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { createChangeFeed } from '../../src/storage/change-feed.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { createCounter } from '../support/counter.ts'
+import { keyOperations } from '../support/key-operations.ts'
+import { createRecordingLog, type RecordingLog } from '../support/log.ts'
+import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+const LISTENERS = `pid from pg_stat_activity where query = 'listen keyturn_changes' and datname = current_database()`
+
+describe('the change feed', () => {
+  let postgres: TestPostgres | undefined
+  let database: Database | undefined
+  let url: string
+  let log: RecordingLog
+  const cleanups: (() => Promise<unknown>)[] = []
+
+  const subscribe = (address = url) => {
+    const changes = createCounter()
+    const unsubscribe = createChangeFeed({ kind: 'postgres', url: address, log }).subscribe(changes.hit)
+    cleanups.push(unsubscribe)
+    return { changes, unsubscribe }
+  }
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  beforeEach(async () => {
+    url = await postgres!.createDatabase()
+    log = createRecordingLog()
+    database = await openDatabase({ kind: 'postgres', url, log })
+    await migrate(database)
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+    await database?.close()
+  })
+  afterAll(async () => {
+    await postgres?.stop()
+  })
+
+  it('calls back once when it listens, and once for each change of another connection', async () => {
+    const { changes } = subscribe()
+    await changes.reached(1)
+    const keys = keyOperations(database!)
+    const { keyId } = await keys.create()
+    await changes.reached(2)
+    await keys.activate(keyId)
+    await changes.reached(3)
+    await keys.look()
+    await keys.create()
+    await changes.reached(4)
+    expect(changes.count).toBe(4)
+  })
+
+  it('listens again after its connection was killed, and calls back because it may have missed something', async () => {
+    const { changes } = subscribe()
+    await changes.reached(1)
+    for (const expected of [2, 3]) {
+      expect(
+        await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS})`, [], url),
+      ).toHaveLength(1)
+      await changes.reached(expected)
+    }
+    await keyOperations(database!).create()
+    await changes.reached(4)
+    expect(log.lines).toHaveLength(2)
+    expect(log.lines.join()).toContain('terminating connection due to administrator command')
+  })
+
+  it('stops calling back, and leaves, when it is unsubscribed', async () => {
+    const [left, stayed] = [subscribe(), subscribe()]
+    await Promise.all([left.changes.reached(1), stayed.changes.reached(1)])
+    await left.unsubscribe()
+    await keyOperations(database!).create()
+    await stayed.changes.reached(2)
+    expect(left.changes.count).toBe(1)
+    await stayed.unsubscribe()
+    await left.unsubscribe()
+    expect(log.lines).toEqual([])
+  })
+
+  it('connects when the server comes up later', async () => {
+    const [later, server] = [await freePort(), Number(new URL(url).port)]
+    const warned = createCounter()
+    log = { ...log, warn: warned.hit }
+    const { changes } = subscribe(url.replace(`:${server}/`, `:${later}/`))
+    await warned.reached(2)
+    const proxy = await startTcpProxy(server, later)
+    cleanups.push(() => proxy.close())
+    await changes.reached(1)
+  })
+
+  it('can be unsubscribed while it connects and while it waits to try again, and never tells the password', async () => {
+    const address = url.replace(/:\d+\//, `:${await freePort()}/`)
+    await subscribe(address).unsubscribe()
+
+    const warned = createCounter()
+    const recording = log
+    log = {
+      ...recording,
+      warn: (facts, message) => {
+        recording.warn(facts, message)
+        warned.hit()
+      },
+    }
+    const { changes, unsubscribe } = subscribe(address)
+    await warned.reached(1)
+    await unsubscribe()
+    expect(changes.count).toBe(0)
+    expect(recording.lines.join()).toContain('ECONNREFUSED')
+    expect(recording.lines.join()).not.toContain(TEST_PASSWORD)
+  })
+
+  it('is silent on an embedded database, which one process has for itself', async () => {
+    const changes = createCounter()
+    const unsubscribe = createChangeFeed({ kind: 'embedded', folder: null, log }).subscribe(changes.hit)
+    await unsubscribe()
+    expect(changes.count).toBe(0)
+  })
+})

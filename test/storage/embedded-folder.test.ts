@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { keyOperations } from '../support/key-operations.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { startWorker, type Worker } from '../support/processes.ts'
+
+describe('an embedded database in a folder', () => {
+  let root: string
+  let folder: string
+  let worker: Worker | undefined
+
+  const open = () => openDatabase({ kind: 'embedded', folder, log: createRecordingLog() })
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'keyturn-embedded-'))
+    folder = join(root, 'a', 'database')
+  })
+  afterEach(async () => {
+    await worker?.kill()
+    await rm(root, { recursive: true, force: true })
+  })
+
+  it('is there again after it was closed, for its owner alone', async () => {
+    const first = await open()
+    await migrate(first)
+    const created = await keyOperations(first).create()
+    await first.close()
+    await first.close()
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+
+    const second = await open()
+    expect(await migrate(second)).toEqual([])
+    expect((await keyOperations(second).look()).ring).toEqual([created])
+    await second.close()
+  })
+
+  it('has what was committed before the process was killed', async () => {
+    worker = startWorker(new URL('embedded-worker.ts', import.meta.url), [folder])
+    const { keyId } = await worker.next<{ keyId: string }>()
+    await worker.kill()
+    const database = await open()
+    expect((await keyOperations(database).look()).ring).toMatchObject([{ keyId }])
+    await database.close()
+  })
+
+  it('finishes what is running before it closes', async () => {
+    const database = await open()
+    await migrate(database)
+    const creating = keyOperations(database).create()
+    await database.close()
+    const { keyId } = await creating
+    const again = await open()
+    expect((await keyOperations(again).look()).ring).toMatchObject([{ keyId }])
+    await again.close()
+  })
+
+  it('says which folder cannot be opened, and leaves a file in its place alone', async () => {
+    folder = join(root, 'file')
+    await writeFile(folder, 'mine')
+    await expect(open()).rejects.toThrow(`the embedded database in ${folder} cannot be opened`)
+    expect(await readFile(folder, 'utf8')).toBe('mine')
+  })
+})

@@ -1,0 +1,146 @@
+/**
+ * The part of the contract about `KeyStore.update`.
+ */
+import { describe, expect, it } from '@jest/globals'
+import { DomainError } from '../../src/domain/errors.ts'
+import { activeKey, type KeyRing, planCreation } from '../../src/domain/key-ring.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { keyOperations } from '../support/key-operations.ts'
+import { newKeyPair } from '../support/keys.ts'
+
+export function describeKeyStore(current: () => Database): void {
+  const version = () => createInstanceReader(current()).version()
+
+  describe('updating the key ring', () => {
+    it('shows the ring to the decision and returns its result', async () => {
+      const keys = keyOperations(current())
+      const first = await keys.create()
+      const second = await keys.create()
+      const { ring } = await keys.look()
+      expect(ring).toHaveLength(2)
+      expect(ring).toEqual(expect.arrayContaining([first, second]))
+    })
+
+    it('orders the ring by creation date, oldest first', async () => {
+      const keys = keyOperations(current())
+      for (let count = 0; count < 5; count += 1) await keys.create()
+      const { ring } = await keys.look()
+      const dates = ring.map((key) => key.createdAt.getTime())
+      expect(dates).toEqual(dates.toSorted((a, b) => a - b))
+    })
+
+    it('keeps a key exactly as it was decided, through its whole life [Spec §3]', async () => {
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const other = await keys.create()
+      expect(await ringOf(keys)).toContainEqual(created)
+
+      const { key: activated } = await keys.activate(created.keyId)
+      expect(await ringOf(keys)).toContainEqual(activated)
+
+      await keys.activate(other.keyId)
+      const retired = (await ringOf(keys)).find(({ keyId }) => keyId === created.keyId)!
+      expect(retired).toEqual({ ...activated, state: 'inactive', deactivatedAt: expect.any(Date) })
+
+      const { key: back } = await keys.activate(created.keyId)
+      expect(await ringOf(keys)).toContainEqual(back)
+      expect(back).not.toHaveProperty('deactivatedAt')
+
+      await keys.remove(other.keyId)
+      expect(await ringOf(keys)).toEqual([back])
+    })
+
+    it('never shows the private key to the decision', async () => {
+      const keys = keyOperations(current())
+      const pair = newKeyPair()
+      await keys.create(pair)
+      expect(JSON.stringify(await ringOf(keys))).not.toContain(pair.sealedPrivateKey)
+    })
+
+    it('stores nothing and passes the error through when the decision throws', async () => {
+      const store = createKeyStore(current())
+      const refusal = new DomainError('web_key_not_found', 'no')
+      const thrown = await store
+        .update(() => {
+          throw refusal
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(refusal)
+      expect(await version()).toBe(0)
+    })
+
+    it('passes an error of the decision through even if it looks like one of the database', async () => {
+      const store = createKeyStore(current())
+      const disguised = Object.assign(new Error('Connection terminated'), { code: '40001' })
+      const thrown = await store
+        .update(() => {
+          throw disguised
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(disguised)
+    })
+
+    it('stores nothing when a step fails', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const pair = newKeyPair()
+      const impossible = store.update((ring, now) => ({
+        steps: [...planCreation(ring, pair, { now, maxWebKeys: 50 }).steps, { kind: 'remove', keyId: 'nobody' }],
+        result: undefined,
+      }))
+      await expect(impossible).rejects.toThrow('changed 0 web keys instead of one')
+      expect(await ringOf(keys)).toEqual([])
+      expect(await version()).toBe(0)
+    })
+
+    it('counts one version for each change and none for a decision to change nothing', async () => {
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      expect(await version()).toBe(1)
+      await keys.activate(keyId)
+      expect(await version()).toBe(2)
+      await keys.activate(keyId)
+      await keys.look()
+      expect(await version()).toBe(2)
+    })
+
+    it('tells the time of the database in whole milliseconds', async () => {
+      const keys = keyOperations(current())
+      const before = (await keys.look()).now
+      const created = await keys.create()
+      const after = (await keys.look()).now
+      expect(before <= created.createdAt && created.createdAt <= after).toBe(true)
+      expect(await ringOf(keys)).toEqual([created])
+    })
+
+    it('never tells a time before the newest date of the ring, even if the clock went back', async () => {
+      const { db } = current()
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      await keys.activate(keyId)
+      const future = new Date('2222-02-02T02:02:02.222Z')
+      await db.updateTable('web_keys').set({ activation_date: future }).execute()
+      expect((await keys.look()).now).toEqual(future)
+
+      const other = await keys.create()
+      expect(other.createdAt).toEqual(future)
+      await keys.activate(other.keyId)
+      expect(activeKey(await ringOf(keys))?.keyId).toBe(other.keyId)
+    })
+
+    it('lets updates of one process take turns', async () => {
+      const keys = keyOperations(current())
+      const created = await Promise.all(Array.from({ length: 20 }, () => keys.create()))
+      await Promise.all(created.map(({ keyId }) => keys.activate(keyId)))
+      const ring = await ringOf(keys)
+      expect(ring.map(({ state }) => state).toSorted()).toEqual(['active', ...Array(19).fill('inactive')])
+      expect(await version()).toBe(40)
+    })
+  })
+}
+
+async function ringOf(keys: ReturnType<typeof keyOperations>): Promise<KeyRing> {
+  return (await keys.look()).ring
+}

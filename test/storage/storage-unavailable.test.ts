@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { DomainError } from '../../src/domain/errors.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
+import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { newInstanceContent } from '../support/instance-content.ts'
+import { keyOperations } from '../support/key-operations.ts'
+import { createRecordingLog, type RecordingLog } from '../support/log.ts'
+import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
+
+describe('a database that is not available', () => {
+  let postgres: TestPostgres | undefined
+  let url: string
+  let log: RecordingLog
+  const cleanups: (() => Promise<unknown>)[] = []
+
+  const open = async (address: string, statementTimeoutMillis?: number): Promise<Database> => {
+    const database = await openDatabase({ kind: 'postgres', url: address, log, statementTimeoutMillis })
+    cleanups.unshift(() => database.close())
+    return database
+  }
+  const onPort = (port: number) => url.replace(/:\d+\//, `:${port}/`)
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  beforeEach(async () => {
+    url = await postgres!.createDatabase()
+    log = createRecordingLog()
+    await migrate(await open(url))
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+  })
+  afterAll(async () => {
+    await postgres?.stop()
+  })
+
+  const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
+    ['KeyStore.update', () => keyOperations(database).look()],
+    ['InstanceReader.version', () => createInstanceReader(database).version()],
+    ['InstanceReader.load', () => createInstanceReader(database).load([])],
+    ['InstanceReader.findServiceUser', () => createInstanceReader(database).findServiceUser('x')],
+    ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
+    [
+      'InstanceInitializer.initialise',
+      () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
+    ],
+    ['migrate', () => migrate(database)],
+  ]
+
+  it('is told apart from other errors by every call, without a secret in the message', async () => {
+    const database = await open(onPort(await freePort()))
+    for (const [name, call] of everyCall(database)) {
+      const error: unknown = await call().catch((thrown: unknown) => thrown)
+      expect([name, error]).toEqual([name, unavailable])
+      const { message, metadata, cause } = error as DomainError
+      expect({ message, metadata }).toEqual({ message: 'the database is not available', metadata: {} })
+      expect(cause).toMatchObject({ code: 'ECONNREFUSED' })
+    }
+  })
+
+  it.each([
+    ['a wrong password', (good: string) => good.replace(TEST_PASSWORD, 'wrong-password')],
+    ['a database that does not exist', (good: string) => `${good}_other`],
+  ])('includes %s', async (_, spoil) => {
+    const database = await open(spoil(url))
+    const error: unknown = await createInstanceReader(database)
+      .version()
+      .catch((thrown: unknown) => thrown)
+    expect(error).toEqual(unavailable)
+    expect(String((error as DomainError).cause)).not.toContain('wrong-password')
+  })
+
+  it.each(['nonsense', 'postgresql://user:secret@host:port/x', 'https://user:secret@host/x'])(
+    'is not what a URL means that cannot be read: %s',
+    async (bad) => {
+      const error: unknown = await open(bad).catch((thrown: unknown) => thrown)
+      expect(String(error)).toContain('the database URL cannot be read')
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('secret')
+    },
+  )
+
+  it('undoes a change and does not end the process when its connection is killed in the middle', async () => {
+    const initializer = createInstanceInitializer(await open(url))
+    const killed = initializer.initialise(newInstanceContent(), async () => {
+      const others = 'from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()'
+      const name = new URL(url).pathname.slice(1)
+      await postgres!.query(`select pg_terminate_backend(pid, 5000) ${others}`, [name])
+    })
+    await expect(killed).rejects.toEqual(unavailable)
+    expect(await initializer.isInitialised()).toBe(false)
+    expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
+  })
+
+  it('is what a lock means that is held too long, until it is free', async () => {
+    const keys = keyOperations(await open(url, 100))
+    const holder = await open(url)
+    await holder.db.transaction().execute(async (trx) => {
+      await sql`select 1 from instance for update`.execute(trx)
+      await expect(keys.look()).rejects.toEqual(unavailable)
+    })
+    expect((await keys.look()).ring).toEqual([])
+  })
+
+  it('is what silence means, and connections that fell silent are not used again', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    cleanups.push(() => proxy.close())
+    const database = await open(onPort(proxy.port), 100)
+    const initializer = createInstanceInitializer(database)
+    const reader = createInstanceReader(database)
+    for (const call of [() => initializer.isInitialised(), () => reader.version()]) {
+      await call()
+      proxy.freeze()
+      await expect(call()).rejects.toEqual(unavailable)
+      await call()
+    }
+  })
+
+  it('is what a conflict means that repeats, but a few conflicts are overcome by deciding again', async () => {
+    const database = await open(url)
+    await sql`create sequence attempts`.execute(database.db)
+    const conflictUntil = async (attempt: number) => {
+      await sql`alter sequence attempts restart`.execute(database.db)
+      await sql`
+        create or replace function conflict() returns trigger language plpgsql as $$ begin
+          if nextval('attempts') < ${sql.lit(attempt)} then
+            raise exception 'conflict' using errcode = 'serialization_failure';
+          end if;
+          return new;
+        end $$`.execute(database.db)
+    }
+    await conflictUntil(3)
+    await sql`create trigger conflict before insert on web_keys for each row execute function conflict()`.execute(
+      database.db,
+    )
+    const keys = keyOperations(database)
+    await keys.create()
+    expect((await keys.look()).ring).toHaveLength(1)
+
+    await conflictUntil(1_000)
+    await expect(keys.create()).rejects.toEqual(unavailable)
+    expect((await keys.look()).ring).toHaveLength(1)
+  })
+
+  it('is not what a mistake in a query means', async () => {
+    const database = await open(url)
+    await sql`alter table web_keys rename to other_keys`.execute(database.db)
+    await expect(createKeyStore(database).update(() => ({ steps: [], result: 0 }))).rejects.toMatchObject({
+      code: '42P01',
+    })
+  })
+
+  it('is what a server means that was stopped, also for those who were connected', async () => {
+    const server = await startPostgres()
+    cleanups.push(() => server.stop())
+    const database = await open(await server.createDatabase())
+    await migrate(database)
+    await server.stop()
+    for (const [name, call] of everyCall(database)) {
+      expect([name, await call().catch((thrown: unknown) => thrown)]).toEqual([name, unavailable])
+    }
+    expect(log.lines.join()).not.toContain(TEST_PASSWORD)
+  })
+})

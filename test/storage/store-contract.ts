@@ -1,0 +1,48 @@
+/**
+ * What every database must do for Keyturn, run on each kind: one migrated database, emptied before each test.
+ *
+ * What takes several processes or a server that fails is in the files for PostgreSQL alone.
+ */
+import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { describeInstanceInitializer } from './instance-initializer-contract.ts'
+import { describeInstanceReader } from './instance-reader-contract.ts'
+import { describeKeyStore } from './key-store-contract.ts'
+import { describeMigrations } from './migrate-contract.ts'
+import { describeSchema } from './schema-contract.ts'
+
+/** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
+export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
+  describe(`storage on ${kind}`, () => {
+    let database: Database | undefined
+
+    beforeAll(async () => {
+      database = await openEmpty()
+      await migrate(database)
+    })
+    beforeEach(async () => {
+      await empty(current())
+    })
+    afterAll(async () => {
+      await database?.close()
+    })
+
+    const current = (): Database => database!
+
+    describeKeyStore(current)
+    describeSchema(current)
+    describeInstanceReader(current)
+    describeInstanceInitializer(current)
+    describeMigrations(openEmpty)
+  })
+}
+
+async function empty({ db }: Database): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await trx.deleteFrom('web_keys').execute()
+    await trx.deleteFrom('service_users').execute()
+    await trx.deleteFrom('projects').execute()
+    await trx.updateTable('instance').set({ version: 0, initialised_at: null }).execute()
+  })
+}

@@ -1,0 +1,20 @@
+/**
+ * What the use cases do with web keys, without them: the domain's plans run on the real store.
+ */
+import { planActivation, planCreation, planDeletion } from '../../src/domain/key-ring.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { newKeyPair } from './keys.ts'
+
+const rules = { guard: 'off', jwksMaxAgeSeconds: 300 } as const
+
+/** Operations on the web keys of a database. */
+export function keyOperations(database: Database) {
+  const store = createKeyStore(database)
+  return {
+    create: (pair = newKeyPair()) => store.update((ring, now) => planCreation(ring, pair, { now, maxWebKeys: 50 })),
+    activate: (keyId: string) => store.update((ring, now) => planActivation(ring, keyId, { ...rules, now })),
+    remove: (keyId: string) => store.update((ring, now) => planDeletion(ring, keyId, { now })),
+    look: () => store.update((ring, now) => ({ steps: [], result: { ring, now } })),
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Runs the server as users do: a process of its own, started through the command line.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as timeout } from 'node:timers/promises'
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+
+/** The content of `admin.json`. */
+export interface AdminCredentials {
+  readonly base_url: string
+  readonly token_endpoint: string
+  readonly client_id: string
+  readonly client_secret: string
+}
+
+/** A running server. */
+export interface Keyturn {
+  readonly baseUrl: string
+  readonly listenUrl: string
+  readonly dataDir: string
+  readonly process: ChildProcess
+  /** Everything that was printed to standard output and standard error so far. */
+  output(): { stdout: string; stderr: string }
+  admin(): Promise<AdminCredentials>
+  /** Ends it with SIGTERM and returns the exit code. */
+  stop(): Promise<number | null>
+  /** Ends it with SIGKILL. */
+  kill(): Promise<void>
+}
+
+/** Settings of a server under test. */
+export interface StartOptions {
+  /** Variables on top of a free port, no metrics and the data directory. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+  /** An existing data directory; without one a new folder is made. */
+  readonly dataDir?: string
+}
+
+/** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
+export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
+  const dataDir = options.dataDir ?? (await temporaryFolder())
+  const child = spawnKeyturn(['serve', ...(options.args ?? [])], {
+    KEYTURN_LISTEN: '127.0.0.1:0',
+    KEYTURN_METRICS_LISTEN: 'off',
+    KEYTURN_DATA_DIR: dataDir,
+    ...options.env,
+  })
+  const output = collect(child)
+  const exited = once(child, 'exit')
+  const { listenUrl, baseUrl } = await untilListening(child, output)
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal)
+    await exited
+    return child.exitCode
+  }
+  return {
+    baseUrl,
+    listenUrl,
+    dataDir,
+    process: child,
+    output: () => ({ ...output }),
+    admin: async () =>
+      JSON.parse(await readFile(options.env?.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json'), 'utf8')),
+    stop: () => end('SIGTERM'),
+    kill: async () => void (await end('SIGKILL')),
+  }
+}
+
+/** Runs a command to its end, whatever its exit code. Ends it after a minute. */
+export async function runKeyturn(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawnKeyturn(args, env)
+  const output = collect(child)
+  const deadline = new AbortController()
+  void timeout(60_000, undefined, { signal: deadline.signal, ref: false }).then(
+    () => child.kill('SIGKILL'),
+    () => undefined,
+  )
+  await once(child, 'close')
+  deadline.abort()
+  return { code: child.exitCode, ...output }
+}
+
+/** A new empty folder below the system's temporary one. */
+export function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'keyturn-test-'))
+}
+
+/** Removes a folder that a test has made. */
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+}
+
+function spawnKeyturn(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+  // Nothing of the surrounding environment may configure the server under test.
+  return spawn(process.execPath, [MAIN, ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  return output
+}
+
+function untilListening(
+  child: ChildProcess,
+  output: { stdout: string; stderr: string },
+): Promise<{ listenUrl: string; baseUrl: string }> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const match = /^Keyturn listens on (\S+) \(base URL (\S+)\)\.$/m.exec(output.stdout)
+      if (match?.[1] !== undefined && match[2] !== undefined) resolve({ listenUrl: match[1], baseUrl: match[2] })
+    }
+    child.stdout?.on('data', look)
+    child.once('close', (code) => {
+      reject(new Error(`the server ended with exit code ${code} before it listened:\n${output.stdout}${output.stderr}`))
+    })
+  })
+}

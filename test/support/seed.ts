@@ -1,0 +1,140 @@
+/**
+ * Puts projects, service users and secrets straight into the tables, for tests of what reads them.
+ *
+ * Each call counts as one change of the instance, so that replicas notice it as they would notice any other.
+ */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { sql, type Transaction } from 'kysely'
+import type { InstanceRole } from '../../src/domain/permission.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { bumpVersion } from '../../src/storage/instance-row.ts'
+import type { Tables } from '../../src/storage/tables.ts'
+
+/** A project that exists now. */
+export interface SeededProject {
+  readonly projectId: string
+  readonly name: string
+}
+
+/** A secret that exists now, and in clear. */
+export interface SeededSecret {
+  readonly secretId: string
+  readonly secret: string
+  /** SHA-256 of the secret, as the table has it. */
+  readonly hash: Uint8Array
+}
+
+/** A service user that exists now. */
+export interface SeededUser {
+  readonly userId: string
+  readonly clientId: string
+  readonly project: SeededProject
+}
+
+/** A project with roles and custom scopes. */
+export async function seedProject(
+  database: Database,
+  options: { readonly name?: string; readonly roles?: readonly string[]; readonly scopes?: readonly string[] } = {},
+): Promise<SeededProject> {
+  const projectId = randomUUID()
+  const name = options.name ?? `project-${projectId.slice(0, 8)}`
+  await change(database, async (trx) => {
+    await trx.insertInto('projects').values({ project_id: projectId, name }).execute()
+  })
+  for (const role of options.roles ?? []) await seedProjectRole(database, projectId, role)
+  for (const scope of options.scopes ?? []) await seedProjectScope(database, projectId, scope)
+  return { projectId, name }
+}
+
+/** One more role of a project. */
+export async function seedProjectRole(database: Database, projectId: string, role: string): Promise<void> {
+  await change(database, async (trx) => {
+    await trx.insertInto('project_roles').values({ project_id: projectId, role }).execute()
+  })
+}
+
+/** One more custom scope of a project. */
+export async function seedProjectScope(database: Database, projectId: string, scope: string): Promise<void> {
+  await change(database, async (trx) => {
+    await trx.insertInto('project_scopes').values({ project_id: projectId, scope }).execute()
+  })
+}
+
+/** A user with grants. Enabled, with the client credentials grant, unless the options say otherwise. */
+export async function seedUser(
+  database: Database,
+  options: {
+    readonly project: SeededProject
+    readonly name?: string
+    readonly enabled?: boolean
+    readonly clientCredentialsEnabled?: boolean
+    readonly instanceRoles?: readonly InstanceRole[]
+    /** Roles by project id; the projects must have them. */
+    readonly projectRoles?: Readonly<Record<string, readonly string[]>>
+    /** Custom scopes of the user's own project, which must have them. */
+    readonly customScopes?: readonly string[]
+  },
+): Promise<SeededUser> {
+  const userId = randomUUID()
+  const { project } = options
+  await change(database, async (trx) => {
+    await trx
+      .insertInto('service_users')
+      .values({
+        user_id: userId,
+        project_id: project.projectId,
+        name: options.name ?? 'robot',
+        enabled: options.enabled ?? true,
+        client_credentials_enabled: options.clientCredentialsEnabled ?? true,
+        creation_date: sql<Date>`clock_timestamp()`,
+      })
+      .execute()
+    for (const role of options.instanceRoles ?? []) {
+      await trx.insertInto('instance_members').values({ user_id: userId, role }).execute()
+    }
+    for (const [projectId, roles] of Object.entries(options.projectRoles ?? {})) {
+      for (const role of roles) {
+        await trx.insertInto('user_project_roles').values({ user_id: userId, project_id: projectId, role }).execute()
+      }
+    }
+    for (const scope of options.customScopes ?? []) {
+      await trx.insertInto('user_scopes').values({ user_id: userId, project_id: project.projectId, scope }).execute()
+    }
+  })
+  return { userId, clientId: `${userId}@${project.name}`, project }
+}
+
+/** One more client secret of a user. It lives for ever unless the options end it. */
+export async function seedSecret(
+  database: Database,
+  userId: string,
+  options: { readonly secret?: string; readonly expiresAt?: Date; readonly deactivatedAt?: Date } = {},
+): Promise<SeededSecret> {
+  const secretId = randomUUID()
+  const secret = options.secret ?? randomBytes(32).toString('base64url')
+  const hash = createHash('sha256').update(secret).digest()
+  const ends = [options.expiresAt, options.deactivatedAt].filter((date) => date !== undefined)
+  await change(database, async (trx) => {
+    await trx
+      .insertInto('client_secrets')
+      .values({
+        secret_id: secretId,
+        user_id: userId,
+        hash,
+        // The tables refuse a secret that ended before it began.
+        creation_date: new Date(Math.min(Date.now(), ...ends.map((date) => date.getTime()))),
+        expiration_date: options.expiresAt ?? null,
+        deactivation_date: options.deactivatedAt ?? null,
+      })
+      .execute()
+  })
+  return { secretId, secret, hash: new Uint8Array(hash) }
+}
+
+/** Makes any change of the tables one change of the instance. */
+export async function change(database: Database, write: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
+  await database.db.transaction().execute(async (trx) => {
+    await write(trx)
+    await bumpVersion(trx)
+  })
+}
