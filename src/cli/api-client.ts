@@ -37,12 +37,17 @@ export async function requestToken(credentials: Credentials, scope: string): Pro
   try {
     response = await fetch(token_endpoint, { method: 'POST', body, signal: AbortSignal.timeout(TIMEOUT) })
   } catch (error) {
-    throw new Error(`cannot reach ${token_endpoint}: is the server running? "keyturn serve" starts it`, {
-      cause: error,
-    })
+    throw new Error(
+      `cannot reach ${token_endpoint}${reasonOf(error)}: is the server running? "keyturn serve" starts it`,
+      { cause: error },
+    )
   }
   const answer: unknown = await response.json().catch(() => undefined)
-  if (response.ok) return tokenResponse.parse(answer)
+  if (response.ok) {
+    const granted = tokenResponse.safeParse(answer)
+    if (granted.success) return granted.data
+    throw new Error(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
+  }
   const refused = errorResponse.safeParse(answer)
   throw new Error(
     refused.success
@@ -68,4 +73,10 @@ export async function connectWebKeys(flags: {
     defaultTimeoutMs: TIMEOUT,
   })
   return createClient(WebKeyService, transport)
+}
+
+/** Why `fetch` failed: the code of the system or of TLS, in brackets. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? ` (${cause.code})` : ''
 }

@@ -18,9 +18,12 @@ import { tokenCommand } from './token-command.ts'
 const FAILED = 1
 const WRONG_USAGE = 2
 
-const program = new Command('keyturn')
-  .description('Issues OAuth 2.0 access tokens to machines and rotates the keys that sign them.')
-  .showHelpAfterError('Run the command with --help to see what it takes.')
+/** A SHA-256 thumbprint that begins with a dash. No option is as long. */
+const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
+
+const program = new Command('keyturn').description(
+  'Issues OAuth 2.0 access tokens to machines and rotates the keys that sign them.',
+)
 for (const command of [
   serveCommand(),
   demoCommand(),
@@ -33,12 +36,15 @@ for (const command of [
   program.addCommand(command)
 }
 
-process.exitCode = await run(process.argv)
+process.exitCode = await run(process.argv.slice(2))
 
-async function run(argv: readonly string[]): Promise<number> {
-  for (const command of everyCommand(program)) command.exitOverride()
+async function run(args: readonly string[]): Promise<number> {
+  for (const command of everyCommand(program)) {
+    // Commands that were made on their own inherit neither.
+    command.exitOverride().showHelpAfterError('Run the command with --help to see what it takes.')
+  }
   try {
-    await program.parseAsync(argv)
+    await program.parseAsync(keyIdsAsOperands(args), { from: 'user' })
     return 0
   } catch (error) {
     // Commander has printed its message already. Asking for help is not a mistake, forgetting a command is.
@@ -46,6 +52,13 @@ async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`keyturn: ${describeFailure(error)}\n`)
     return error instanceof ConfigError ? WRONG_USAGE : FAILED
   }
+}
+
+/** A key id is base64url, so one in 64 begins with a dash. It goes behind `--`, or it would be taken for an option. */
+function keyIdsAsOperands(args: readonly string[]): string[] {
+  const dashed = args.filter((arg) => DASHED_KEY_ID.test(arg))
+  if (dashed.length === 0 || args.includes('--')) return [...args]
+  return [...args.filter((arg) => !DASHED_KEY_ID.test(arg)), '--', ...dashed]
 }
 
 function everyCommand(command: Command): Command[] {

@@ -92,8 +92,10 @@ export function credentialsFileFrom(
   flags: { readonly credentials?: string | undefined },
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
-  const named = flags.credentials ?? environment.KEYTURN_CREDENTIALS
-  return resolve(named ?? join(environment.KEYTURN_DATA_DIR ?? '.keyturn', 'admin.json'))
+  const { KEYTURN_CREDENTIALS: file, KEYTURN_DATA_DIR: dataDir = '.keyturn' } = settingsIn(environment, {
+    KEYTURN_CREDENTIALS: flags.credentials,
+  })
+  return resolve(file ?? join(dataDir, 'admin.json'))
 }
 
 function settingsIn(

@@ -40,16 +40,19 @@ export class TokenPolicy {
     if (resource !== issuer) throw new errors.InvalidTarget()
 
     const { user, projectName } = userOf(client)
-    const scope = ctx.oidc.params?.scope
+    const { params } = ctx.oidc
     const grant = decideTokenGrant(user, {
       projectName,
-      scope: typeof scope === 'string' ? scope : undefined,
+      scope: typeof params?.scope === 'string' ? params.scope : undefined,
       serviceAudience: issuer,
     })
     if (grant.kind === 'denied') throw toOAuthError(grant)
     this.#grants.set(ctx, grant)
+    const scope = grant.scopes.join(' ')
+    // The engine answers with the scope of the request; a client that named none must be told (RFC 6749 §5.1).
+    if (params !== undefined) params.scope = scope
     return {
-      scope: grant.scopes.join(' '),
+      scope,
       accessTokenFormat: 'jwt',
       jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
     }

@@ -2,18 +2,21 @@
  * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connectNodeAdapter } from '@connectrpc/connect-node'
+import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
+import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { Access } from '../app/access.ts'
 import type { WebKeys } from '../app/web-keys.ts'
 import type { Log } from '../domain/ports.ts'
-import { authorize } from './interceptors/authorize.ts'
-import { translateErrors } from './interceptors/errors.ts'
+import { authorize } from './authorize.ts'
+import { decodableBody } from './decodable-body.ts'
+import { translateErrors } from './errors.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { webKeyService } from './web-key-service.ts'
 
-/** The largest message that is read, in bytes, also after decompression. */
+/** The largest message that is read, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
 /** The longest deadline that a client can set, in milliseconds. */
@@ -26,25 +29,48 @@ export interface RpcOptions {
   readonly log: Log
 }
 
-/** Makes the handler of all RPC services. @throws {Error} if a method names no permission. */
-export function createRpcHandler({
-  webKeys,
-  access,
-  log,
-}: RpcOptions): (req: IncomingMessage, res: ServerResponse) => void {
-  return connectNodeAdapter({
-    // The first one is the outermost: refusals of the others are translated, and strangers learn nothing of the rules.
-    interceptors: [
-      translateErrors(log),
-      authorize(access, permissionsOf([WebKeyService])),
-      createValidateInterceptor(),
-    ],
+/** Answers calls, one path for each method. */
+export type RpcRoutes = ReadonlyMap<string, (req: IncomingMessage, res: ServerResponse) => Promise<void>>
+
+/** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
+export function createRpcRoutes({ webKeys, access, log }: RpcOptions): RpcRoutes {
+  const router = createConnectRouter({
+    requestGate: authorize(access, permissionsOf([WebKeyService]), log),
+    interceptors: [translateErrors(log), createValidateInterceptor()],
     // A misspelt field or enum name must not make another key than asked.
     jsonOptions: { ignoreUnknownFields: false },
+    // Messages are small, and what is not decompressed cannot be a bomb.
+    acceptCompression: [],
     readMaxBytes: MAX_MESSAGE_BYTES,
     maxTimeoutMs: MAX_DEADLINE,
-    routes: (router) => {
-      router.service(WebKeyService, webKeyService(webKeys))
-    },
+  }).service(WebKeyService, webKeyService(webKeys))
+
+  return new Map(
+    router.handlers.map((handler) => [
+      handler.requestPath,
+      async (req, res) => {
+        try {
+          await universalResponseToNodeResponse(await answer(handler, req, res), res)
+        } catch (error) {
+          // The client has gone or does not take the answer: there is nobody to tell.
+          if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
+        }
+      },
+    ]),
+  )
+}
+
+async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
+  const request: UniversalServerRequest = universalRequestFromNodeRequest(req, res, undefined, undefined)
+  if (!isIterable(request.body)) return handler(request)
+  const body = decodableBody(request.body, {
+    type: handler.method.input,
+    contentType: request.header.get('content-type'),
+    maxBytes: MAX_MESSAGE_BYTES,
   })
+  return handler({ ...request, body })
+}
+
+function isIterable(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 }

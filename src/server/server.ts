@@ -19,7 +19,7 @@ import { activeKey } from '../domain/key-ring.ts'
 import type { Log } from '../domain/ports.ts'
 import { createOAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
-import { createRpcHandler } from '../rpc/routes.ts'
+import { createRpcRoutes } from '../rpc/routes.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
 import { lockDataDirectory } from '../storage/data-directory.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
@@ -123,7 +123,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const webKeys = new WebKeys({ store, reader, generator, replica, log, activation, maxWebKeys })
   door.serve({
     oauth: createOAuthRoutes({ service: tokens, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() }),
-    rpc: createRpcHandler({ webKeys, access, log }),
+    rpc: createRpcRoutes({ webKeys, access, log }),
     readiness: () => replica.readiness(),
   })
   return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }

@@ -5,11 +5,14 @@
  */
 import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
-import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
-import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
-import type { Log } from '../../domain/ports.ts'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
+import type { Log } from '../domain/ports.ts'
 
 const DOMAIN = 'keyturn'
+
+/** Header with the id that the front door gives each request. */
+const REQUEST_ID_HEADER = 'x-request-id'
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -24,32 +27,36 @@ const WIRE = {
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 
-/** Translates what handlers and the other interceptors throw. Must be the outermost interceptor. */
+/** Translates what handlers and the validation throw. Must be the outermost interceptor. */
 export function translateErrors(log: Log): Interceptor {
   return (next) => async (req) => {
     try {
       return await next(req)
     } catch (error) {
-      if (error instanceof DomainError) throw fromDomainError(error)
-      if (error instanceof ConnectError && error.code === Code.InvalidArgument) throw withReason(error)
-      if (error instanceof ConnectError) throw error
-      const requestId = req.header.get('x-request-id') ?? 'unknown'
-      log.error({ err: error, requestId, method: req.method.name }, 'an RPC failed')
-      throw new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
+      throw toConnectError(error, req.header, log)
     }
   }
+}
+
+/** The error to send. Logs it if nobody expected it. */
+export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
+  if (error instanceof DomainError) return fromDomainError(error)
+  if (error instanceof ConnectError) return error.code === Code.InvalidArgument ? invalidArgument(error) : error
+  const requestId = header.get(REQUEST_ID_HEADER) ?? 'unknown'
+  log.error({ err: error, requestId }, 'an RPC failed')
+  return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
+}
+
+/** Adds the reason to an error about the request, next to the details that it has, such as violations. */
+export function invalidArgument(error: ConnectError): ConnectError {
+  error.details.push(errorInfo('INVALID_ARGUMENT', {}))
+  return error
 }
 
 function fromDomainError(error: DomainError): ConnectError {
   const [code, reason] = WIRE[error.code]
   const metadata = code === Code.Unauthenticated ? { 'www-authenticate': challenge(error.code) } : undefined
   return new ConnectError(error.message, code, metadata, [errorInfo(reason, error.metadata)])
-}
-
-/** Adds the reason to the error of the validation, whose own detail lists the violations. */
-function withReason(error: ConnectError): ConnectError {
-  error.details.push(errorInfo('INVALID_ARGUMENT', {}))
-  return error
 }
 
 function errorInfo(reason: string, metadata: Readonly<Record<string, string>>) {

@@ -1,0 +1,187 @@
+import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { base64url, decodeJwt, decodeProtectedHeader, type JWTPayload, SignJWT } from 'jose'
+import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import type { InstanceRole } from '../../src/domain/permission.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { change, seedProject, seedSecret, seedUser } from '../support/seed.ts'
+import { requestToken } from '../support/web-key-client.ts'
+
+let postgres: TestPostgres
+let database: Database
+let server: Keyturn
+let token: string
+const masterKeys = generateMasterKey()
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  const url = await postgres.createDatabase()
+  server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
+  database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  token = await requestToken(await server.admin())
+})
+
+afterAll(async () => {
+  await database?.close()
+  await server?.stop()
+  await postgres?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+async function call(method: string, authorization: string | null, body = '{}') {
+  const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(authorization === null ? {} : { authorization }) },
+    body,
+  })
+  const answer = (await response.json()) as { code?: string; details?: { type: string; debug?: { reason?: string } }[] }
+  const reason = answer.details?.find(({ type }) => type === 'google.rpc.ErrorInfo')?.debug?.reason
+  return { status: response.status, code: answer.code, reason, challenge: response.headers.get('www-authenticate') }
+}
+
+/** The real private key of the active web key, to forge tokens that are wrong in one thing only. */
+async function activePrivateKey() {
+  const row = await database.db
+    .selectFrom('web_keys')
+    .select(['key_id', 'sealed_private_key'])
+    .where('state', '=', 'active')
+    .executeTakeFirstOrThrow()
+  const sealer = createKeySealer(parseMasterKeys(masterKeys))
+  return {
+    keyId: row.key_id,
+    key: await sealer.open(row.sealed_private_key, { keyId: row.key_id, algorithm: 'RS256' }),
+  }
+}
+
+async function forge(change: { claims?: JWTPayload; header?: Record<string, unknown> }): Promise<string> {
+  const { key } = await activePrivateKey()
+  const header = { ...decodeProtectedHeader(token), alg: 'RS256', ...change.header }
+  return new SignJWT({ ...decodeJwt(token), ...change.claims }).setProtectedHeader(header).sign(key)
+}
+
+async function publicPem(): Promise<string> {
+  const response = await fetch(`${server.baseUrl}/.well-known/openid-configuration/jwks`)
+  const { keys } = (await response.json()) as { keys: JsonWebKey[] }
+  return createPublicKey({ key: keys[0]!, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString()
+}
+
+function unsigned(alg: string, sign: (input: string) => string): string {
+  const header = { ...decodeProtectedHeader(token), alg }
+  const input = `${base64url.encode(JSON.stringify(header))}.${token.split('.')[1]}`
+  return `${input}.${sign(input)}`
+}
+
+describe('a call to the API', () => {
+  it('succeeds with a token of the administrator, forged without any change', async () => {
+    expect(await call('ListWebKeys', `Bearer ${token}`)).toMatchObject({ status: 200 })
+    expect(await call('ListWebKeys', `bearer ${await forge({})}`)).toMatchObject({ status: 200 })
+  })
+
+  it('without a token is unauthenticated', async () => {
+    expect(await call('ListWebKeys', null)).toEqual({
+      status: 401,
+      code: 'unauthenticated',
+      reason: 'TOKEN_MISSING',
+      challenge: 'Bearer',
+    })
+  })
+
+  it.each<[string, () => string | Promise<string>]>([
+    ['a malformed token', () => 'Bearer nonsense'],
+    ['another scheme', () => `Basic ${token}`],
+    ['two tokens', () => `Bearer ${token} ${token}`],
+    ['a token of 20 kB', () => `Bearer ${'x'.repeat(15_500)}`],
+    ['an expired token', async () => `Bearer ${await forge({ claims: { exp: 1 } })}`],
+    [
+      'a token without expiry',
+      async () => `Bearer ${await forge({ claims: { exp: undefined } as unknown as JWTPayload })}`,
+    ],
+    ['a token for another audience', async () => `Bearer ${await forge({ claims: { aud: 'someone' } })}`],
+    ['a token of another issuer', async () => `Bearer ${await forge({ claims: { iss: 'https://evil.example' } })}`],
+    ['a token of another type', async () => `Bearer ${await forge({ header: { typ: 'JWT' } })}`],
+    ['a token that names no key', async () => `Bearer ${await forge({ header: { kid: undefined } })}`],
+    ['a token that names an unknown key', async () => `Bearer ${await forge({ header: { kid: 'x'.repeat(43) } })}`],
+    ['a token for nobody', async () => `Bearer ${await forge({ claims: { sub: 'nobody' } })}`],
+    ['a token with alg none', () => `Bearer ${unsigned('none', () => '')}`],
+    [
+      'a token signed with the public key as an HMAC secret',
+      async () => {
+        const pem = await publicPem()
+        return `Bearer ${unsigned('HS256', (input) => createHmac('sha256', pem).update(input).digest('base64url'))}`
+      },
+    ],
+    [
+      'a token signed by a key of somebody else',
+      async () => {
+        const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+        const header = { ...decodeProtectedHeader(token), alg: 'RS256' }
+        return `Bearer ${await new SignJWT(decodeJwt(token)).setProtectedHeader(header).sign(privateKey)}`
+      },
+    ],
+    ['a token whose claims were changed', () => `Bearer ${token.replace(/\.[^.]+\./, `.${base64url.encode('{}')}.`)}`],
+  ])('with %s is unauthenticated', async (_, authorization) => {
+    expect(await call('ListWebKeys', await authorization())).toEqual({
+      status: 401,
+      code: 'unauthenticated',
+      reason: 'TOKEN_INVALID',
+      challenge: 'Bearer error="invalid_token"',
+    })
+  })
+})
+
+describe('a service user', () => {
+  it.each([
+    ['without a role', [], { read: 403, write: 403, delete: 403 }],
+    ['with IAM_OWNER_VIEWER', ['IAM_OWNER_VIEWER'], { read: 200, write: 403, delete: 403 }],
+    ['with IAM_OWNER', ['IAM_OWNER'], { read: 200, write: 404, delete: 404 }],
+  ] as const)('%s may do what the role says [Spec §5]', async (_, instanceRoles, expected) => {
+    const { authorization } = await login(instanceRoles)
+
+    expect(await call('ListWebKeys', authorization)).toMatchObject({ status: expected.read })
+    expect(await call('ActivateWebKey', authorization, '{"keyId":"x"}')).toMatchObject({ status: expected.write })
+    expect(await call('DeleteWebKey', authorization, '{"keyId":"x"}')).toMatchObject({ status: expected.delete })
+    if (expected.write === 403) {
+      expect(await call('CreateWebKey', authorization)).toMatchObject({
+        code: 'permission_denied',
+        reason: 'PERMISSION_MISSING',
+      })
+    }
+  })
+
+  it('without the audience scope cannot call the API', async () => {
+    const authorization = `Bearer ${await requestToken(await server.admin(), 'openid')}`
+    expect(await call('ListWebKeys', authorization)).toMatchObject({ status: 401, reason: 'TOKEN_INVALID' })
+  })
+
+  it('loses access with the role or when disabled, although the token is still valid', async () => {
+    const { userId, authorization } = await login(['IAM_OWNER'])
+    expect(await call('ListWebKeys', authorization)).toMatchObject({ status: 200 })
+
+    await change(database, async (trx) => {
+      await trx.deleteFrom('instance_members').where('user_id', '=', userId).execute()
+    })
+    await settled(authorization, 403)
+    await change(database, async (trx) => {
+      await trx.updateTable('service_users').set({ enabled: false }).where('user_id', '=', userId).execute()
+    })
+    await settled(authorization, 401)
+  })
+})
+
+/** A new service user with a token for the API. */
+async function login(instanceRoles: readonly InstanceRole[]): Promise<{ userId: string; authorization: string }> {
+  const user = await seedUser(database, { project: await seedProject(database), instanceRoles })
+  const { secret } = await seedSecret(database, user.userId)
+  const credentials = { ...(await server.admin()), client_id: user.clientId, client_secret: secret }
+  return { userId: user.userId, authorization: `Bearer ${await requestToken(credentials)}` }
+}
+
+/** Waits until the replica has heard of a change, which the answer shows. Ends with the test's time. */
+async function settled(authorization: string, status: number): Promise<void> {
+  let answer = await call('ListWebKeys', authorization)
+  while (answer.status !== status) answer = await call('ListWebKeys', authorization)
+}
