@@ -11,6 +11,17 @@ export function describeFailure(error: unknown): string {
     const [info] = error.findDetails(ErrorInfoSchema)
     return info === undefined ? error.message : `${error.rawMessage} (${info.reason})`
   }
-  if (error instanceof DomainError && error.cause instanceof Error) return `${error.message}: ${error.cause.message}`
+  if (error instanceof DomainError) {
+    const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''
+    return `${error.message}${reasonOf(error)}${advice}`
+  }
   return error instanceof Error ? error.message : String(error)
+}
+
+/** What the database or the system said. It is for the operator: callers of the API never see it. */
+function reasonOf({ cause }: Error): string {
+  if (!(cause instanceof Error)) return ''
+  // Several addresses of one host fail as one error without a message, but with a code.
+  const said = cause.message === '' && 'code' in cause ? String(cause.code) : cause.message
+  return said === '' ? '' : `: ${said}`
 }

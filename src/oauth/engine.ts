@@ -64,6 +64,8 @@ function configuration(
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
     routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
     scopes: [],
+    // Otherwise the engine has the authorization code grant too, and refuses it as `invalid_request`.
+    responseTypes: [],
     // Machines get JSON whatever they say they accept.
     renderError: (ctx, out) => {
       ctx.body = out

@@ -56,12 +56,10 @@ export async function startMetrics(address: ListenAddress | null, log: Log): Pro
   return {
     recordRequest: ({ route, status, seconds }) => duration.record(seconds, { route, status: String(status) }),
     observe: (replica) => {
-      meter
-        .createObservableGauge('keyturn_web_keys', { description: 'Web keys by state.' })
-        .addCallback((result) => {
-          const { ring } = replica.status()
-          for (const state of STATES) result.observe(ring.filter((key) => key.state === state).length, { state })
-        })
+      meter.createObservableGauge('keyturn_web_keys', { description: 'Web keys by state.' }).addCallback((result) => {
+        const { ring } = replica.status()
+        for (const state of STATES) result.observe(ring.filter((key) => key.state === state).length, { state })
+      })
       meter
         .createObservableGauge('keyturn_replica_version', { description: 'Version of the instance in memory.' })
         .addCallback((result) => result.observe(replica.status().version))

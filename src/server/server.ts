@@ -30,6 +30,7 @@ import { migrate } from '../storage/migrate.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
+import { startMetrics } from './metrics.ts'
 import { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -80,8 +81,11 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
 async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
   const { activationGuard: guard, jwksMaxAgeSeconds, maxStalenessSeconds, maxWebKeys, tokenLifetimeSeconds } = config
 
-  // The port comes first, because the base URL and with it the credentials file may depend on it.
-  const door = await FrontDoor.open(config, log)
+  const metrics = await startMetrics(config.metricsListen, log)
+  stack.push(() => metrics.stop())
+
+  // The port comes before the database, because the base URL and with it the credentials file may depend on it.
+  const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
@@ -126,6 +130,9 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
     rpc: createRpcRoutes({ webKeys, access, log }),
     readiness: () => replica.readiness(),
   })
+  metrics.observe(replica)
+  // Requests in flight need everything else, so once there are any the port is the first to close.
+  stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }
 }
 

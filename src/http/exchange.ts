@@ -1,0 +1,37 @@
+/**
+ * One request and its answer, over HTTP/1.1 or HTTP/2.
+ *
+ * Node's HTTP/2 objects have what handlers use of the HTTP/1.1 ones, so handlers are written for the latter.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Answers a request. */
+export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
+
+/** Sends a JSON body and ends the answer. */
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(JSON.stringify(body))
+  res.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': bytes.length,
+    'cache-control': 'no-store',
+    ...headers,
+  })
+  if (res.req.method === 'HEAD') res.end()
+  else res.end(bytes)
+}
+
+/** Sends an error in the form of OAuth (RFC 6749 §5.2), which every path without a protocol of its own uses. */
+export function sendError(
+  res: ServerResponse,
+  status: number,
+  error: { readonly code: string; readonly description: string },
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  sendJson(res, status, { error: error.code, error_description: error.description }, headers)
+}

@@ -1,0 +1,38 @@
+/**
+ * How much of the server one client can take, and for how long.
+ */
+
+/** Times are in milliseconds, sizes in bytes. */
+export interface Limits {
+  /** From connecting, or from the end of the last request's body, to the end of a request's head. */
+  readonly headTimeout: number
+  /** From the beginning of a request to the end of its body. */
+  readonly requestTimeout: number
+  /** How long an HTTP/1.1 connection may wait for its next request. Longer than most proxies keep one. */
+  readonly keepAliveTimeout: number
+  /** How long a connection may go without any traffic, whatever it is waiting for. */
+  readonly idleTimeout: number
+  /** How often the limits above are looked at, which is how late they may act. */
+  readonly checkEvery: number
+  /** The head of a request. */
+  readonly maxHeadBytes: number
+  /** The body of a request that says how long it is. Handlers limit the others. */
+  readonly maxBodyBytes: number
+  /** Connections at the same time. */
+  readonly maxConnections: number
+  /** Requests at the same time on one HTTP/2 connection. */
+  readonly maxStreams: number
+}
+
+/** The limits of a server unless a test needs others. */
+export const DEFAULT_LIMITS: Limits = {
+  headTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  idleTimeout: 120_000,
+  checkEvery: 1_000,
+  maxHeadBytes: 16 * 1024,
+  maxBodyBytes: 64 * 1024,
+  maxConnections: 10_000,
+  maxStreams: 100,
+}

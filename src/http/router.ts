@@ -1,0 +1,100 @@
+/**
+ * Finds the handler of a request and does what is the same for all of them: request id, size limit, CORS, and an answer
+ * when a handler fails.
+ */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Log } from '../domain/ports.ts'
+import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
+import { type Handler, sendError } from './exchange.ts'
+
+/** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
+export interface Route {
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST', Handler>>>
+  /** Null: pages of other origins may not use it. */
+  readonly cors: CorsPolicy | null
+}
+
+/** A request that has been answered, or that nobody waits for any more. */
+export interface Answered {
+  /** The path of the route, or `other`; never what a client made up. */
+  readonly route: string
+  readonly status: number
+  readonly seconds: number
+}
+
+/** What a router needs. */
+export interface RouterOptions {
+  /** By exact path, without the query. */
+  readonly routes: ReadonlyMap<string, Route>
+  /** Bodies that say they are longer are refused unread. In bytes. */
+  readonly maxBodyBytes: number
+  readonly log: Log
+  readonly onAnswered: (answered: Answered) => void
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Makes a handler of all routes. */
+export function createRouter({ routes, maxBodyBytes, log, onAnswered }: RouterOptions): Handler {
+  return async (req, res) => {
+    const startedAt = performance.now()
+    const path = req.url?.split('?', 1)[0] ?? ''
+    const route = routes.get(path)
+    res.once('close', () => {
+      const seconds = (performance.now() - startedAt) / 1000
+      onAnswered({ route: route === undefined ? 'other' : path, status: res.statusCode, seconds })
+    })
+
+    const requestId = identify(req, res)
+    try {
+      await dispatch(req, res, { route, maxBodyBytes })
+    } catch (error) {
+      log.error({ err: error, requestId, path: route === undefined ? 'other' : path }, 'a request failed')
+      if (res.headersSent) res.destroy()
+      else sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
+    }
+  }
+}
+
+async function dispatch(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { route, maxBodyBytes }: { readonly route: Route | undefined; readonly maxBodyBytes: number },
+): Promise<void> {
+  res.setHeader('x-content-type-options', 'nosniff')
+  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(req, res, maxBodyBytes)
+  if (route === undefined) {
+    return sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
+  }
+
+  const { methods, cors } = route
+  if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
+  if (cors !== null) allowOrigin(res, cors)
+  const handler = req.method === 'POST' ? methods.POST : isRead(req) ? methods.GET : undefined
+  if (handler === undefined) {
+    const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
+    return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
+  }
+  await handler(req, res)
+}
+
+/** The id of a request, for logs here and at the client. One that the client gave is kept if it is harmless. */
+function identify(req: IncomingMessage, res: ServerResponse): string {
+  const given = req.headers['x-request-id']
+  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+  req.headers['x-request-id'] = requestId
+  res.setHeader('x-request-id', requestId)
+  return requestId
+}
+
+function refuseBody(req: IncomingMessage, res: ServerResponse, maxBodyBytes: number): void {
+  const description = `the request body is longer than ${maxBodyBytes} bytes`
+  // HTTP/1.1 has to read the body before it could go on, so it does not; HTTP/2 has no such header.
+  const headers: Record<string, string> = req.httpVersionMajor === 1 ? { connection: 'close' } : {}
+  sendError(res, 413, { code: 'invalid_request', description }, { pragma: 'no-cache', ...headers })
+}
+
+function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
