@@ -87,6 +87,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 interface Parts {
   readonly server: AnyServer
   readonly sessions: Http2Sessions
+  /** Lets go of what is no request yet. */
   readonly stop: () => void
 }
 
@@ -104,17 +105,27 @@ function cleartextServer(
 
   // The HTTP/1.1 server listens itself, because only a server that listens watches its time limits. Its own handler of
   // connections is called for those that are not HTTP/2.
+  const undecided = new Set<Socket>()
   const accept = http1.listeners('connection') as ((this: Server, socket: Socket) => void)[]
   http1.removeAllListeners('connection')
   http1.on('connection', (socket: Socket) => {
+    undecided.add(socket)
+    socket.once('close', () => undecided.delete(socket))
     switchProtocol(socket, limits.headTimeout, {
       http1: () => {
+        undecided.delete(socket)
         for (const listener of accept) listener.call(http1, socket)
       },
-      http2: () => http2.emit('connection', socket),
+      http2: () => {
+        undecided.delete(socket)
+        http2.emit('connection', socket)
+      },
     })
   })
-  return { server: http1, sessions: new Http2Sessions(http2, limits), stop: () => {} }
+  const stop = (): void => {
+    for (const socket of undecided) socket.destroy()
+  }
+  return { server: http1, sessions: new Http2Sessions(http2, limits), stop }
 }
 
 async function secureServer(

@@ -42,10 +42,20 @@ export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh }: OAuth
       if (!isFresh() || tokens === null) return sendUnavailable(res)
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       res.setHeader('pragma', 'no-cache')
+      announceBody(req)
       return tokens(req, res)
     },
     jwks: document((served) => served.keySet),
     discovery: document((served) => served.discovery),
+  }
+}
+
+/**
+ * The engine looks for a body only if a header of HTTP/1.1 announces one. In HTTP/2 there need not be any.
+ */
+function announceBody(req: IncomingMessage): void {
+  if (req.httpVersionMajor > 1 && req.headers['content-length'] === undefined) {
+    req.headers['transfer-encoding'] = 'chunked'
   }
 }
 

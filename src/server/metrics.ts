@@ -7,20 +7,13 @@ import type { Replica } from '../app/replica.ts'
 import type { ListenAddress } from '../config/values.ts'
 import type { Log } from '../domain/ports.ts'
 import type { WebKeyState } from '../domain/web-key.ts'
+import type { Answered } from '../http/router.ts'
 
 const STATES: readonly WebKeyState[] = ['initial', 'active', 'inactive']
 
-/** A request that has been answered. */
-export interface AnsweredRequest {
-  /** The path of the endpoint, or `other`; never what a client made up. */
-  readonly route: string
-  readonly status: number
-  readonly seconds: number
-}
-
 /** The metrics of this process. */
 export interface Metrics {
-  recordRequest(request: AnsweredRequest): void
+  recordRequest(answered: Answered): void
   /** Lets the metrics of the key ring be read from a replica. */
   observe(replica: Replica): void
   stop(): Promise<void>

@@ -89,7 +89,7 @@ function requestToken(): Promise<Response> {
 }
 
 describe('the engine', () => {
-  it.each(CONFIGS.map((config, i) => [JSON.stringify(config), i]))(
+  it.each(CONFIGS.map((config, i) => [JSON.stringify(config), i] as const))(
     'signs with the active key %s, whatever other keys are published [Spec §3]',
     async (_, position) => {
       const { engine, ring, log } = await engineSigningWith(position)

@@ -47,14 +47,14 @@ export async function seedProject(
 }
 
 /** One more role of a project. */
-export async function seedProjectRole(database: Database, projectId: string, role: string): Promise<void> {
+async function seedProjectRole(database: Database, projectId: string, role: string): Promise<void> {
   await change(database, async (trx) => {
     await trx.insertInto('project_roles').values({ project_id: projectId, role }).execute()
   })
 }
 
 /** One more custom scope of a project. */
-export async function seedProjectScope(database: Database, projectId: string, scope: string): Promise<void> {
+async function seedProjectScope(database: Database, projectId: string, scope: string): Promise<void> {
   await change(database, async (trx) => {
     await trx.insertInto('project_scopes').values({ project_id: projectId, scope }).execute()
   })

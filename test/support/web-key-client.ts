@@ -11,11 +11,15 @@ import {
 } from '@bufbuild/protobuf'
 import { type Client, createClient, type Interceptor, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import {
+  createConnectTransport as createFetchConnectTransport,
+  createGrpcWebTransport as createFetchGrpcWebTransport,
+} from '@connectrpc/connect-web'
 import { credentials, Client as GrpcJsClient, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { AdminCredentials } from './keyturn.ts'
 
-export const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
+const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
 
 /** Gets an access token with the secret in the body. */
 export async function requestToken(
@@ -29,7 +33,7 @@ export async function requestToken(
   return answer.access_token
 }
 
-/** The transports of Connect for Node.js, by name. */
+/** The transports of Connect for Node.js and for browsers, by name. */
 export const TRANSPORTS = {
   'gRPC over h2c': (baseUrl, interceptors) => createGrpcTransport({ baseUrl, interceptors }),
   'gRPC-Web over HTTP/1.1': (baseUrl, interceptors) =>
@@ -43,6 +47,8 @@ export const TRANSPORTS = {
     createConnectTransport({ baseUrl, interceptors, httpVersion: '1.1', useHttpGet: true }),
   'Connect with protobuf over h2c': (baseUrl, interceptors) =>
     createConnectTransport({ baseUrl, interceptors, httpVersion: '2' }),
+  'gRPC-Web as in a browser': (baseUrl, interceptors) => createFetchGrpcWebTransport({ baseUrl, interceptors }),
+  'Connect as in a browser': (baseUrl, interceptors) => createFetchConnectTransport({ baseUrl, interceptors }),
 } as const satisfies Record<string, (baseUrl: string, interceptors: Interceptor[]) => Transport>
 
 /** The name of a transport. */

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { READ_ONLY } from '../../src/http/cors.ts'
+import { sendJson } from '../../src/http/exchange.ts'
+import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { type Listener, listen } from '../../src/http/listener.ts'
+import { type Answered, createRouter, type Route } from '../../src/http/router.ts'
+import { createRecordingLog } from '../support/log.ts'
+
+const log = createRecordingLog()
+const answered: Answered[] = []
+let listener: Listener
+
+beforeAll(async () => {
+  const routes = new Map<string, Route>([
+    ['/public', { methods: { GET: (_req, res) => sendJson(res, 200, { public: true }) }, cors: READ_ONLY }],
+    [
+      '/private',
+      { methods: { POST: (req, res) => sendJson(res, 200, { id: req.headers['x-request-id'] }) }, cors: null },
+    ],
+    ['/fails', { methods: { GET: () => Promise.reject(new Error('the secret is 42')) }, cors: null }],
+    [
+      '/fails-late',
+      {
+        methods: {
+          GET: (_req, res) => {
+            res.write('half')
+            throw new Error('late')
+          },
+        },
+        cors: null,
+      },
+    ],
+  ])
+  const handler = createRouter({ routes, maxBodyBytes: 100, log, onAnswered: (one) => answered.push(one) })
+  listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
+})
+
+afterAll(() => listener.close(0))
+
+const call = (path: string, options: RequestInit = {}) => fetch(listener.url + path, options)
+
+describe('the router', () => {
+  it('finds a path whatever the query', async () => {
+    const response = await call('/public?a=/private')
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({ public: true })
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
+  it('answers HEAD like GET, without the body', async () => {
+    const response = await call('/public', { method: 'HEAD' })
+    expect(response.headers.get('content-length')).toBe('15')
+    expect(await response.text()).toBe('')
+  })
+
+  it.each(['/', '/public/', '/PUBLIC', '//public', '/private/x'])('has nothing at %s', async (path) => {
+    expect((await call(path)).status).toBe(404)
+  })
+
+  it.each([
+    ['/public', 'POST', 'GET, HEAD, OPTIONS'],
+    ['/public', 'DELETE', 'GET, HEAD, OPTIONS'],
+    ['/private', 'GET', 'POST'],
+    ['/private', 'OPTIONS', 'POST'],
+  ])('of %s refuses %s and says what it takes', async (path, method, allow) => {
+    const response = await call(path, { method })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe(allow)
+  })
+
+  it('lets pages of any origin read what is public, and nothing else', async () => {
+    const headers = { origin: 'https://app.example' }
+    expect((await call('/public', { headers })).headers.get('access-control-allow-origin')).toBe('*')
+    const open = await call('/private', { method: 'POST', headers })
+    expect(open.headers.get('access-control-allow-origin')).toBeNull()
+
+    const preflight = await call('/public', { method: 'OPTIONS', headers })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, HEAD')
+    expect(preflight.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  it('gives each request an id, and keeps one that is harmless', async () => {
+    const given = await call('/private', { method: 'POST', headers: { 'x-request-id': 'abc-1' } })
+    expect(given.headers.get('x-request-id')).toBe('abc-1')
+    expect(await given.json()).toEqual({ id: 'abc-1' })
+    const made = await call('/private', { method: 'POST', headers: { 'x-request-id': 'a b' } })
+    expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  it('refuses a body that is too long before reading it', async () => {
+    const response = await call('/private', { method: 'POST', body: 'x'.repeat(101) })
+    expect(response.status).toBe(413)
+    expect(await response.json()).toMatchObject({ error: 'invalid_request' })
+  })
+
+  it('answers a failure with the request id and nothing of the error', async () => {
+    const response = await call('/fails', { headers: { 'x-request-id': 'failing' } })
+    expect(response.status).toBe(500)
+    expect(await response.json()).toEqual({
+      error: 'server_error',
+      error_description: 'internal error, request id failing',
+    })
+    expect(log.lines.join()).toContain('failing')
+  })
+
+  it('cuts off an answer that fails half way', async () => {
+    await expect(call('/fails-late').then((response) => response.text())).rejects.toThrow()
+  })
+
+  it('reports requests by route, and not by what clients make up', async () => {
+    answered.length = 0
+    await (await call('/public')).text()
+    await (await call('/made-up')).text()
+    expect(answered.map(({ route, status }) => [route, status])).toEqual([
+      ['/public', 200],
+      ['other', 404],
+    ])
+  })
+})
