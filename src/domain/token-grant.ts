@@ -28,7 +28,7 @@ const PROJECT_AUDIENCE_SCOPE = /^urn:service:iam:org:project:id:([^:]+):aud$/
 export interface TokenRequest {
   /** The project that the client ID names. */
   readonly projectName: string
-  /** Space-separated scopes; missing or blank means `openid`. */
+  /** Space-separated scopes; missing or empty means `openid`. */
   readonly scope: string | undefined
   /** The audience that stands for this service. */
   readonly serviceAudience: string

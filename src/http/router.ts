@@ -63,7 +63,7 @@ async function dispatch(
   { route, maxBodyBytes }: { readonly route: Route | undefined; readonly maxBodyBytes: number },
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
-  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(req, res, maxBodyBytes)
+  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
   if (route === undefined) {
     return sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
   }
@@ -88,11 +88,11 @@ function identify(req: IncomingMessage, res: ServerResponse): string {
   return requestId
 }
 
-function refuseBody(req: IncomingMessage, res: ServerResponse, maxBodyBytes: number): void {
+function refuseBody(res: ServerResponse, maxBodyBytes: number): void {
   const description = `the request body is longer than ${maxBodyBytes} bytes`
-  // HTTP/1.1 has to read the body before it could go on, so it does not; HTTP/2 has no such header.
-  const headers: Record<string, string> = req.httpVersionMajor === 1 ? { connection: 'close' } : {}
-  sendError(res, 413, { code: 'invalid_request', description }, { pragma: 'no-cache', ...headers })
+  // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
+  // still sending would cost it the answer (RFC 9112 §9.6).
+  sendError(res, 413, { code: 'invalid_request', description }, { pragma: 'no-cache' })
 }
 
 function isRead({ method }: IncomingMessage): boolean {

@@ -1,0 +1,138 @@
+/**
+ * A server on a PostgreSQL of its own, and its OAuth side as clients see it: over sockets, and nothing else.
+ */
+import { expect } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { type SeededUser, seedProject, seedSecret, seedUser } from '../support/seed.ts'
+
+/** A service user with a secret that works. */
+export interface Robot extends SeededUser {
+  readonly clientSecret: string
+}
+
+/** A running server, its database and its requests. */
+export interface OAuthInstance {
+  readonly keyturn: Keyturn
+  /** For seeds. */
+  readonly database: Database
+  /** Adds a service user with one secret, in a project of its own unless the options name one. */
+  addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
+  /** Any path below the address that the server listens on. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  /** Sends a form to the token endpoint; a list of pairs may repeat names. */
+  postForm(form: Record<string, string> | [string, string][], headers?: Record<string, string>): Promise<Response>
+  /** Asks for a token with the secret in the form. */
+  requestToken(robot: Robot, scope?: string): Promise<Response>
+  /** Asks for a token that must be granted. */
+  accessToken(robot: Robot, scope?: string): Promise<string>
+  /** Calls the web key service as the first administrator. */
+  callWebKeys<T>(method: string, request?: object): Promise<T>
+  /** Ends everything. @throws {Error} if the server logged an error or did not end well. */
+  stop(): Promise<void>
+}
+
+/** Starts PostgreSQL and a server. Stop it in `afterAll`. */
+export async function startOAuthInstance(env: Readonly<Record<string, string>> = {}): Promise<OAuthInstance> {
+  const postgres = await startPostgres()
+  try {
+    const url = await postgres.createDatabase()
+    const keyturn = await startKeyturn({
+      env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), ...env },
+    })
+    const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    return connect(keyturn, database, async () => {
+      await database.close()
+      const code = await keyturn.stop()
+      await removeFolder(keyturn.dataDir)
+      await postgres.stop()
+      const { stderr } = keyturn.output()
+      if (code !== 0) throw new Error(`the server ended with exit code ${code}:\n${stderr}`)
+      if (stderr.includes('"level":"error"')) throw new Error(`a request made the server fail:\n${stderr}`)
+    })
+  } catch (error) {
+    await postgres.stop()
+    throw error
+  }
+}
+
+function connect(keyturn: Keyturn, database: Database, stop: () => Promise<void>): OAuthInstance {
+  const instance: OAuthInstance = {
+    keyturn,
+    database,
+    stop,
+
+    addRobot: async (options = {}) => {
+      const user = await seedUser(database, { ...options, project: options.project ?? (await seedProject(database)) })
+      const { secret } = await seedSecret(database, user.userId)
+      return { ...user, clientSecret: secret }
+    },
+
+    fetch: (path, init) => fetch(keyturn.listenUrl + path, init),
+
+    postForm: (form, headers = {}) =>
+      instance.fetch('/oauth/v2/token', { method: 'POST', body: new URLSearchParams(form), headers }),
+
+    requestToken: (robot, scope) => instance.postForm({ ...formOf(robot), ...(scope === undefined ? {} : { scope }) }),
+
+    accessToken: async (robot, scope) => accessTokenOf(await instance.requestToken(robot, scope)),
+
+    callWebKeys: async (method, request = {}) => {
+      const { client_id, client_secret } = await keyturn.admin()
+      const grant = { grant_type: 'client_credentials', scope: SERVICE_AUDIENCE_SCOPE }
+      const token = await accessTokenOf(await instance.postForm({ ...grant, client_id, client_secret }))
+      const response = await instance.fetch(`/iam.webkey.v2beta.WebKeyService/${method}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(request),
+      })
+      if (!response.ok) throw new Error(`${method} answered ${response.status}: ${await response.text()}`)
+      return (await response.json()) as never
+    },
+  }
+  return instance
+}
+
+/** The fields of a token request without a scope. */
+export function formOf({ clientId, clientSecret }: Robot) {
+  return { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
+}
+
+/** Credentials as RFC 6749 §2.3.1 puts them into HTTP Basic. */
+export function basicCredentials(clientId: string, clientSecret: string): string {
+  return `Basic ${btoa(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`)}`
+}
+
+/** What a client sees of an answer of the token endpoint. */
+export async function seen(response: Response) {
+  const { status, headers } = response
+  const text = await response.text()
+  return {
+    status,
+    contentType: headers.get('content-type'),
+    cacheControl: headers.get('cache-control'),
+    pragma: headers.get('pragma'),
+    body: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : text,
+  }
+}
+
+/** What a client must see of a refusal (RFC 6749 §5.2). */
+export function refusal(status: number, error: string) {
+  return {
+    status,
+    contentType: expect.stringMatching(/^application\/json\b/),
+    cacheControl: 'no-store',
+    pragma: 'no-cache',
+    body: expect.objectContaining({ error, error_description: expect.any(String) }),
+  }
+}
+
+async function accessTokenOf(response: Response): Promise<string> {
+  if (!response.ok) throw new Error(`the token endpoint answered ${response.status}: ${await response.text()}`)
+  const { access_token } = (await response.json()) as { access_token: string }
+  return access_token
+}
