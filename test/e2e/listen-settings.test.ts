@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { get } from 'node:https'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { freePort } from '../support/postgres.ts'
+import { requestToken } from '../support/web-key-client.ts'
+
+const FIXTURES = join(import.meta.dirname, '../support/tls')
+
+const running: Keyturn[] = []
+
+afterEach(async () => {
+  for (const server of running.splice(0)) {
+    await server.stop()
+    await removeFolder(server.dataDir)
+  }
+})
+
+async function start(env: Record<string, string>): Promise<Keyturn> {
+  const server = await startKeyturn({ env })
+  running.push(server)
+  return server
+}
+
+describe('TLS files', () => {
+  it('make the port https, and the issuer too', async () => {
+    const files = { cert: join(FIXTURES, 'first.cert.pem'), key: join(FIXTURES, 'first.key.pem') }
+    const server = await start({ KEYTURN_TLS_CERT_FILE: files.cert, KEYTURN_TLS_KEY_FILE: files.key })
+    expect(server.listenUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    expect(server.baseUrl).toMatch(/^https:\/\/localhost:\d+$/)
+
+    const ca = await readFile(files.cert)
+    const discovery = await new Promise<string>((resolve, reject) => {
+      get(`${server.baseUrl}/.well-known/openid-configuration`, { ca }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk
+        })
+        response.on('end', () => resolve(text))
+      }).on('error', reject)
+    })
+    expect(JSON.parse(discovery)).toMatchObject({
+      issuer: server.baseUrl,
+      token_endpoint: `${server.baseUrl}/oauth/v2/token`,
+    })
+  })
+})
+
+describe('the metrics address', () => {
+  it('serves requests by route, keys by state and the age of what is in memory', async () => {
+    const address = `127.0.0.1:${await freePort()}`
+    const server = await start({ KEYTURN_METRICS_LISTEN: address })
+    await requestToken(await server.admin())
+    await fetch(`${server.baseUrl}/made-up-by-a-client`)
+
+    const metrics = await (await fetch(`http://${address}/metrics`)).text()
+    expect(metrics).toMatch(/^keyturn_request_duration_seconds_count\{route="\/oauth\/v2\/token",status="200".*\} 1$/m)
+    expect(metrics).toMatch(/^keyturn_request_duration_seconds_count\{route="other",status="404".*\} 1$/m)
+    expect(metrics).toMatch(/^keyturn_web_keys\{state="active".*\} 1$/m)
+    expect(metrics).toMatch(/^keyturn_replica_version\S* 1$/m)
+    expect(metrics).toMatch(/^keyturn_replica_staleness_seconds\S* [\d.]+$/m)
+    expect(metrics).not.toContain('made-up')
+  })
+
+  it('that is taken costs the metrics and not the service', async () => {
+    const address = `127.0.0.1:${await freePort()}`
+    await start({ KEYTURN_METRICS_LISTEN: address })
+    const second = await start({ KEYTURN_METRICS_LISTEN: address })
+    expect((await fetch(`${second.baseUrl}/readyz`)).status).toBe(200)
+    expect(second.output().stderr).toContain('metrics are not served')
+  })
+})
