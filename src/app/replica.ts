@@ -14,6 +14,9 @@ import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 /** How often the version is compared, in milliseconds. */
 const COMPARE_EVERY = 1000
 
+/** The version is compared at least so many times before what is in memory is too old. */
+const COMPARISONS_WHILE_FRESH = 3
+
 /** Time as a replica measures it. */
 export interface Clock {
   /** Milliseconds of a clock that never jumps. */
@@ -169,7 +172,9 @@ export class Replica {
 
   #schedule(): void {
     if (this.#stopped) return
-    this.#cancelTimer = this.#options.clock.after(COMPARE_EVERY, () => {
+    const { clock, maxStalenessSeconds } = this.#options
+    const wait = Math.min(COMPARE_EVERY, (maxStalenessSeconds * 1000) / COMPARISONS_WHILE_FRESH)
+    this.#cancelTimer = clock.after(wait, () => {
       void this.#refreshOrLog().then(() => this.#schedule())
     })
   }

@@ -10,6 +10,7 @@ import type { Handler } from './exchange.ts'
 import { Http2Sessions, http2Options } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
 import { switchProtocol } from './protocol-switch.ts'
+import { trackQuietConnections } from './quiet-connections.ts'
 import { followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
 
 /** How often connections that have become idle are closed while the server stops, in milliseconds. */
@@ -45,8 +46,13 @@ type AnyServer = Server | Http2SecureServer
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls } = options
   let closing = false
+  const answering = new Set<ServerResponse>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    if (closing && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
+    if (req.httpVersionMajor === 1) {
+      if (closing) res.setHeader('connection', 'close')
+      answering.add(res)
+      res.once('close', () => answering.delete(res))
+    }
     // The router answers failures itself; nothing is left to be caught.
     void options.handler(req, res)
   }
@@ -60,6 +66,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const actual = (server.address() as AddressInfo).port
   const close = async (grace: number): Promise<void> => {
     closing = true
+    for (const res of answering) if (!res.headersSent) res.setHeader('connection', 'close')
     stop()
     const closed = once(server, 'close')
     server.close()
@@ -118,6 +125,8 @@ function cleartextServer(
       },
       http2: () => {
         undecided.delete(socket)
+        // The HTTP/1.1 server accepts connections half-open, and an HTTP/2 session would not notice that its client left.
+        socket.allowHalfOpen = false
         http2.emit('connection', socket)
       },
     })
@@ -143,7 +152,12 @@ async function secureServer(
   } as Parameters<typeof createSecureServer>[0])
   setHttp1Limits(server as unknown as Server, limits)
   server.on('request', handler as never)
-  const stop = followCertificate(files, log, (certificate) => server.setSecureContext(certificate))
+  const unfollow = followCertificate(files, log, (certificate) => server.setSecureContext(certificate))
+  const closeQuiet = trackQuietConnections(server)
+  const stop = (): void => {
+    unfollow()
+    closeQuiet()
+  }
   return { server, sessions: new Http2Sessions(server, limits), stop }
 }
 

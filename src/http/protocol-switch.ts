@@ -25,7 +25,10 @@ export function switchProtocol(socket: Socket, timeout: number, handlers: Protoc
     socket.off('readable', read)
     socket.off('error', stop)
     socket.off('close', stop)
+    socket.off('end', leave)
   }
+  // The server accepts connections half-open, so one that ends before it has said enough must be closed here.
+  const leave = () => socket.destroy()
   const read = () => {
     for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
       received = Buffer.concat([received, chunk])
@@ -43,4 +46,5 @@ export function switchProtocol(socket: Socket, timeout: number, handlers: Protoc
   // A connection that breaks this early has nobody to tell.
   socket.on('error', stop)
   socket.on('close', stop)
+  socket.on('end', leave)
 }

@@ -27,6 +27,8 @@ export interface Answered {
 export interface RouterOptions {
   /** By exact path, without the query. */
   readonly routes: ReadonlyMap<string, Route>
+  /** Answers what has no route. */
+  readonly fallback: Handler
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
   readonly log: Log
@@ -35,8 +37,12 @@ export interface RouterOptions {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
+/** There is nothing at this path. */
+export const notFound: Handler = (_req, res) =>
+  sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
+
 /** Makes a handler of all routes. */
-export function createRouter({ routes, maxBodyBytes, log, onAnswered }: RouterOptions): Handler {
+export function createRouter({ routes, fallback, maxBodyBytes, log, onAnswered }: RouterOptions): Handler {
   return async (req, res) => {
     const startedAt = performance.now()
     const path = req.url?.split('?', 1)[0] ?? ''
@@ -48,7 +54,7 @@ export function createRouter({ routes, maxBodyBytes, log, onAnswered }: RouterOp
 
     const requestId = identify(req, res)
     try {
-      await dispatch(req, res, { route, maxBodyBytes })
+      await dispatch(req, res, { route, fallback, maxBodyBytes })
     } catch (error) {
       log.error({ err: error, requestId, path: route === undefined ? 'other' : path }, 'a request failed')
       if (res.headersSent) res.destroy()
@@ -60,13 +66,15 @@ export function createRouter({ routes, maxBodyBytes, log, onAnswered }: RouterOp
 async function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
-  { route, maxBodyBytes }: { readonly route: Route | undefined; readonly maxBodyBytes: number },
+  {
+    route,
+    fallback,
+    maxBodyBytes,
+  }: { readonly route: Route | undefined; readonly fallback: Handler; readonly maxBodyBytes: number },
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
-  if (route === undefined) {
-    return sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
-  }
+  if (route === undefined) return fallback(req, res)
 
   const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)

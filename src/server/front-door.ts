@@ -11,7 +11,7 @@ import { type Handler, sendError } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
-import { type Answered, createRouter, type Route } from '../http/router.ts'
+import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
@@ -30,7 +30,7 @@ export interface FrontDoorOptions {
   readonly onAnswered: (answered: Answered) => void
 }
 
-const NOT_YET: Handler = (_req, res) =>
+const notYet: Handler = (_req, res) =>
   sendError(
     res,
     503,
@@ -40,29 +40,23 @@ const NOT_YET: Handler = (_req, res) =>
 
 export class FrontDoor {
   readonly #listener: Listener
-  readonly #routes: Map<string, Route>
+  readonly #routing: Routing
   /** The base URL that clients use, without a slash at its end. */
   readonly baseUrl: string
-  #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
 
-  private constructor(listener: Listener, baseUrl: string, routes: Map<string, Route>) {
+  private constructor(listener: Listener, baseUrl: string, routing: Routing) {
     this.#listener = listener
-    this.#routes = routes
+    this.#routing = routing
     this.baseUrl = baseUrl
-    routes.set('/healthz', { methods: { GET: healthz }, cors: null })
-    routes.set('/readyz', { methods: { GET: readyz(() => this.#readiness()) }, cors: null })
   }
 
   /** Starts listening. @throws {Error} that says what to do. */
   static async open({ config, log, onAnswered }: FrontDoorOptions): Promise<FrontDoor> {
-    const routes = new Map<string, Route>()
-    for (const path of Object.values(OAUTH_PATHS)) {
-      routes.set(path, { methods: { GET: NOT_YET, POST: NOT_YET }, cors: null })
-    }
-    const router = createRouter({ routes, maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes, log, onAnswered })
-    const listener = await listen({ ...config.listen, tls: config.tls, limits: DEFAULT_LIMITS, log, handler: router })
-    const scheme = config.tls === null ? 'http' : 'https'
-    return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routes)
+    const routing = new Routing(log, onAnswered)
+    const { listen: address, tls } = config
+    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler: routing.handle })
+    const scheme = tls === null ? 'http' : 'https'
+    return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
   }
 
   /** Where it listens, for example `http://127.0.0.1:8080`. */
@@ -71,26 +65,67 @@ export class FrontDoor {
   }
 
   /** Puts the services behind their paths. */
-  serve({ oauth, rpc, readiness }: Services): void {
-    const { host } = new URL(this.baseUrl)
-    this.#readiness = readiness
-    this.#routes.set(OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null })
-    this.#routes.set(OAUTH_PATHS.jwks, { methods: { GET: oauth.jwks }, cors: READ_ONLY })
-    this.#routes.set(OAUTH_PATHS.openidConfiguration, { methods: { GET: oauth.discovery }, cors: READ_ONLY })
-    this.#routes.set(OAUTH_PATHS.authorizationServer, { methods: { GET: oauth.discovery }, cors: READ_ONLY })
-    for (const [path, handler] of rpc) {
-      const answer: Handler = (req, res) => {
-        setAuthority(req, host)
-        return handler(req, res)
-      }
-      this.#routes.set(path, { methods: { GET: answer, POST: answer }, cors: RPC })
-    }
+  serve(services: Services): void {
+    this.#routing.serve(services, new URL(this.baseUrl).host)
   }
 
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   close(grace: number): Promise<void> {
-    this.#readiness = () => ({ ready: false, reason: 'the server is stopping' })
+    this.#routing.readiness = () => ({ ready: false, reason: 'the server is stopping' })
     return this.#listener.close(grace)
+  }
+}
+
+/** The router in force: first one that says "not yet", then the one with the services. */
+class Routing {
+  readonly #log: Log
+  readonly #onAnswered: (answered: Answered) => void
+  #router: Handler
+  readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
+
+  constructor(log: Log, onAnswered: (answered: Answered) => void) {
+    this.#log = log
+    this.#onAnswered = onAnswered
+    // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
+    this.#router = this.#createRouter([], notYet)
+  }
+
+  readonly handle: Handler = (req, res) => this.#router(req, res)
+
+  serve({ oauth, rpc, readiness }: Services, authority: string): void {
+    this.readiness = readiness
+    const document = (handler: Handler): Route => ({ methods: { GET: handler }, cors: READ_ONLY })
+    const calls = [...rpc].map(([path, handler]): [string, Route] => {
+      const answer: Handler = (req, res) => {
+        setAuthority(req, authority)
+        return handler(req, res)
+      }
+      return [path, { methods: { GET: answer, POST: answer }, cors: RPC }]
+    })
+    this.#router = this.#createRouter(
+      [
+        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null }],
+        [OAUTH_PATHS.jwks, document(oauth.jwks)],
+        [OAUTH_PATHS.openidConfiguration, document(oauth.discovery)],
+        [OAUTH_PATHS.authorizationServer, document(oauth.discovery)],
+        ...calls,
+      ],
+      notFound,
+    )
+  }
+
+  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Handler): Handler {
+    return createRouter({
+      routes: new Map([
+        ['/healthz', { methods: { GET: healthz }, cors: null }],
+        ['/readyz', { methods: { GET: readyz(() => this.readiness()) }, cors: null }],
+        ...routes,
+      ]),
+      fallback,
+      maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+      log: this.#log,
+      onAnswered: this.#onAnswered,
+    })
   }
 }
 

@@ -22,7 +22,10 @@ describe('docker-compose.yml', () => {
 
   it('configures the service with variables that exist and values that are valid', () => {
     const environment = Object.fromEntries(
-      Object.entries(keyturn!.environment).map(([name, value]) => [name, value.replace(/\$\{POSTGRES_PASSWORD\}/, 'x')]),
+      Object.entries(keyturn!.environment).map(([name, value]) => [
+        name,
+        value.replace(/\$\{POSTGRES_PASSWORD\}/, 'x'),
+      ]),
     )
     expect(() => readConfig({}, environment)).not.toThrow(ConfigError)
     expect(readConfig({}, environment)).toMatchObject({

@@ -160,6 +160,32 @@ describe('a connection', () => {
   })
 })
 
+describe('a client that leaves', () => {
+  it('before it has said anything is let go at once', async () => {
+    const socket = await socketTo(await start())
+    socket.end()
+    expect(await received(socket)).toBe('')
+  })
+
+  it('in the middle of the HTTP/2 preface is let go at once', async () => {
+    const socket = await socketTo(await start())
+    socket.end(PREFACE.slice(0, 10))
+    expect(await received(socket)).toBe('')
+  })
+
+  it('after it has spoken HTTP/2 is let go at once', async () => {
+    const listener = await start()
+    const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => {})
+    open.push(socket)
+    socket.write(Buffer.concat([Buffer.from(PREFACE), Buffer.from('000000040000000000', 'hex')]))
+    await once(socket, 'data')
+    socket.end()
+    await received(socket)
+    expect(socket.readableEnded).toBe(true)
+  })
+})
+
 describe('an HTTP/2 stream', () => {
   it('that does not finish its body is cancelled, and the connection goes on', async () => {
     const listener = await start(SHORT)
@@ -202,12 +228,13 @@ describe('closing', () => {
   it('finishes what is in flight over HTTP/1.1 and takes no more', async () => {
     const { handler, arrived, release } = held()
     const listener = await start({}, handler)
-    const answer = fetch(listener.url).then((response) => response.text())
+    const answer = fetch(listener.url)
     await arrived
     const closed = listener.close(60_000)
     await expect(fetch(listener.url)).rejects.toThrow()
     release()
-    expect(await answer).toBe('done')
+    expect((await answer).headers.get('connection')).toBe('close')
+    expect(await (await answer).text()).toBe('done')
     await closed
   })
 

@@ -3,7 +3,7 @@ import { READ_ONLY } from '../../src/http/cors.ts'
 import { sendJson } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
-import { type Answered, createRouter, type Route } from '../../src/http/router.ts'
+import { type Answered, createRouter, notFound, type Route } from '../../src/http/router.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const log = createRecordingLog()
@@ -31,7 +31,13 @@ beforeAll(async () => {
       },
     ],
   ])
-  const handler = createRouter({ routes, maxBodyBytes: 100, log, onAnswered: (one) => answered.push(one) })
+  const handler = createRouter({
+    routes,
+    fallback: notFound,
+    maxBodyBytes: 100,
+    log,
+    onAnswered: (one) => answered.push(one),
+  })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
 })
 

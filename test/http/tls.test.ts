@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { Agent, get } from 'node:https'
+import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -30,12 +31,12 @@ async function install(name: string): Promise<void> {
   await copyFile(join(FIXTURES, `${name}.key.pem`), join(folder, 'key.pem'))
 }
 
-async function start(): Promise<Listener> {
+async function start(limits: Partial<Limits> = {}): Promise<Listener> {
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
     tls: { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') },
-    limits: { ...DEFAULT_LIMITS, headTimeout: 300, checkEvery: 50 },
+    limits: { ...DEFAULT_LIMITS, headTimeout: 300, checkEvery: 50, ...limits },
     log: createRecordingLog(),
     handler: (req, res) => void res.end(`HTTP/${req.httpVersion}`),
   })
@@ -119,6 +120,18 @@ describe('TLS', () => {
     await running.close(60_000)
     agent.destroy()
     await expect(handshake(running)).rejects.toThrow()
+  })
+
+  it('closes while connections have asked for nothing, before and after the handshake', async () => {
+    const running = await start({ headTimeout: 30_000 })
+    const silent = connectTcp(running.port, '127.0.0.1')
+    await once(silent, 'connect')
+    const opened = await handshake(running)
+    const gone = Promise.all([once(silent, 'close'), once(opened, 'close')])
+    silent.resume()
+    opened.resume()
+    await running.close(60_000)
+    await gone
   })
 
   it('does not start with files that do not belong together, and names them', async () => {

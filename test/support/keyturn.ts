@@ -10,6 +10,9 @@ import { setTimeout as timeout } from 'node:timers/promises'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 
+/** How long a server may take to listen, in milliseconds. */
+const START_TIMEOUT = 45_000
+
 /** The content of `admin.json`. */
 export interface AdminCredentials {
   readonly base_url: string
@@ -53,7 +56,8 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
   })
   const output = collect(child)
   const exited = once(child, 'exit')
-  const { listenUrl, baseUrl } = await untilListening(child, output)
+  const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
+  const { listenUrl, baseUrl } = await untilListening(child, output).finally(() => clearTimeout(giveUp))
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal)
     await exited

@@ -1,0 +1,233 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { requestToken } from '../support/web-key-client.ts'
+
+/** A key id is a SHA-256 thumbprint as base64url. */
+const KEY_ID = '[A-Za-z0-9_-]{43}'
+
+let server: Keyturn
+beforeAll(async () => {
+  server = await startKeyturn()
+})
+afterAll(async () => {
+  await server?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+const keyturn = (...args: string[]) => runKeyturn(args, { KEYTURN_DATA_DIR: server.dataDir })
+
+/** The keys as the API lists them, asked for without the command line. */
+async function listedKeys() {
+  const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await requestToken(await server.admin())}`,
+    },
+    body: '{}',
+  })
+  return (await response.json()) as { webKeys: { keyId: string; algorithm: string; state: string }[] }
+}
+
+async function stateOf(keyId: string) {
+  return (await listedKeys()).webKeys.find((key) => key.keyId === keyId)?.state
+}
+
+async function activeKeyId(): Promise<string> {
+  return (await listedKeys()).webKeys.find(({ state }) => state === 'STATE_ACTIVE')!.keyId
+}
+
+async function createKey(...options: string[]): Promise<string> {
+  const { stdout } = await keyturn('keys', 'create', 'ed25519', '--json', ...options)
+  return (JSON.parse(stdout) as { details: { keyId: string } }).details.keyId
+}
+
+describe('keyturn keys list', () => {
+  it('prints a table of all keys, oldest first, that fits a terminal of 80 columns', async () => {
+    const created = await createKey()
+    const { code, stdout, stderr } = await keyturn('keys', 'list')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^KEY ID {39}ALGORITHM {2}STATE {3,5}AGE$/)
+    expect(lines[1]).toMatch(new RegExp(`^${KEY_ID}  RS256      active +(\\d+m )?\\d+s$`))
+    expect(lines.slice(1).map((line) => line.slice(0, 43))).toEqual(
+      (await listedKeys()).webKeys.map((key) => key.keyId),
+    )
+    expect(stdout).toMatch(new RegExp(`^${created}  EdDSA      initial  \\d+s$`, 'm'))
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80)
+  })
+
+  it('prints what the API returns with --json [Spec §2.2]', async () => {
+    const { code, stdout, stderr } = await keyturn('keys', 'list', '--json')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual(await listedKeys())
+  })
+})
+
+describe('keyturn keys create', () => {
+  it.each([
+    [[], 'RS256'],
+    [['rsa'], 'RS256'],
+    [['rsa', '--bits', '3072', '--hasher', 'SHA384'], 'RS384'],
+    [['--hasher', 'SHA512'], 'RS512'],
+    [['ecdsa'], 'ES256'],
+    [['ecdsa', '--curve', 'P384'], 'ES384'],
+    [['ecdsa', '--curve', 'P521'], 'ES512'],
+    [['ed25519'], 'EdDSA'],
+  ])('%j creates an initial key [Spec §2.3, §4.3 rule 1]', async (args, algorithm) => {
+    const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+
+    const keyId = new RegExp(`^created (${KEY_ID}) \\(${algorithm}\\), initial\n$`).exec(stdout)?.[1]
+    expect((await listedKeys()).webKeys).toContainEqual(
+      expect.objectContaining({ keyId, algorithm, state: 'STATE_INITIAL' }),
+    )
+  })
+
+  it.each([
+    ['2048', 256],
+    ['3072', 384],
+    ['4096', 512],
+  ])('makes an RSA key of %s bits', async (bits, bytes) => {
+    const { stdout } = await keyturn('keys', 'create', 'rsa', '--bits', bits, '--json')
+    const { details } = JSON.parse(stdout) as { details: { keyId: string } }
+    const keySet = await fetch(`${server.baseUrl}/.well-known/openid-configuration/jwks`)
+    const { keys } = (await keySet.json()) as { keys: { kid: string; n: string }[] }
+    expect(Buffer.from(keys.find(({ kid }) => kid === details.keyId)!.n, 'base64url')).toHaveLength(bytes)
+  })
+
+  it('prints what the API returns with --json [Spec §2.4]', async () => {
+    const { code, stdout, stderr } = await keyturn('keys', 'create', 'ecdsa', '--json')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual({
+      details: { keyId: expect.stringMatching(`^${KEY_ID}$`), state: 'STATE_INITIAL', algorithm: 'ES256' },
+    })
+  })
+})
+
+describe('keyturn keys activate', () => {
+  it('makes the key sign, and warns on stderr that verifiers may not know it yet [Spec §3, §8]', async () => {
+    const keyId = await createKey()
+    expect(await keyturn('keys', 'activate', keyId)).toEqual({
+      code: 0,
+      stdout: `activated ${keyId}: it signs all new tokens\n`,
+      stderr: expect.stringMatching(
+        /^warning: verifiers may not know the key before \d{4}-\d\d-\d\dT[\d:.]+Z, when their copy of the key set has expired\n$/,
+      ),
+    })
+    expect(await activeKeyId()).toBe(keyId)
+  })
+
+  it('does not warn about a key that signs already', async () => {
+    const keyId = await activeKeyId()
+    expect(await keyturn('keys', 'activate', keyId)).toEqual({
+      code: 0,
+      stdout: `activated ${keyId}: it signs all new tokens\n`,
+      stderr: '',
+    })
+  })
+
+  it('prints what the API returns with --json, and nothing else on stdout [Spec §2.4]', async () => {
+    const keyId = await createKey()
+    const { code, stdout, stderr } = await keyturn('keys', 'activate', keyId, '--json')
+    expect({ code, stdout: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      stdout: { details: { keyId, state: 'STATE_ACTIVE' } },
+    })
+    expect(stderr).toMatch(/^warning: /)
+  })
+})
+
+describe('keyturn keys delete', () => {
+  it('deletes an inactive key [Spec §3]', async () => {
+    const keyId = await activeKeyId()
+    await keyturn('keys', 'activate', await createKey())
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({ code: 0, stdout: `deleted ${keyId}\n`, stderr: '' })
+    expect(await stateOf(keyId)).toBeUndefined()
+  })
+
+  it('prints what the API returns with --json [Spec §2.4]', async () => {
+    const keyId = await activeKeyId()
+    await keyturn('keys', 'activate', await createKey())
+    const { code, stdout } = await keyturn('keys', 'delete', keyId, '--json')
+    expect({ code, stdout: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      stdout: { details: { changeDate: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) } },
+    })
+  })
+
+  it('is refused for the active key [Spec §3 rule 1]', async () => {
+    const keyId = await activeKeyId()
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: web key ${keyId} is active: activate another key first (WEB_KEY_ACTIVE)\n`,
+    })
+    expect(await activeKeyId()).toBe(keyId)
+  })
+
+  it('is refused for an initial key [Spec §4.3 rule 4]', async () => {
+    const keyId = await createKey()
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: web key ${keyId} is initial: only inactive keys can be deleted (WEB_KEY_NOT_INACTIVE)\n`,
+    })
+    expect(await stateOf(keyId)).toBe('STATE_INITIAL')
+  })
+})
+
+describe('keyturn keys activate and delete', () => {
+  it.each(['activate', 'delete'])('%s says that there is no such key', async (command) => {
+    expect(await keyturn('keys', command, 'no-such-key')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'keyturn: there is no web key "no-such-key" (WEB_KEY_NOT_FOUND)\n',
+    })
+  })
+
+  it.each([
+    ['activate', ['-'.padEnd(43, 'A')]],
+    ['activate', ['--'.padEnd(43, 'A')]],
+    ['activate', ['-h'.padEnd(43, 'A'), '--json']],
+    ['delete', ['-A'.padEnd(43, 'A')]],
+    ['delete', ['--', '-A'.padEnd(43, 'A')]],
+  ])('%s takes a key id that begins with a dash, as one in 64 does: %j', async (command, args) => {
+    const keyId = args.find((arg) => arg.length === 43)
+    expect(await keyturn('keys', command, ...args)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
+    })
+  })
+})
+
+describe('the credentials file', () => {
+  it('is the one of --credentials, then of KEYTURN_CREDENTIALS, then in the data directory', async () => {
+    const copy = join(server.dataDir, 'copy.json')
+    const spoilt = join(server.dataDir, 'spoilt.json')
+    const good = await server.admin()
+    await writeFile(copy, JSON.stringify(good), { mode: 0o600 })
+    await writeFile(spoilt, JSON.stringify({ ...good, client_secret: 'wrong' }), { mode: 0o600 })
+
+    const ask = async (args: string[], env: Record<string, string>) =>
+      (await runKeyturn(['keys', 'list', ...args], env)).code
+    expect({
+      flag: await ask(['--credentials', copy], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: '/nowhere' }),
+      variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: server.dataDir }),
+      directory: await ask([], { KEYTURN_CREDENTIALS: '', KEYTURN_DATA_DIR: server.dataDir }),
+    }).toEqual({ flag: 0, variable: 1, directory: 0 })
+  })
+
+  it('with a wrong secret gets no token, and no hint what is wrong with it [Spec §7]', async () => {
+    const spoilt = join(server.dataDir, 'wrong.json')
+    await writeFile(spoilt, JSON.stringify({ ...(await server.admin()), client_secret: 'wrong-secret' }))
+    const { code, stdout, stderr } = await keyturn('keys', 'list', '--credentials', spoilt)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^keyturn: no token: invalid_client: /)
+    expect(stderr).not.toContain('wrong-secret')
+  })
+})

@@ -1,0 +1,160 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import http2 from 'node:http2'
+import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { eventually } from '../support/eventually.ts'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+
+let server: Keyturn | undefined
+const clients: { destroy(): void }[] = []
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
+  await server?.kill()
+  if (server !== undefined) await removeFolder(server.dataDir)
+  server = undefined
+})
+
+async function start() {
+  server = await startKeyturn()
+  const { client_id, client_secret } = await server.admin()
+  const form = String(new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }))
+  return { running: server, form, url: new URL('/oauth/v2/token', server.listenUrl) }
+}
+
+/** Tells it to stop and waits until it takes no more connections. */
+async function beginToStop({ process, listenUrl }: Keyturn): Promise<void> {
+  process.kill('SIGTERM')
+  await eventually(async () => {
+    const socket = connect(Number(new URL(listenUrl).port), '127.0.0.1')
+    try {
+      await expect(once(socket, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    } finally {
+      socket.destroy()
+    }
+  })
+}
+
+async function exitCodeOf({ process }: Keyturn): Promise<number | null> {
+  if (process.exitCode === null && process.signalCode === null) await once(process, 'exit')
+  return process.exitCode
+}
+
+/** A request whose head the server has read and whose body it waits for. */
+async function beginRequest(url: URL, form: string): Promise<http.ClientRequest> {
+  const request = http.request(url, {
+    method: 'POST',
+    agent: new http.Agent({ keepAlive: true }),
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': form.length,
+      expect: '100-continue',
+    },
+  })
+  clients.push(request)
+  request.flushHeaders()
+  await once(request, 'continue')
+  return request
+}
+
+const aToken = expect.objectContaining({ access_token: expect.any(String), token_type: 'Bearer' })
+
+describe('a server that is told to stop', () => {
+  it('answers the HTTP/1.1 request that it has begun, then ends with exit code 0', async () => {
+    const { running, form, url } = await start()
+    const request = await beginRequest(url, form)
+    const response = once(request, 'response') as Promise<[http.IncomingMessage]>
+
+    await beginToStop(running)
+    request.end(form)
+    const [answer] = await response
+    expect({ status: answer.statusCode, body: await json(answer) }).toEqual({ status: 200, body: aToken })
+    expect(await exitCodeOf(running)).toBe(0)
+  })
+
+  it('says with that answer that the connection ends, so that no other request is sent on it', async () => {
+    const { running, form, url } = await start()
+    const request = await beginRequest(url, form)
+    const response = once(request, 'response') as Promise<[http.IncomingMessage]>
+
+    await beginToStop(running)
+    request.end(form)
+    const [answer] = await response
+    await json(answer)
+    expect(answer.headers.connection).toBe('close')
+  })
+
+  it('answers the HTTP/2 request that it has begun, then ends with exit code 0', async () => {
+    const { running, form, url } = await start()
+    const session = http2.connect(url.origin)
+    clients.push(session)
+    await once(session, 'remoteSettings')
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': url.pathname,
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+    const response = once(stream, 'response') as Promise<[http2.IncomingHttpHeaders]>
+    stream.write(form.slice(0, 10))
+    // Frames are read in order: with the answer to the ping, the server has the head of the request.
+    await new Promise<void>((done, failed) => session.ping((error) => (error === null ? done() : failed(error))))
+
+    await beginToStop(running)
+    stream.end(form.slice(10))
+    const [headers] = await response
+    expect({ status: headers[':status'], body: await json(stream) }).toEqual({ status: 200, body: aToken })
+    expect(await exitCodeOf(running)).toBe(0)
+  })
+
+  it('does not wait for connections that ask for nothing', async () => {
+    const { running, url } = await start()
+    const agent = new http.Agent({ keepAlive: true })
+    clients.push(agent)
+    const request = http.get(new URL('/healthz', url), { agent })
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+    await json(answer)
+    const session = http2.connect(url.origin)
+    clients.push(session)
+    await once(session, 'remoteSettings')
+
+    expect(await running.stop()).toBe(0)
+  })
+
+  it('cuts off a client that never finishes its request', async () => {
+    const { running, form, url } = await start()
+    const request = await beginRequest(url, form)
+    const end = once(request, 'response').then(
+      () => 'answered',
+      () => 'cut off',
+    )
+
+    expect(await running.stop()).toBe(0)
+    expect(await end).toBe('cut off')
+  })
+
+  it('ends at once when it is told twice', async () => {
+    const { running, form, url } = await start()
+    const request = await beginRequest(url, form)
+    request.on('error', () => {})
+
+    await beginToStop(running)
+    running.process.kill('SIGTERM')
+    await exitCodeOf(running)
+    expect(running.process.signalCode).toBe('SIGTERM')
+  })
+})
+
+describe('standard output of a server', () => {
+  it('has only what a person needs to go on, and standard error only JSON lines', async () => {
+    const { running } = await start()
+    await running.stop()
+    const { stdout, stderr } = running.output()
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      `Keyturn listens on ${running.listenUrl} (base URL ${running.baseUrl}).`,
+      expect.stringMatching(/^The administrator's credentials were written to .+\. Keep that file safe\.$/),
+      expect.stringMatching(/^Next: npx keyturn keys list --credentials .+$/),
+    ])
+    for (const line of stderr.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' })
+  })
+})
