@@ -3,39 +3,41 @@
  *
  * Whatever goes wrong on the way to "yes" is a refusal.
  */
+import { isLive } from '../domain/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import { allows, type Permission } from '../domain/permission.ts'
-import type { AccessTokenVerifier } from '../domain/ports.ts'
+import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Replica } from './replica.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
-export class Access {
-  readonly #replica: Replica
-  readonly #verifier: AccessTokenVerifier
+/** What tells personal access tokens from access tokens, which are JWTs. */
+const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
 
-  constructor(replica: Replica, verifier: AccessTokenVerifier) {
-    this.#replica = replica
-    this.#verifier = verifier
+/** What access is decided with. */
+export interface AccessOptions {
+  readonly replica: Replica
+  readonly verifier: AccessTokenVerifier
+  readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken'>
+  readonly secrets: ClientSecrets
+  /** The time at which tokens are looked at. */
+  readonly now: () => Date
+}
+
+export class Access {
+  readonly #options: AccessOptions
+
+  constructor(options: AccessOptions) {
+    this.#options = options
   }
 
   /**
-   * The caller, if the `Authorization` header has a valid token of an enabled user whose roles include the permission.
+   * The caller, if the `Authorization` header has a valid token of an enabled user.
    *
-   * @throws {DomainError} `token_missing`, `token_invalid`, `permission_missing`, `storage_unavailable`.
+   * @throws {DomainError} `token_missing`, `token_invalid`, `storage_unavailable`.
    */
-  async authorize(authorization: string | null, permission: Permission): Promise<ServiceUser> {
-    const caller = await this.#authenticate(authorization)
-    if (!allows(caller.instanceRoles, permission)) {
-      throw new DomainError('permission_missing', `the permission ${permission} is required`, {
-        metadata: { permission },
-      })
-    }
-    return caller
-  }
-
-  async #authenticate(authorization: string | null): Promise<ServiceUser> {
+  async authenticate(authorization: string | null): Promise<ServiceUser> {
     if (authorization === null || authorization === '') {
       throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
     }
@@ -43,10 +45,43 @@ export class Access {
     if (token === undefined) {
       throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
     }
-    const subject = await this.#verifier.subjectOf(token, this.#replica.keys().ring)
-    const caller = await this.#replica.findServiceUser(subject)
+    return PERSONAL_ACCESS_TOKEN.test(token) ? this.#ownerOf(token) : this.#subjectOf(token)
+  }
+
+  /** @throws {DomainError} `permission_missing` unless a role of the caller includes the permission. */
+  assertMay(caller: ServiceUser, permission: Permission): void {
+    if (!allows(caller.instanceRoles, permission)) {
+      throw new DomainError('permission_missing', `the permission ${permission} is required`, {
+        metadata: { permission },
+      })
+    }
+  }
+
+  async #subjectOf(token: string): Promise<ServiceUser> {
+    const { replica, verifier } = this.#options
+    const subject = await verifier.subjectOf(token, replica.keys().ring)
+    const caller = await replica.findServiceUser(subject)
     if (caller === undefined || !caller.enabled) {
       throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
+    }
+    return caller
+  }
+
+  /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
+  async #ownerOf(token: string): Promise<ServiceUser> {
+    const { store, secrets, now } = this.#options
+    const caller = await store.findUserByPersonalAccessToken(secrets.hash(token))
+    const at = now()
+    const live = caller?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
+    const isTheirs = secrets.matches(
+      token,
+      live.map(({ hash }) => hash),
+    )
+    if (caller === undefined || !isTheirs || !caller.enabled) {
+      throw new DomainError(
+        'token_invalid',
+        'the personal access token is not valid: it does not exist any more, has expired, or its user is disabled',
+      )
     }
     return caller
   }

@@ -1,8 +1,10 @@
 /**
  * The use cases of web keys: create, activate, list, delete (Spec §4.3).
  *
- * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns.
+ * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns, and
+ * is an event of the audit trail.
  */
+import type { Actor } from '../domain/audit.ts'
 import type { WebKeyConfig } from '../domain/key-algorithm.ts'
 import {
   type Activation,
@@ -16,6 +18,7 @@ import {
 } from '../domain/key-ring.ts'
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { InitialWebKey } from '../domain/web-key.ts'
+import { webKeyResource } from './audit-resources.ts'
 import type { Replica } from './replica.ts'
 
 /** What the use cases need. */
@@ -39,20 +42,20 @@ export class WebKeys {
   }
 
   /** Creates an initial key. @throws {DomainError} also `key_generation_busy`. */
-  async create(config: WebKeyConfig): Promise<InitialWebKey> {
+  async create(actor: Actor, config: WebKeyConfig): Promise<InitialWebKey> {
     const { generator, log, maxWebKeys } = this.#options
     // Asked before as well, so that a full ring does not cost the generation of a key pair.
     assertRoom(await this.list(), maxWebKeys)
     const pair = await generator.generate(config)
-    const key = await this.#update((ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
+    const key = await this.#update(actor, pair.keyId, (ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
     log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
     return key
   }
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */
-  async activate(keyId: string): Promise<Activation> {
+  async activate(actor: Actor, keyId: string): Promise<Activation> {
     const { activation, log } = this.#options
-    const result = await this.#update((ring, now) => planActivation(ring, keyId, { ...activation, now }))
+    const result = await this.#update(actor, keyId, (ring, now) => planActivation(ring, keyId, { ...activation, now }))
     log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
     if (result.knownFrom !== undefined) {
       log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')
@@ -66,14 +69,14 @@ export class WebKeys {
   }
 
   /** Deletes an inactive key and returns when. */
-  async delete(keyId: string): Promise<Date> {
-    const deletedAt = await this.#update((ring, now) => planDeletion(ring, keyId, { now }))
+  async delete(actor: Actor, keyId: string): Promise<Date> {
+    const deletedAt = await this.#update(actor, keyId, (ring, now) => planDeletion(ring, keyId, { now }))
     this.#options.log.info({ keyId }, 'web key deleted')
     return deletedAt
   }
 
-  async #update<T>(decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
-    const result = await this.#options.store.update(decide)
+  async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
+    const result = await this.#options.store.update({ ...actor, resource: webKeyResource(keyId) }, decide)
     await this.#options.replica.refreshAfterWrite()
     return result
   }

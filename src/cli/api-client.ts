@@ -1,10 +1,10 @@
 /**
  * A client of a running server: gets a token with the credentials file and calls the API with it.
  */
-import { type Client, createClient, type Interceptor } from '@connectrpc/connect'
+import type { DescService } from '@bufbuild/protobuf'
+import { type Client, createClient, type Interceptor, type Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { z } from 'zod'
-import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { credentialsFileFrom } from '../config/config.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
 import { type Credentials, readCredentials } from '../server/credentials-file.ts'
@@ -56,23 +56,33 @@ export async function requestToken(credentials: Credentials, scope: string): Pro
   )
 }
 
-/** A client of the web key service for the credentials file that the flag or the environment names. */
-export async function connectWebKeys(flags: {
+/** What says where the credentials file is; without it, the environment does. */
+interface CredentialsFlag {
   readonly credentials?: string | undefined
-}): Promise<Client<typeof WebKeyService>> {
+}
+
+/** The way to the API for the credentials file that the flag or the environment names: several clients can share it. */
+export async function openApi(flags: CredentialsFlag): Promise<Transport> {
   const credentials = await readCredentials(credentialsFileFrom(flags))
   const { access_token } = await requestToken(credentials, API_SCOPE)
   const authenticate: Interceptor = (next) => (req) => {
     req.header.set('authorization', `Bearer ${access_token}`)
     return next(req)
   }
-  const transport = createConnectTransport({
+  return createConnectTransport({
     baseUrl: credentials.base_url,
     httpVersion: '1.1',
     interceptors: [authenticate],
     defaultTimeoutMs: TIMEOUT,
   })
-  return createClient(WebKeyService, transport)
+}
+
+/** A client of one service. */
+export async function connect<Service extends DescService>(
+  flags: CredentialsFlag,
+  service: Service,
+): Promise<Client<Service>> {
+  return createClient(service, await openApi(flags))
 }
 
 /** Why `fetch` failed: the code of the system or of TLS, in brackets. */

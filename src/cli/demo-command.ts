@@ -8,8 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { openLog } from '../server/log.ts'
-import { startServer } from '../server/server.ts'
 import { playDemo } from './demo-steps.ts'
 
 /** The command. */
@@ -17,6 +15,11 @@ export function demoCommand(): Command {
   return new Command('demo')
     .description('Play a key rotation through a real server on a free port, step by step. Nothing is kept.')
     .action(async () => {
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ startServer }, { openLog }] = await Promise.all([
+        import('../server/server.ts'),
+        import('../server/log.ts'),
+      ])
       const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
       // What the machine's own server is configured with does not matter here.
       const config = {

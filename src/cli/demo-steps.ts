@@ -4,15 +4,15 @@
  */
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../server/credentials-file.ts'
-import { API_SCOPE, connectWebKeys, requestToken } from './api-client.ts'
+import { API_SCOPE, connect, requestToken } from './api-client.ts'
 
 /** Plays all steps and says what each one saw. @throws {Error} at the first step that does not hold. */
 export async function playDemo(credentialsFile: string, say: (line: string) => void): Promise<void> {
   const credentials = await readCredentials(credentialsFile)
-  const webKeys = await connectWebKeys({ credentials: credentialsFile })
+  const webKeys = await connect({ credentials: credentialsFile }, WebKeyService)
 
   const oldToken = await token(credentials)
   const oldKid = kidOf(oldToken)

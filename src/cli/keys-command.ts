@@ -1,8 +1,7 @@
 /**
  * `keyturn keys list | create | activate | delete`: the web key service from a terminal.
  */
-import { type DescMessage, type MessageInitShape, type MessageShape, toJson } from '@bufbuild/protobuf'
-import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { Argument, Command, Option } from 'commander'
 import {
   EcdsaCurve,
@@ -17,10 +16,12 @@ import {
   CreateWebKeyResponseSchema,
   DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
+  WebKeyService,
 } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { connectWebKeys } from './api-client.ts'
+import { connect } from './api-client.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
-import { formatAge, formatTable } from './table.ts'
+import { print } from './output.ts'
+import { ageOf, formatTable } from './table.ts'
 
 const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
 const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
@@ -53,7 +54,7 @@ function listCommand(): Command {
   return withRemoteOptions(new Command('list'))
     .description('List all keys, oldest first.')
     .action(async (options: RemoteOptions) => {
-      const response = await (await connectWebKeys(options)).listWebKeys({})
+      const response = await (await connect(options, WebKeyService)).listWebKeys({})
       print(options, ListWebKeysResponseSchema, response, () =>
         formatTable(['KEY ID', 'ALGORITHM', 'STATE', 'AGE'], response.webKeys.map(row)),
       )
@@ -68,7 +69,7 @@ function createCommand(): Command {
     .addOption(new Option('--hasher <hash>', 'hash of an RSA key').choices(Object.keys(HASHERS)).default('SHA256'))
     .addOption(new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'))
     .action(async (kind: string, options: CreateOptions) => {
-      const response = await (await connectWebKeys(options)).createWebKey({ config: configOf(kind, options) })
+      const response = await (await connect(options, WebKeyService)).createWebKey({ config: configOf(kind, options) })
       print(
         options,
         CreateWebKeyResponseSchema,
@@ -83,7 +84,7 @@ function activateCommand(): Command {
     .description('Make a key sign all new tokens. The key that was active becomes inactive.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const client = await connectWebKeys(options)
+      const client = await connect(options, WebKeyService)
       const response = await client.activateWebKey({ keyId }, { onHeader: warn })
       print(
         options,
@@ -99,14 +100,13 @@ function deleteCommand(): Command {
     .description('Delete an inactive key. Tokens that it signed stop being valid.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const response = await (await connectWebKeys(options)).deleteWebKey({ keyId })
+      const response = await (await connect(options, WebKeyService)).deleteWebKey({ keyId })
       print(options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
     })
 }
 
 function row(key: WebKey): string[] {
-  const age = key.creationDate === undefined ? '' : formatAge(Date.now() - timestampDate(key.creationDate).getTime())
-  return [key.keyId, key.algorithm, STATE_NAMES[key.state], age]
+  return [key.keyId, key.algorithm, STATE_NAMES[key.state], ageOf(key.creationDate)]
 }
 
 function configOf(kind: string, { bits, hasher, curve }: CreateOptions): MessageInitShape<typeof WebKeyConfigSchema> {
@@ -123,14 +123,4 @@ function configOf(kind: string, { bits, hasher, curve }: CreateOptions): Message
 function warn(headers: Headers): void {
   const warning = headers.get('keyturn-warning')
   if (warning !== null) process.stderr.write(`warning: ${warning}\n`)
-}
-
-function print<Desc extends DescMessage>(
-  options: RemoteOptions,
-  schema: Desc,
-  response: MessageShape<Desc>,
-  text: () => string,
-): void {
-  const output = options.json === true ? JSON.stringify(toJson(schema, response), null, 2) : text()
-  process.stdout.write(`${output}\n`)
 }

@@ -6,14 +6,19 @@
  */
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/config.ts'
+import { auditCommand } from './audit-command.ts'
 import { configCommand } from './config-command.ts'
 import { demoCommand } from './demo-command.ts'
 import { describeFailure } from './failure.ts'
 import { keysCommand } from './keys-command.ts'
 import { masterKeyCommand } from './master-key-command.ts'
 import { migrateCommand } from './migrate-command.ts'
+import { projectsCommand } from './projects-command.ts'
+import { recoverCommand } from './recover-command.ts'
+import { secretsCommand } from './secrets-command.ts'
 import { serveCommand } from './serve-command.ts'
 import { tokenCommand } from './token-command.ts'
+import { usersCommand } from './users-command.ts'
 
 const FAILED = 1
 const WRONG_USAGE = 2
@@ -22,16 +27,21 @@ const WRONG_USAGE = 2
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 
 const program = new Command('keyturn').description(
-  'Issues OAuth 2.0 access tokens to machines and rotates the keys that sign them.',
+  'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
 )
 for (const command of [
   serveCommand(),
   demoCommand(),
   migrateCommand(),
   configCommand(),
+  projectsCommand(),
+  usersCommand(),
+  secretsCommand(),
   keysCommand(),
   tokenCommand(),
+  auditCommand(),
   masterKeyCommand(),
+  recoverCommand(),
 ]) {
   program.addCommand(command)
 }

@@ -3,8 +3,6 @@
  */
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { openLog } from '../server/log.ts'
-import { migrateDatabase } from '../server/server.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 
 /** The command. */
@@ -13,6 +11,11 @@ export function migrateCommand(): Command {
     .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
     .action(async (options: Record<string, unknown>) => {
       const config = readConfig(serveFlags(options))
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ migrateDatabase }, { openLog }] = await Promise.all([
+        import('../server/server.ts'),
+        import('../server/log.ts'),
+      ])
       const applied = await migrateDatabase(config, openLog(config.logLevel))
       process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
     })

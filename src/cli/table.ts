@@ -1,6 +1,7 @@
 /**
- * Plain tables for a terminal.
+ * Plain tables for a terminal, and how times look in them.
  */
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 
 /** Rows under a heading, columns as wide as their widest cell, two blanks between them. */
 export function formatTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -16,6 +17,35 @@ export function formatTable(heading: readonly string[], rows: readonly (readonly
     .join('\n')
 }
 
+/** Facts about one thing, a line each, their names in a column of their own. */
+export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...fields.map(([name]) => name.length))
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join('\n')
+}
+
+/** A moment to the second, in UTC, for example `2026-11-21T08:30:00Z`. */
+export function formatMoment(moment: Timestamp): string {
+  return timestampDate(moment)
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+}
+
+/** How long ago a moment is. Empty without one. */
+export function ageOf(moment: Timestamp | undefined): string {
+  return moment === undefined ? '' : formatAge(Date.now() - timestampDate(moment).getTime())
+}
+
+/** How long something still lasts: `never` if it has no end, `-` after it. */
+export function timeLeft(end: Timestamp | undefined): string {
+  if (end === undefined) return 'never'
+  return isPast(end) ? '-' : formatAge(timestampDate(end).getTime() - Date.now())
+}
+
+/** Whether a moment has come. */
+export function isPast(moment: Timestamp): boolean {
+  return timestampDate(moment).getTime() <= Date.now()
+}
+
 const UNITS = [
   { name: 'd', seconds: 86_400 },
   { name: 'h', seconds: 3600 },
@@ -24,7 +54,7 @@ const UNITS = [
 ] as const
 
 /** A length of time in its two largest units, for example `3d 4h`. */
-export function formatAge(milliseconds: number): string {
+function formatAge(milliseconds: number): string {
   let rest = Math.max(0, Math.floor(milliseconds / 1000))
   const first = UNITS.findIndex((unit) => rest >= unit.seconds)
   if (first === -1) return '0s'

@@ -31,6 +31,8 @@ export interface Config {
   readonly activationGuard: 'warn' | 'enforce' | 'off'
   readonly maxWebKeys: number
   readonly maxStalenessSeconds: number
+  /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
+  readonly auditRetentionDays: number
   /** Null: no metrics. */
   readonly metricsListen: ListenAddress | null
   readonly logLevel: string
@@ -65,6 +67,7 @@ const schema = z.strictObject({
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
   KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
+  KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.union([z.literal('off').transform(() => null), address]).prefault('127.0.0.1:9464'),
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
@@ -171,6 +174,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
     maxWebKeys: settings.KEYTURN_MAX_WEB_KEYS,
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
+    auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }

@@ -84,6 +84,11 @@ export const SETTINGS = [
     meaning: 'How long to go on from memory without the database, in seconds, 1 to 86400.',
   },
   {
+    variable: 'KEYTURN_AUDIT_RETENTION',
+    default: '365',
+    meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',
+  },
+  {
     variable: 'KEYTURN_METRICS_LISTEN',
     default: '127.0.0.1:9464',
     meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',

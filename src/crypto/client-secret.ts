@@ -1,23 +1,32 @@
 /**
- * Client secrets: how they are made, kept and compared. Which of a user's secrets are live is decided in the domain.
+ * Client secrets and personal access tokens: how they are made, kept and compared. Which of a user's are live is decided
+ * in the domain.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ClientSecrets } from '../domain/ports.ts'
 
-/** Lets secret scanners and people recognise a secret that turns up where it should not. */
-const PREFIX = 'ktn_cs_'
+/** Let secret scanners and people recognise a secret that turns up where it should not. */
+const SECRET_PREFIX = 'ktn_cs_'
+const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
 
-/** Client secrets with 256 random bits, kept as their SHA-256. */
+/** Client secrets and personal access tokens with 256 random bits, kept as their SHA-256. */
 export function createClientSecrets(): ClientSecrets {
   // No secret has this hash, because nobody knows one that does.
   const standIn = randomBytes(SECRET_BYTES)
 
   return {
     generate() {
-      const secret = PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+      const secret = newSecret(SECRET_PREFIX)
       return { secret, hash: hashOf(secret) }
     },
+
+    generatePersonalAccessToken() {
+      const token = newSecret(PERSONAL_ACCESS_TOKEN_PREFIX)
+      return { token, hash: hashOf(token) }
+    },
+
+    hash: hashOf,
 
     matches(secret, hashes) {
       const hash = hashOf(secret)
@@ -29,6 +38,10 @@ export function createClientSecrets(): ClientSecrets {
       return found && hashes.length > 0
     },
   }
+}
+
+function newSecret(prefix: string): string {
+  return prefix + randomBytes(SECRET_BYTES).toString('base64url')
 }
 
 // A fast hash is right for a secret with 256 random bits: there is nothing to guess, so nothing to slow down.

@@ -2,15 +2,26 @@
  * Who may do what: permissions (Spec §5) and the instance roles that include them.
  */
 
+const READING = ['iam.web_key.read', 'iam.project.read', 'iam.user.read', 'iam.audit.read'] as const
+
 /** Everything that a method can require. */
-export const PERMISSIONS = ['iam.web_key.read', 'iam.web_key.write', 'iam.web_key.delete'] as const
+export const PERMISSIONS = [
+  ...READING,
+  'iam.web_key.write',
+  'iam.web_key.delete',
+  'iam.project.write',
+  'iam.project.delete',
+  'iam.user.write',
+  'iam.user.delete',
+  'iam.user.credential.write',
+] as const
 
 /** Allows one kind of call (Spec §5). */
 export type Permission = (typeof PERMISSIONS)[number]
 
 const INSTANCE_ROLES = {
   IAM_OWNER: new Set<Permission>(PERMISSIONS),
-  IAM_OWNER_VIEWER: new Set<Permission>(['iam.web_key.read']),
+  IAM_OWNER_VIEWER: new Set<Permission>(READING),
 } as const
 
 /** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read. */

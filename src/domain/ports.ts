@@ -1,8 +1,10 @@
 /**
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server.ts` connects them.
  */
+import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
+import type { Project } from './project.ts'
 import type { ServiceUser } from './service-user.ts'
 import type { ActiveWebKey } from './web-key.ts'
 
@@ -14,12 +16,84 @@ export interface KeyStore {
    *
    * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the time of
    * the database and never before the date of anything that the ring already has. If `decide` throws, nothing is
-   * stored and the error passes through.
+   * stored and the error passes through. A change is stored together with `entry` as an audit event.
    *
    * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. The change may or may not
    * have been stored then.
    */
-  update<T>(decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T>
+  update<T>(entry: AuditEntry, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T>
+}
+
+/** What becomes of a thing. The same object as before: nothing changes. Null: it is deleted. */
+export interface Change<A, T> {
+  readonly next: A | null
+  readonly result: T
+}
+
+/** A page of a list: what comes after a cursor, which is the last item of the page before. */
+export interface Page<Cursor> {
+  readonly after: Cursor | null
+  readonly limit: number
+}
+
+/** Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+export interface IdentityStore {
+  /**
+   * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * @throws {DomainError} `project_name_taken`; `project_has_users` if a project with users would be deleted.
+   */
+  changeProject<T>(
+    projectId: string,
+    entry: AuditEntry,
+    decide: (project: Project | undefined, now: Date) => Change<Project, T>,
+  ): Promise<T>
+  /**
+   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
+   * belong to or be granted something that does not exist; `last_owner` if nobody would be left to administer.
+   */
+  changeUser<T>(
+    userId: string,
+    entry: AuditEntry,
+    decide: (user: ServiceUser | undefined, now: Date) => Change<ServiceUser, T>,
+  ): Promise<T>
+  findProject(projectId: string): Promise<Project | undefined>
+  /** Ordered by name, which is the cursor. */
+  listProjects(page: Page<string>): Promise<readonly Project[]>
+  findUser(userId: string): Promise<ServiceUser | undefined>
+  /** Ordered by creation date and id. `projectId` null: of all projects. */
+  listUsers(
+    projectId: string | null,
+    page: Page<{ readonly createdAt: Date; readonly userId: string }>,
+  ): Promise<readonly ServiceUser[]>
+  /** The user with a personal access token of this hash, expired or not. */
+  findUserByPersonalAccessToken(hash: Uint8Array): Promise<ServiceUser | undefined>
+}
+
+/** The audit trail in the database. Changes are written by the stores that make them. */
+export interface AuditLog {
+  /** Writes down a refusal. `outcome` is its reason. */
+  refuse(entry: AuditEntry, outcome: string): Promise<void>
+  /** Newest first. */
+  list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
+  /** Deletes events before a time, some at a time, and returns how many. */
+  deleteBefore(at: Date): Promise<number>
+}
+
+/** What comes with the use of credentials and is kept in the database. Neither is a change of the instance. */
+export interface CredentialUses {
+  /** Notes when secrets last got a token. Dates only move forward; unknown ids are left out. */
+  recordSecretUses(uses: ReadonlyMap<string, Date>): Promise<void>
+  /**
+   * Marks the assertion of a client as used, in all replicas.
+   *
+   * @param id Stands for one assertion of one client, at most 200 characters.
+   * @param expiresAt From then on the mark may be forgotten.
+   * @returns Whether it had not been used before.
+   */
+  useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
 }
 
 /** Everything that a replica serves from memory, as it was at one version. */
@@ -102,10 +176,14 @@ export interface SignerFactory {
   open(key: ActiveWebKey, sealedPrivateKey: string): Promise<Signer>
 }
 
-/** Makes and compares client secrets. */
+/** Makes and compares client secrets and personal access tokens. */
 export interface ClientSecrets {
   /** A new secret and the hash to keep. The secret is not kept anywhere. */
   generate(): { readonly secret: string; readonly hash: Uint8Array }
+  /** A new personal access token, which begins with `ktn_pat_`, and the hash to keep. */
+  generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
+  /** The hash under which a secret or token is kept. */
+  hash(secret: string): Uint8Array
   /**
    * Whether the secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
    * empty list takes as long as one.

@@ -21,6 +21,11 @@ export const STANDARD_SCOPES = [
   'offline_access',
 ] as const
 
+/** Whether every service user can have the scope. */
+export function isStandardScope(scope: string): boolean {
+  return (STANDARD_SCOPES as readonly string[]).includes(scope)
+}
+
 const DEFAULT_SCOPE = 'openid'
 const PROJECT_AUDIENCE_SCOPE = /^urn:service:iam:org:project:id:([^:]+):aud$/
 
@@ -84,7 +89,7 @@ function accessThrough(
   request: TokenRequest,
 ): { readonly allowed: boolean; readonly audience?: string } {
   if (scope === SERVICE_AUDIENCE_SCOPE) return { allowed: true, audience: request.serviceAudience }
-  if ((STANDARD_SCOPES as readonly string[]).includes(scope)) return { allowed: true }
+  if (isStandardScope(scope)) return { allowed: true }
 
   const projectId = PROJECT_AUDIENCE_SCOPE.exec(scope)?.[1]
   if (projectId !== undefined) {

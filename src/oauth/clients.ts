@@ -2,15 +2,18 @@
  * Service users as the clients of the engine.
  *
  * The engine wants a client object with its own metadata for each client. All service users have the same, but for the
- * client ID and the secrets, so one object is made in the engine's way and each request gets one derived from it. Known
- * and unknown clients take the same steps, so that the time of an answer does not tell which user exists.
+ * client ID, the secrets and the keys, so one object is made in the engine's way and each request gets one derived from
+ * it. Known and unknown clients take the same steps, so that the time of an answer does not tell which user exists.
  */
 import { randomBytes } from 'node:crypto'
-import type { Client, Provider } from 'oidc-provider'
+import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { splitClientId } from '../domain/client-id.ts'
+import { type ClientSecret, isLive } from '../domain/credentials.ts'
 import type { ClientSecrets } from '../domain/ports.ts'
-import { isLive, type ServiceUser } from '../domain/service-user.ts'
-import { toUnavailable } from './errors.ts'
+import type { ServiceUser } from '../domain/service-user.ts'
+import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
+import { toTooManyFailures, toUnavailable } from './errors.ts'
 
 /** What the engine's clients are made from. */
 export interface ClientDirectory {
@@ -18,37 +21,104 @@ export interface ClientDirectory {
   readonly secrets: ClientSecrets
 }
 
-/** A service user who has proved a secret, with the project that its client ID names. */
+/** A service user who has proved a credential, with the project that its client ID names. */
 export interface AuthenticatedUser {
   readonly user: ServiceUser
   readonly projectName: string
 }
 
-/** Says which service user stands behind a client that the engine has authenticated. */
-export type UserOfClient = (client: Client) => AuthenticatedUser
+/** What the rest of the engine asks about clients. */
+export interface Clients {
+  /** The service user behind a client that the engine has authenticated. */
+  userOf(client: Client): AuthenticatedUser
+  /** The secret that a client has proved; null if it was something else. */
+  secretIdOf(client: Client): string | null
+  /** Whether the user whose key has signed an assertion may use it. Checked after the signature, like a secret. */
+  assertMayAssert(client: Client): void
+}
+
+/** What this file needs. */
+export interface ClientsOptions {
+  readonly directory: ClientDirectory
+  readonly attempts: AttemptLimiter
+}
 
 /** Makes the engine find its clients among the service users. */
-export function connectClients(provider: Provider, directory: ClientDirectory): UserOfClient {
+export function connectClients(provider: Provider, { directory, attempts }: ClientsOptions): Clients {
   const users = new WeakMap<Client, AuthenticatedUser>()
+  const secretIds = new WeakMap<Client, string>()
   const template = newClient(provider)
+  const decoys = createDecoys()
 
-  provider.Client.find = async (clientId: string): Promise<Client> => {
+  // The types promise a text, but this is also called with the subject of an assertion, which can be anything.
+  provider.Client.find = async (named: unknown): Promise<Client> => {
+    const clientId = typeof named === 'string' ? named : ''
+    const ctx = currentContext()
+    assertMayTry(ctx, clientId, attempts)
+
     const parts = splitClientId(clientId)
     const user = parts === undefined ? undefined : await findUser(directory, parts.userId)
+    const method = authenticationMethod(ctx)
     const client: Client = Object.create(template, {
       clientId: { value: clientId, enumerable: true },
+      tokenEndpointAuthMethod: { value: method, enumerable: true },
       // An unknown client gets this far too, and fails here like one with a wrong secret.
-      compareClientSecret: { value: (secret: string) => provesSecret(directory.secrets, user, secret) },
+      compareClientSecret: {
+        value: (secret: string) => {
+          const proved = provedSecret(directory.secrets, user, secret)
+          if (proved !== undefined) secretIds.set(client, proved.secretId)
+          return proved !== undefined
+        },
+      },
     })
+    if (method === 'private_key_jwt') addAssertionKeys(client, user?.keys ?? [], decoys)
     if (user !== undefined && parts !== undefined) users.set(client, { user, projectName: parts.projectName })
     return client
   }
 
-  return (client) => {
-    const user = users.get(client)
-    if (user === undefined) throw new Error('the client has not been authenticated')
-    return user
+  return {
+    userOf: (client) => {
+      const user = users.get(client)
+      if (user === undefined) throw new Error('the client has not been authenticated')
+      return user
+    },
+    secretIdOf: (client) => secretIds.get(client) ?? null,
+    assertMayAssert: (client) => {
+      if (users.get(client)?.user.enabled !== true) throw new errors.InvalidClientAuth('the user is disabled')
+    },
   }
+}
+
+/** Counts the client authentications that fail. */
+export function countFailures(provider: Provider, attempts: AttemptLimiter): void {
+  provider.on('grant.error', (ctx, error) => {
+    // The engine names the client only once it was allowed to try.
+    const client = ctx.oidc.entities.Client
+    if (error.error !== 'invalid_client' || client === undefined) return
+    attempts.fail({ clientId: client.clientId, address: ctx.ip })
+  })
+}
+
+/** The request that is being answered. */
+function currentContext(): KoaContextWithOIDC {
+  const ctx = Provider.ctx
+  if (ctx === undefined) throw new Error('clients are only known to requests')
+  return ctx
+}
+
+function assertMayTry(ctx: KoaContextWithOIDC, clientId: string, attempts: AttemptLimiter): void {
+  const seconds = attempts.blockedForSeconds({ clientId, address: ctx.ip })
+  if (seconds === 0) return
+  ctx.set('retry-after', String(seconds))
+  throw toTooManyFailures()
+}
+
+/**
+ * A service user may use any of its credentials, so its method is the one that the request uses. The engine has refused
+ * requests that use two.
+ */
+function authenticationMethod({ oidc }: KoaContextWithOIDC): 'private_key_jwt' | 'client_secret_basic' {
+  return oidc.params?.client_assertion ? 'private_key_jwt' : 'client_secret_basic'
 }
 
 async function findUser(directory: ClientDirectory, userId: string): Promise<ServiceUser | undefined> {
@@ -59,11 +129,16 @@ async function findUser(directory: ClientDirectory, userId: string): Promise<Ser
   }
 }
 
-function provesSecret(secrets: ClientSecrets, user: ServiceUser | undefined, secret: string): boolean {
+function provedSecret(secrets: ClientSecrets, user: ServiceUser | undefined, secret: string): ClientSecret | undefined {
   const now = new Date()
-  const hashes = (user?.secrets ?? []).filter((candidate) => isLive(candidate, now)).map(({ hash }) => hash)
-  const matches = secrets.matches(secret, hashes)
-  return matches && user?.enabled === true
+  const live = (user?.secrets ?? []).filter((candidate) => isLive(candidate, now))
+  const matches = secrets.matches(
+    secret,
+    live.map(({ hash }) => hash),
+  )
+  if (!matches || user?.enabled !== true) return undefined
+  // Which one it was is only asked about a secret that is right, so the time of that tells nothing.
+  return live.length === 1 ? live[0] : live.find(({ hash }) => secrets.matches(secret, [hash]))
 }
 
 function newClient(provider: Provider): Client {

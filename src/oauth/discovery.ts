@@ -6,7 +6,8 @@
  */
 import { activeKey, type KeyRing } from '../domain/key-ring.ts'
 import { STANDARD_SCOPES } from '../domain/token-grant.ts'
-import { OAUTH_PATHS } from './endpoints.ts'
+import { ASSERTION_ALGORITHMS } from './assertions.ts'
+import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 
 /** Authorization server metadata (RFC 8414 §2). */
 export function discoveryDocument(issuer: string, ring: KeyRing): Record<string, unknown> {
@@ -18,7 +19,8 @@ export function discoveryDocument(issuer: string, ring: KeyRing): Record<string,
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: algorithm === undefined ? [] : [algorithm],

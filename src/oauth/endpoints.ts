@@ -1,5 +1,5 @@
 /**
- * Where the OAuth endpoints are (Spec §4.1, §4.2).
+ * Where the OAuth endpoints are (Spec §4.1, §4.2), and how clients authenticate there.
  */
 
 /** Paths below the base URL. */
@@ -9,3 +9,6 @@ export const OAUTH_PATHS = {
   openidConfiguration: '/.well-known/openid-configuration',
   authorizationServer: '/.well-known/oauth-authorization-server',
 } as const
+
+/** By secret (RFC 6749 §2.3.1), or with an assertion (RFC 7523). */
+export const CLIENT_AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const

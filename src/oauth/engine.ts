@@ -5,11 +5,19 @@
  */
 import type { EventEmitter } from 'node:events'
 import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
+import type { AttemptLimiter } from '../app/attempt-limiter.ts'
+import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
-import type { Log, Signer } from '../domain/ports.ts'
-import { type ClientDirectory, connectClients, type UserOfClient } from './clients.ts'
-import { OAUTH_PATHS } from './endpoints.ts'
+import type { CredentialUses, Log, Signer } from '../domain/ports.ts'
+import {
+  ASSERTION_ALGORITHMS,
+  assertAssertionClaims,
+  CLOCK_TOLERANCE_SECONDS,
+  useAssertionsOnce,
+} from './assertions.ts'
+import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
+import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { RETRY_AFTER_SECONDS } from './errors.ts'
 import { PublishedKey } from './published-key.ts'
 import { TokenPolicy } from './token-policy.ts'
@@ -20,22 +28,43 @@ export interface EngineOptions {
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
   readonly directory: ClientDirectory
+  /** Keeps client assertions from being used twice, in all replicas. */
+  readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
+  /** One for the process, so that a new key ring forgets no failures. */
+  readonly attempts: AttemptLimiter
+  /** Hears of each secret that got a token. */
+  readonly secretUses: Pick<SecretUses, 'note'>
   readonly log: Log
 }
 
 /** Makes an engine that publishes all keys of the ring and signs with the signer's, which is the active one. */
 export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptions): Provider {
   // The policy is part of the configuration and needs the clients, which need the provider.
-  let userOf: UserOfClient = () => {
-    throw new Error('no client can have been authenticated yet')
+  let clients: Clients | undefined
+  const connected = (): Clients => {
+    if (clients === undefined) throw new Error('no client can have been authenticated yet')
+    return clients
   }
   const policy = new TokenPolicy({
     issuer: options.issuer,
     signingKey: signer.key,
-    userOf: (client) => userOf(client),
+    userOf: (client) => connected().userOf(client),
   })
-  const provider = new Provider(options.issuer, configuration(ring, signer, policy, options))
-  userOf = connectClients(provider, options.directory)
+  const provider = new Provider(options.issuer, {
+    ...configuration(ring, signer, policy, options),
+    assertJwtClientAuthClaimsAndHeader: (_ctx, claims, _header, client) => {
+      assertAssertionClaims(claims, options.issuer)
+      connected().assertMayAssert(client)
+    },
+  })
+  clients = connectClients(provider, options)
+  countFailures(provider, options.attempts)
+  useAssertionsOnce(provider, options.assertions)
+  provider.on('grant.success', (ctx) => {
+    const client = ctx.oidc.client
+    const secretId = client === undefined ? null : connected().secretIdOf(client)
+    if (secretId !== null) options.secretUses.note(secretId, new Date())
+  })
 
   provider.use(async (ctx, next) => {
     await next()
@@ -60,8 +89,12 @@ function configuration(
     jwks: { keys: ring.map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)) },
     // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
     clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
-    enabledJWA: { idTokenSigningAlgValues: Object.keys(KEY_ALGORITHMS) as KeyAlgorithm[] },
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    enabledJWA: {
+      idTokenSigningAlgValues: Object.keys(KEY_ALGORITHMS) as KeyAlgorithm[],
+      clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
+    },
+    clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
     routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
     scopes: [],
     // Otherwise the engine has the authorization code grant too, and refuses it as `invalid_request`.

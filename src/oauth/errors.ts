@@ -31,3 +31,15 @@ export function toUnavailable(error: unknown): unknown {
   })
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
+
+/**
+ * The error of a client that may not try to authenticate at the moment.
+ *
+ * RFC 6749 §5.2 has no code for it. `invalid_client` would say that the credentials are wrong, which nobody has looked
+ * at; `slow_down` belongs to clients that poll for a user (RFC 8628 §3.5). `temporarily_unavailable` is registered for
+ * overload, and clients that know it try the same request again later, which is right.
+ */
+export function toTooManyFailures(): Error {
+  const refused = new errors.TemporarilyUnavailable('too many failed client authentications: try again later')
+  return Object.assign(refused, { status: 429, statusCode: 429 })
+}

@@ -5,7 +5,7 @@
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { ActiveWebKey } from '../domain/web-key.ts'
-import type { UserOfClient } from './clients.ts'
+import type { Clients } from './clients.ts'
 import { toOAuthError } from './errors.ts'
 
 /** The claims of a token before it is signed, as the engine hands them out. */
@@ -16,7 +16,7 @@ export interface TokenPolicyOptions {
   readonly issuer: string
   /** The key that signs all tokens of this engine. */
   readonly signingKey: ActiveWebKey
-  readonly userOf: UserOfClient
+  readonly userOf: Clients['userOf']
 }
 
 export class TokenPolicy {

@@ -3,23 +3,41 @@
  */
 import type { HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
+import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
 import type { Log } from '../domain/ports.ts'
+import { actorOfCall, setActor } from './actor.ts'
 import { toConnectError } from './errors.ts'
 import type { permissionsOf } from './method-permissions.ts'
+import { writeDownRefusal } from './refusals.ts'
+
+/** What the gate needs. */
+export interface GateOptions {
+  readonly access: Access
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  readonly permissionFor: ReturnType<typeof permissionsOf>
+  readonly log: Log
+}
 
 /**
  * A gate that checks bearer token and permission before anything of the request's body is read, so that strangers
- * neither cause work nor learn what a valid request is.
+ * neither cause work nor learn what a valid request is. The call has an actor from then on.
  */
-export function authorize(
-  access: Access,
-  permissionFor: ReturnType<typeof permissionsOf>,
-  log: Log,
-): (context: HandlerContext) => Promise<void> {
-  return async ({ requestHeader, method }) => {
+export function authorize({
+  access,
+  audit,
+  permissionFor,
+  log,
+}: GateOptions): (context: HandlerContext) => Promise<void> {
+  return async ({ requestHeader, method, values }) => {
+    let actor = actorOfCall(ANONYMOUS, method, requestHeader)
     try {
-      await access.authorize(requestHeader.get('authorization'), permissionFor(method))
+      const caller = await access.authenticate(requestHeader.get('authorization'))
+      actor = { ...actor, actor: caller.userId }
+      setActor(values, actor)
+      access.assertMay(caller, permissionFor(method))
     } catch (error) {
+      // What was asked for has not been read, so the resource is not known.
+      writeDownRefusal(audit, { ...actor, resource: '' }, error)
       throw toConnectError(error, requestHeader, log)
     }
   }

@@ -8,11 +8,9 @@ import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
+import { requestIdOf } from './actor.ts'
 
 const DOMAIN = 'keyturn'
-
-/** Header with the id that the front door gives each request. */
-const REQUEST_ID_HEADER = 'x-request-id'
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -21,11 +19,33 @@ const WIRE = {
   web_key_too_young: [Code.FailedPrecondition, 'WEB_KEY_TOO_YOUNG'],
   web_key_limit_reached: [Code.ResourceExhausted, 'WEB_KEY_LIMIT_REACHED'],
   key_generation_busy: [Code.ResourceExhausted, 'KEY_GENERATION_BUSY'],
+  project_not_found: [Code.NotFound, 'PROJECT_NOT_FOUND'],
+  project_name_taken: [Code.AlreadyExists, 'PROJECT_NAME_TAKEN'],
+  project_has_users: [Code.FailedPrecondition, 'PROJECT_HAS_USERS'],
+  project_role_not_found: [Code.NotFound, 'PROJECT_ROLE_NOT_FOUND'],
+  project_scope_not_found: [Code.NotFound, 'PROJECT_SCOPE_NOT_FOUND'],
+  project_limit_reached: [Code.ResourceExhausted, 'PROJECT_LIMIT_REACHED'],
+  scope_reserved: [Code.InvalidArgument, 'SCOPE_RESERVED'],
+  user_not_found: [Code.NotFound, 'USER_NOT_FOUND'],
+  last_owner: [Code.FailedPrecondition, 'LAST_OWNER'],
+  client_secret_not_found: [Code.NotFound, 'CLIENT_SECRET_NOT_FOUND'],
+  client_secret_limit_reached: [Code.ResourceExhausted, 'CLIENT_SECRET_LIMIT_REACHED'],
+  user_key_not_found: [Code.NotFound, 'USER_KEY_NOT_FOUND'],
+  user_key_limit_reached: [Code.ResourceExhausted, 'USER_KEY_LIMIT_REACHED'],
+  user_key_invalid: [Code.InvalidArgument, 'USER_KEY_INVALID'],
+  personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
+  personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
+  expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
+
+/** The stable word for a refusal. */
+export function reasonOf(code: DomainErrorCode): string {
+  return WIRE[code][1]
+}
 
 /** Translates what handlers and the validation throw. Must be the outermost interceptor. */
 export function translateErrors(log: Log): Interceptor {
@@ -42,7 +62,7 @@ export function translateErrors(log: Log): Interceptor {
 export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
   if (error instanceof DomainError) return fromDomainError(error)
   if (error instanceof ConnectError) return error.code === Code.InvalidArgument ? invalidArgument(error) : error
-  const requestId = header.get(REQUEST_ID_HEADER) ?? 'unknown'
+  const requestId = requestIdOf(header)
   log.error({ err: error, requestId }, 'an RPC failed')
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
 }

@@ -6,14 +6,26 @@ import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
+import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { Access } from '../app/access.ts'
+import type { AuditTrail } from '../app/audit-trail.ts'
+import type { Credentials } from '../app/credentials.ts'
+import type { Projects } from '../app/projects.ts'
+import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
 import type { Log } from '../domain/ports.ts'
+import { auditService } from './audit-service.ts'
 import { authorize } from './authorize.ts'
 import { decodableBody } from './decodable-body.ts'
 import { translateErrors } from './errors.ts'
 import { permissionsOf } from './method-permissions.ts'
+import { projectService } from './project-service.ts'
+import { writeDownRefusals } from './refusals.ts'
+import { serviceUserService } from './service-user-service.ts'
+import { normalizeTexts } from './text-fields.ts'
 import { webKeyService } from './web-key-service.ts'
 
 /** The largest message that is read, in bytes. */
@@ -22,9 +34,16 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 /** The longest deadline that a client can set, in milliseconds. */
 const MAX_DEADLINE = 60_000
 
+/** Every service. None is served that is not here, because the gate would not know its permissions. */
+const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+
 /** What the services need. */
 export interface RpcOptions {
   readonly webKeys: WebKeys
+  readonly projects: Projects
+  readonly users: ServiceUsers
+  readonly credentials: Credentials
+  readonly audit: AuditTrail
   readonly access: Access
   readonly log: Log
 }
@@ -33,17 +52,22 @@ export interface RpcOptions {
 export type RpcRoutes = ReadonlyMap<string, (req: IncomingMessage, res: ServerResponse) => Promise<void>>
 
 /** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
-export function createRpcRoutes({ webKeys, access, log }: RpcOptions): RpcRoutes {
+export function createRpcRoutes(options: RpcOptions): RpcRoutes {
+  const { webKeys, projects, users, credentials, audit, access, log } = options
   const router = createConnectRouter({
-    requestGate: authorize(access, permissionsOf([WebKeyService]), log),
-    interceptors: [translateErrors(log), createValidateInterceptor()],
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), log }),
+    interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
     // A misspelt field or enum name must not make another key than asked.
     jsonOptions: { ignoreUnknownFields: false },
     // Messages are small, and what is not decompressed cannot be a bomb.
     acceptCompression: [],
     readMaxBytes: MAX_MESSAGE_BYTES,
     maxTimeoutMs: MAX_DEADLINE,
-  }).service(WebKeyService, webKeyService(webKeys))
+  })
+    .service(WebKeyService, webKeyService(webKeys))
+    .service(ProjectService, projectService(projects))
+    .service(ServiceUserService, serviceUserService(users, credentials))
+    .service(AuditService, auditService(audit))
 
   return new Map(
     router.handlers.map((handler) => [

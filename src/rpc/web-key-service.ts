@@ -5,6 +5,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../app/web-keys.ts'
+import { actorOf } from './actor.ts'
 import { fromState, fromWebKey, toWebKeyConfig } from './web-key-mapping.ts'
 
 /** Response header that says why an activation was early (Spec §8). */
@@ -13,13 +14,13 @@ const WARNING_HEADER = 'keyturn-warning'
 /** Answers the calls of the service. */
 export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
-    async createWebKey(req) {
-      const key = await webKeys.create(toWebKeyConfig(req.config))
+    async createWebKey(req, context) {
+      const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config))
       return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
     },
 
     async activateWebKey(req, context) {
-      const { key, knownFrom } = await webKeys.activate(req.keyId)
+      const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
       if (knownFrom !== undefined) {
         context.responseHeader.set(
           WARNING_HEADER,
@@ -33,8 +34,9 @@ export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyServic
       return { webKeys: (await webKeys.list()).map(fromWebKey) }
     },
 
-    async deleteWebKey(req) {
-      return { details: { changeDate: timestampFromDate(await webKeys.delete(req.keyId)) } }
+    async deleteWebKey(req, context) {
+      const deletedAt = await webKeys.delete(actorOf(context), req.keyId)
+      return { details: { changeDate: timestampFromDate(deletedAt) } }
     },
   }
 }

@@ -1,36 +1,29 @@
 /**
  * The composition root: makes a server of all the parts, and takes it apart again in the reverse order.
  *
- * The only place that names concrete classes of `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` together.
+ * Here and in `services.ts` concrete classes of `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` are named together,
+ * and nowhere else.
  */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
-import { Access } from '../app/access.ts'
 import { bootstrap } from '../app/bootstrap.ts'
 import { Replica } from '../app/replica.ts'
-import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
-import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
 import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/key-ring.ts'
 import type { Log } from '../domain/ports.ts'
-import { createOAuthRoutes } from '../oauth/routes.ts'
-import { TokenService } from '../oauth/token-service.ts'
-import { createRpcRoutes } from '../rpc/routes.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
-import { lockDataDirectory } from '../storage/data-directory.ts'
-import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
-import { createKeyStore } from '../storage/key-store.ts'
 import { migrate } from '../storage/migrate.ts'
 import { credentialsFile } from './credentials-file.ts'
+import { databaseOptions, openConfigured } from './database.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
 import { startMetrics } from './metrics.ts'
+import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -72,15 +65,13 @@ export async function startServer(config: Config, log: Log): Promise<RunningServ
 export async function migrateDatabase(config: Config, log: Log): Promise<readonly string[]> {
   const stack = new Stack()
   try {
-    return await migrate(await open(config, log, stack))
+    return await migrate(await openConfigured(config, log, stack))
   } finally {
     await stack.unwind()
   }
 }
 
 async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
-  const { activationGuard: guard, jwksMaxAgeSeconds, maxStalenessSeconds, maxWebKeys, tokenLifetimeSeconds } = config
-
   const metrics = await startMetrics(config.metricsListen, log)
   stack.push(() => metrics.stop())
 
@@ -89,7 +80,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
-  const database = await open(config, log, stack)
+  const database = await openConfigured(config, log, stack)
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
@@ -111,50 +102,22 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
     signers: createSignerFactory(sealer),
     clock: systemClock,
     log,
-    maxStalenessSeconds,
+    maxStalenessSeconds: config.maxStalenessSeconds,
   })
   stack.push(() => replica.stop())
   await replica.start()
   assertCanSign(replica)
 
-  const directory = { findServiceUser: (userId: string) => replica.findServiceUser(userId), secrets }
-  const tokens = new TokenService({ issuer: baseUrl, tokenLifetimeSeconds, directory, log })
-  replica.onKeys((snapshot) => tokens.switchTo(snapshot))
-
-  const access = new Access(replica, createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl }))
-  const activation = { guard, jwksMaxAgeSeconds }
-  const store = createKeyStore(database)
-  const webKeys = new WebKeys({ store, reader, generator, replica, log, activation, maxWebKeys })
+  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl }
   door.serve({
-    oauth: createOAuthRoutes({ service: tokens, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() }),
-    rpc: createRpcRoutes({ webKeys, access, log }),
+    oauth: createTokenEndpoints(options),
+    rpc: createApi(options),
     readiness: () => replica.readiness(),
   })
   metrics.observe(replica)
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }
-}
-
-async function open(config: Config, log: Log, stack: Stack): Promise<Database> {
-  if (config.database.kind === 'embedded') {
-    const lock = await lockDataDirectory(config.dataDir)
-    stack.push(async () => lock.release())
-  }
-  const database = await openDatabase(databaseOptions(config, log))
-  stack.push(() => database.close())
-  return database
-}
-
-function databaseOptions({ database, dataDir }: Config, log: Log): DatabaseOptions {
-  switch (database.kind) {
-    case 'postgres':
-      return { kind: 'postgres', url: database.url, log }
-    case 'embedded':
-      return { kind: 'embedded', folder: join(dataDir, 'database'), log }
-    case 'memory':
-      return { kind: 'embedded', folder: null, log }
-  }
 }
 
 function assertCanSign(replica: Replica): void {

@@ -11,3 +11,8 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+/** The time of day. What is stored is dated by the database instead. */
+export function systemTime(): Date {
+  return new Date()
+}

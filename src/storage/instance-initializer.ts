@@ -2,9 +2,11 @@
  * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
  */
 import type { Transaction } from 'kysely'
+import { SYSTEM } from '../domain/audit.ts'
 import type { SealedKeyPair } from '../domain/key-ring.ts'
 import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
 import { activate, createWebKey } from '../domain/web-key.ts'
+import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
 import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
 import { usingStorage, usingStorageRepeatedly } from './storage-errors.ts'
@@ -12,6 +14,7 @@ import type { Tables } from './tables.ts'
 import { toNewRow } from './web-key-row.ts'
 
 const ADMINISTRATOR_NAME = 'administrator'
+const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
 
 /** Fills a migrated database. */
 export function createInstanceInitializer({ db }: Database): InstanceInitializer {
@@ -64,7 +67,7 @@ async function writeEverything(
 ): Promise<void> {
   const now = await readClock(trx)
   const { userId, projectId, projectName, secretId, secretHash } = administrator
-  await trx.insertInto('projects').values({ project_id: projectId, name: projectName }).execute()
+  await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
   await trx
     .insertInto('service_users')
     .values({
@@ -91,5 +94,6 @@ async function writeEverything(
   const key = activate(createWebKey(firstKey, now), now)
   await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
   await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
+  await insertAuditEvent(trx, BOOTSTRAP, { at: now })
   await bumpVersion(trx)
 }

@@ -1,7 +1,7 @@
 /**
  * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
  */
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** The NOTIFY channel on which a new version is announced. */
@@ -32,8 +32,8 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
  * The time of the database, in whole milliseconds as the tables keep it. Ask after taking the lock: `now()` would be
  * the time at which the transaction began to wait for it.
  */
-export async function readClock(trx: Transaction<Tables>): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select date_trunc('milliseconds', clock_timestamp()) as now`.execute(trx)
+export async function readClock(db: Kysely<Tables>): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select date_trunc('milliseconds', clock_timestamp()) as now`.execute(db)
   const now = rows[0]?.now
   if (now === undefined) throw new Error('the database did not tell the time')
   return now

@@ -14,11 +14,13 @@ import {
 } from 'kysely/migration'
 import type { Database } from './database.ts'
 import { initialSchema } from './migrations/0001-initial-schema.ts'
+import { identities } from './migrations/0002-identities.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-initial-schema': initialSchema,
+  '0002-identities': identities,
 }
 
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */

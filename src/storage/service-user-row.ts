@@ -1,42 +1,43 @@
 /**
  * Service users as rows: one query for any number of them, and the mapping to the domain.
  *
- * The database is outside: a row that is no service user of the domain is refused, never repaired.
+ * The database is outside: a row that is no service user of the domain is refused, never repaired. How users are
+ * written is in `service-user-changes.ts`.
  */
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../domain/permission.ts'
-import type { ClientSecret, ServiceUser } from '../domain/service-user.ts'
+import type { ServiceUser } from '../domain/service-user.ts'
+import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
 import type { Tables } from './tables.ts'
+import { isUuid } from './uuid.ts'
 
-/** The one spelling that user ids have; PostgreSQL would take others for the same id. */
-const USER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-type ServiceUserRow = Awaited<ReturnType<typeof selectRows>>[number]
+type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
+type ServiceUserRow = Awaited<ReturnType<ServiceUserQuery['execute']>>[number]
 
 /** Reads the users with these ids. An id that nobody has, or nobody can have, is left out. */
 export async function readServiceUsers(
-  trx: Transaction<Tables>,
+  db: Kysely<Tables>,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, ServiceUser>> {
-  const possible = [...new Set(userIds)].filter((userId) => USER_ID.test(userId))
+  const possible = [...new Set(userIds)].filter(isUuid)
   if (possible.length === 0) return new Map()
-  const rows = await selectRows(trx, possible)
+  // One array instead of a list: the number of parameters of a query is limited.
+  const rows = await selectServiceUsers(db).where(sql<boolean>`u.user_id = any(${possible}::uuid[])`).execute()
   return new Map(rows.map((row) => [row.user_id, toServiceUser(row)]))
 }
 
-/** What belongs to a user comes as JSON, which has no bytes: hashes are hexadecimal in it. */
-async function selectRows(trx: Transaction<Tables>, userIds: readonly string[]) {
-  return await trx
+/** Whole users, to be narrowed down by columns of `u`. Each column of a list is a subquery that uses an index. */
+export function selectServiceUsers(db: Kysely<Tables>) {
+  return db
     .selectFrom('service_users as u')
     .innerJoin('projects as p', 'p.project_id', 'u.project_id')
-    // One array instead of a list: the number of parameters of a query is limited.
-    .where(sql<boolean>`u.user_id = any(${userIds}::uuid[])`)
     .select((eb) => [
       'u.user_id',
       'u.name',
       'u.project_id',
       'p.name as project_name',
+      'u.creation_date',
       'u.enabled',
       'u.client_credentials_enabled',
       jsonArrayFrom(
@@ -46,55 +47,68 @@ async function selectRows(trx: Transaction<Tables>, userIds: readonly string[]) 
           .select([
             's.secret_id',
             sql<string>`encode(s.hash, 'hex')`.as('hash'),
+            's.creation_date',
             's.expiration_date',
             's.deactivation_date',
+            's.last_use_date',
           ])
           .orderBy('s.creation_date')
           .orderBy('s.secret_id'),
       ).as('secrets'),
       jsonArrayFrom(
         eb
-          .selectFrom('instance_members as m')
-          .whereRef('m.user_id', '=', 'u.user_id')
-          .select('m.role')
-          .orderBy('m.role'),
-      ).as('instance_roles'),
+          .selectFrom('user_keys as k')
+          .whereRef('k.user_id', '=', 'u.user_id')
+          .select(['k.key_id', 'k.public_jwk', 'k.creation_date', 'k.expiration_date'])
+          .orderBy('k.creation_date')
+          .orderBy('k.key_id'),
+      ).as('keys'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('personal_access_tokens as t')
+          .whereRef('t.user_id', '=', 'u.user_id')
+          .select(['t.token_id', sql<string>`encode(t.hash, 'hex')`.as('hash'), 't.creation_date', 't.expiration_date'])
+          .orderBy('t.creation_date')
+          .orderBy('t.token_id'),
+      ).as('personal_access_tokens'),
+      jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
+        'instance_roles',
+      ),
       jsonArrayFrom(
         eb
           .selectFrom('user_project_roles as r')
           .whereRef('r.user_id', '=', 'u.user_id')
           .select(['r.project_id', 'r.role'])
-          .orderBy('r.project_id')
-          .orderBy('r.role'),
+          .orderBy('r.project_id'),
       ).as('project_roles'),
-      jsonArrayFrom(
-        eb.selectFrom('user_scopes as c').whereRef('c.user_id', '=', 'u.user_id').select('c.scope').orderBy('c.scope'),
-      ).as('scopes'),
+      jsonArrayFrom(eb.selectFrom('user_scopes as c').whereRef('c.user_id', '=', 'u.user_id').select('c.scope')).as(
+        'scopes',
+      ),
     ])
-    .execute()
 }
 
-function toServiceUser(row: ServiceUserRow): ServiceUser {
-  return {
-    userId: row.user_id,
-    name: row.name,
-    projectId: row.project_id,
-    projectName: row.project_name,
-    enabled: row.enabled,
-    clientCredentialsEnabled: row.client_credentials_enabled,
-    secrets: row.secrets.map(toClientSecret),
-    instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)),
-    projectRoles: groupByProject(row.project_roles),
-    customScopes: row.scopes.map(({ scope }) => scope),
-  }
-}
-
-function toClientSecret(row: ServiceUserRow['secrets'][number]): ClientSecret {
-  return {
-    secretId: row.secret_id,
-    hash: new Uint8Array(Buffer.from(row.hash, 'hex')),
-    expiresAt: row.expiration_date === null ? null : new Date(row.expiration_date),
-    deactivatedAt: row.deactivation_date === null ? null : new Date(row.deactivation_date),
+/** @throws {Error} if the row is no service user; the message names it. */
+export function toServiceUser(row: ServiceUserRow): ServiceUser {
+  try {
+    return {
+      userId: row.user_id,
+      name: row.name,
+      projectId: row.project_id,
+      projectName: row.project_name,
+      createdAt: row.creation_date,
+      enabled: row.enabled,
+      clientCredentialsEnabled: row.client_credentials_enabled,
+      secrets: row.secrets.map(toClientSecret),
+      keys: row.keys.map(toUserKey),
+      personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
+      // Names are sorted here and not there: how a database compares text depends on its locale.
+      instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
+      projectRoles: groupByProject(row.project_roles),
+      customScopes: row.scopes.map(({ scope }) => scope).sort(),
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`service user ${row.user_id} in the database is not valid: ${reason}`, { cause: error })
   }
 }
 
@@ -105,5 +119,6 @@ function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<stri
     if (ofProject === undefined) roles.set(project_id, [role])
     else ofProject.push(role)
   }
+  for (const ofProject of roles.values()) ofProject.sort()
   return roles
 }

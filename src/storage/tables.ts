@@ -17,6 +17,10 @@ export interface Tables {
   instance_members: InstanceMemberTable
   user_project_roles: UserProjectRoleTable
   user_scopes: UserScopeTable
+  user_keys: UserKeyTable
+  personal_access_tokens: PersonalAccessTokenTable
+  audit_events: AuditEventTable
+  used_assertions: UsedAssertionTable
 }
 
 /** One row: what the instance is at, and the lock of all writers. */
@@ -42,6 +46,7 @@ interface WebKeyTable {
 interface ProjectTable {
   project_id: string
   name: string
+  creation_date: ColumnType<Date, Date, never>
 }
 
 interface ProjectRoleTable {
@@ -70,6 +75,7 @@ interface ClientSecretTable {
   creation_date: Date
   expiration_date: Date | null
   deactivation_date: Date | null
+  last_use_date: ColumnType<Date | null, Date | null | undefined>
 }
 
 interface InstanceMemberTable {
@@ -87,4 +93,36 @@ interface UserScopeTable {
   user_id: string
   project_id: string
   scope: string
+}
+
+interface UserKeyTable {
+  key_id: string
+  user_id: string
+  /** Written as JSON text, read parsed. */
+  public_jwk: ColumnType<unknown, string, never>
+  creation_date: Date
+  expiration_date: Date | null
+}
+
+interface PersonalAccessTokenTable {
+  token_id: string
+  user_id: string
+  hash: Uint8Array
+  creation_date: Date
+  expiration_date: Date
+}
+
+interface AuditEventTable {
+  event_id: string
+  event_date: Date
+  actor: string
+  action: string
+  resource: string
+  outcome: string
+  request_id: string
+}
+
+interface UsedAssertionTable {
+  id: string
+  expiration_date: Date
 }

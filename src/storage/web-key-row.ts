@@ -5,15 +5,10 @@
  * is not part of a web key and is not read here.
  */
 import type { Selectable, Transaction } from 'kysely'
-import {
-  type EcCurve,
-  KEY_ALGORITHMS,
-  type KeyAlgorithm,
-  type PublicJwk,
-  parseKeyAlgorithm,
-} from '../domain/key-algorithm.ts'
+import { KEY_ALGORITHMS, type KeyAlgorithm, type PublicJwk, parseKeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { WebKey, WebKeyState } from '../domain/web-key.ts'
+import { parsePublicJwk } from './public-jwk.ts'
 import type { Tables } from './tables.ts'
 
 const COLUMNS = [
@@ -94,17 +89,12 @@ function toWebKey(row: WebKeyRow): WebKey {
   }
 }
 
-/** Takes the public members by name, so that whatever else the column may hold goes no further. */
 function toPublicJwk(json: unknown, algorithm: KeyAlgorithm): PublicJwk {
+  const jwk = parsePublicJwk(json)
   const facts = KEY_ALGORITHMS[algorithm]
-  const member = (name: string): string => {
-    const value = typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined
-    if (typeof value !== 'string') throw new Error(`public_jwk has no ${name}`)
-    return value
+  if (jwk.kty !== facts.kty) throw new Error(`public_jwk is no ${facts.kty} key as ${algorithm} needs`)
+  if (jwk.kty !== 'RSA' && facts.kty !== 'RSA' && jwk.crv !== facts.crv) {
+    throw new Error(`public_jwk is not on ${facts.crv} as ${algorithm} needs`)
   }
-  if (member('kty') !== facts.kty) throw new Error(`public_jwk is no ${facts.kty} key as ${algorithm} needs`)
-  if (facts.kty === 'RSA') return { kty: 'RSA', n: member('n'), e: member('e') }
-  if (member('crv') !== facts.crv) throw new Error(`public_jwk is not on ${facts.crv} as ${algorithm} needs`)
-  if (facts.kty === 'OKP') return { kty: 'OKP', crv: facts.crv, x: member('x') }
-  return { kty: 'EC', crv: facts.crv satisfies EcCurve, x: member('x'), y: member('y') }
+  return jwk
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../src/app/live-identities.ts'
 import type { InstanceReader, InstanceState } from '../../src/domain/ports.ts'
-import type { ServiceUser } from '../../src/domain/service-user.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
 class Instance implements InstanceReader {
@@ -38,18 +38,8 @@ class Instance implements InstanceReader {
 }
 
 function user(userId: string, name = userId): ServiceUser {
-  return {
-    userId,
-    name,
-    projectId: 'project',
-    projectName: 'project',
-    enabled: true,
-    clientCredentialsEnabled: true,
-    secrets: [],
-    instanceRoles: [],
-    projectRoles: new Map(),
-    customScopes: [],
-  }
+  const facts = { userId, name, projectId: 'project', projectName: 'project', clientCredentialsEnabled: true }
+  return createServiceUser(facts, new Date(0))
 }
 
 async function refresh(identities: LiveIdentities, instance: Instance): Promise<void> {

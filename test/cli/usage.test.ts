@@ -7,6 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { removeFolder, runKeyturn, temporaryFolder } from '../support/keyturn.ts'
 
+const USER = '00000000-0000-4000-8000-000000000000'
 const ADVICE = 'Run the command with --help to see what it takes.\n'
 
 describe('wrong usage', () => {
@@ -18,6 +19,16 @@ describe('wrong usage', () => {
     [['keys', 'activate'], "missing required argument 'key-id'"],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'list', 'x'], "too many arguments for 'list'. Expected 0 arguments but got 1: x."],
+    [['users', 'tokens', 'create', USER], "required option '--expires <when>' not specified"],
+    [
+      ['secrets', 'generate', USER, '--expires', 'tomorrow'],
+      "option '--expires <when>' argument 'tomorrow' is invalid. " +
+        'Write a distance such as 90d, 12h or 30m, or a time such as 2027-01-31T00:00:00Z.',
+    ],
+    [
+      ['audit', '--limit', '0'],
+      "option '--limit <count>' argument '0' is invalid. Write a whole number, 1 to 9999999.",
+    ],
     [['token', '--credentials'], "option '--credentials <file>' argument missing"],
     [
       ['keys', 'create', 'dsa'],
@@ -39,7 +50,7 @@ describe('wrong usage', () => {
     expect((await runKeyturn(['kyes', 'list'])).stderr).toContain('(Did you mean keys?)')
   })
 
-  it.each([[[]], [['keys']], [['master-key']]])(
+  it.each([[[]], [['keys']], [['master-key']], [['users', 'tokens']], [['projects', 'roles']]])(
     '%j, which names no command, exits with 2 and lists them',
     async (args) => {
       const { code, stdout, stderr } = await runKeyturn(args)
@@ -51,7 +62,14 @@ describe('wrong usage', () => {
 
 describe('--help', () => {
   it.each([
-    [[], ['serve', 'demo', 'migrate', 'config', 'keys', 'token', 'master-key']],
+    [[], ['serve', 'demo', 'migrate', 'config', 'projects', 'users', 'secrets', 'keys', 'token', 'audit', 'recover']],
+    [['projects'], ['list', 'create', 'rename', 'delete', 'roles', 'scopes']],
+    [
+      ['users'],
+      ['list', 'create', 'show', 'rename', 'enable', 'disable', 'delete', 'grant', 'revoke', 'keys', 'tokens'],
+    ],
+    [['secrets'], ['generate', 'list', 'deactivate', 'delete']],
+    [['audit'], ['--from', '--to', '--actor', '--resource', '--limit']],
     [['keys'], ['list', 'create', 'activate', 'delete']],
     [['serve'], ['--listen', '--base-url', '--database-url', '--data-dir', '--credentials']],
   ])('of %j exits with 0 and lists everything', async (args, words) => {

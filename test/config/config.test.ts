@@ -31,6 +31,7 @@ describe('the configuration', () => {
       activationGuard: 'warn',
       maxWebKeys: 50,
       maxStalenessSeconds: 300,
+      auditRetentionDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
       logLevel: 'info',
     })
@@ -78,6 +79,7 @@ describe('the configuration', () => {
     ['KEYTURN_TOKEN_LIFETIME', ['0', '86401']],
     ['KEYTURN_MAX_WEB_KEYS', ['1', '1001']],
     ['KEYTURN_MAX_STALENESS', ['0']],
+    ['KEYTURN_AUDIT_RETENTION', ['0', '3651']],
     ['KEYTURN_METRICS_LISTEN', ['on', '9464']],
     ['KEYTURN_LOG_LEVEL', ['verbose']],
   ])('refuses a %s such as %j', (variable, values) => {

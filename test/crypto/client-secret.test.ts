@@ -51,3 +51,17 @@ describe('a client secret', () => {
     expect(clientSecrets.matches(change(secret), [hash])).toBe(false)
   })
 })
+
+describe('a personal access token', () => {
+  it('has 256 random bits behind a prefix that secret scanners can look for', () => {
+    const tokens = Array.from({ length: 100 }, () => clientSecrets.generatePersonalAccessToken().token)
+    expect(new Set(tokens).size).toBe(100)
+    for (const token of tokens) expect(token).toMatch(/^ktn_pat_[A-Za-z0-9_-]{43}$/)
+  })
+
+  it('is kept as its SHA-256, under which it is looked for', () => {
+    const { token, hash } = clientSecrets.generatePersonalAccessToken()
+    expect(Buffer.from(hash).toString('hex')).toBe(createHash('sha256').update(token).digest('hex'))
+    expect(clientSecrets.hash(token)).toEqual(hash)
+  })
+})

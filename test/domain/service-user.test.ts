@@ -1,42 +1,86 @@
 import { describe, expect, it } from '@jest/globals'
-import { type ClientSecret, isLive } from '../../src/domain/service-user.ts'
+import { DomainError } from '../../src/domain/errors.ts'
+import {
+  assertOwnerLeft,
+  createServiceUser,
+  existingUser,
+  grantProjectRole,
+  grantScope,
+  revokeProjectRole,
+  revokeScope,
+  type ServiceUser,
+} from '../../src/domain/service-user.ts'
 
-const now = new Date('2030-01-01T00:00:00Z')
-const before = new Date(now.getTime() - 1)
-const after = new Date(now.getTime() + 1)
+const user = createServiceUser(
+  { userId: 'user-1', name: 'robot', projectId: 'project-1', projectName: 'billing', clientCredentialsEnabled: true },
+  new Date(0),
+)
+const owner: ServiceUser = { ...user, instanceRoles: ['IAM_OWNER'] }
 
-const secret = (dates: Partial<ClientSecret>): ClientSecret => ({
-  secretId: 'secret-1',
-  hash: new Uint8Array(32),
-  expiresAt: null,
-  deactivatedAt: null,
-  ...dates,
+function codeOf(act: () => unknown): string | undefined {
+  try {
+    act()
+    return undefined
+  } catch (error) {
+    return error instanceof DomainError ? error.code : String(error)
+  }
+}
+
+describe('a service user', () => {
+  it('begins enabled and with nothing', () => {
+    expect(user).toMatchObject({ enabled: true, secrets: [], keys: [], instanceRoles: [], customScopes: [] })
+    expect(user.projectRoles.size).toBe(0)
+  })
+
+  it('has roles of several projects, each once', () => {
+    let current = user
+    for (const [project, role] of [
+      ['a', 'writer'],
+      ['a', 'reader'],
+      ['b', 'reader'],
+      ['a', 'writer'],
+    ] as const) {
+      current = grantProjectRole(current, project, role)
+    }
+    expect([...current.projectRoles]).toEqual([
+      ['a', ['reader', 'writer']],
+      ['b', ['reader']],
+    ])
+    expect([...revokeProjectRole(current, 'b', 'reader').projectRoles.keys()]).toEqual(['a'])
+    expect(revokeProjectRole(current, 'c', 'reader').projectRoles).toEqual(current.projectRoles)
+    expect(user.projectRoles.size).toBe(0)
+  })
+
+  it('has custom scopes, each once', () => {
+    const granted = grantScope(grantScope(grantScope(user, 'b'), 'a'), 'b')
+    expect(granted.customScopes).toEqual(['a', 'b'])
+    expect(revokeScope(granted, 'a').customScopes).toEqual(['b'])
+  })
+
+  it('must exist', () => {
+    expect(existingUser(user, 'user-1')).toBe(user)
+    expect(codeOf(() => existingUser(undefined, 'user-1'))).toBe('user_not_found')
+  })
 })
 
-describe('a client secret', () => {
-  it('is live for ever if it has no dates', () => {
-    expect(isLive(secret({}), now)).toBe(true)
+describe('the last enabled owner', () => {
+  it.each<[string, ServiceUser | null]>([
+    ['be deleted', null],
+    ['be disabled', { ...owner, enabled: false }],
+    ['lose the role', { ...owner, instanceRoles: ['IAM_OWNER_VIEWER'] }],
+  ])('cannot %s, and one of two can', (_, after) => {
+    expect(codeOf(() => assertOwnerLeft(owner, after, 0))).toBe('last_owner')
+    expect(codeOf(() => assertOwnerLeft(owner, after, 1))).toBeUndefined()
   })
 
-  it.each([
-    ['before its expiry', after, true],
-    ['at its expiry', now, false],
-    ['after its expiry', before, false],
-  ])('%s: live is %3$s [Spec §7]', (_, expiresAt, live) => {
-    expect(isLive(secret({ expiresAt }), now)).toBe(live)
+  it('can change in other ways', () => {
+    expect(codeOf(() => assertOwnerLeft(owner, { ...owner, name: 'renamed' }, 0))).toBeUndefined()
   })
 
-  it.each([
-    ['before its deactivation', after, true],
-    ['at its deactivation', now, false],
-    ['after its deactivation', before, false],
-  ])('%s: live is %3$s [Spec §7]', (_, deactivatedAt, live) => {
-    expect(isLive(secret({ deactivatedAt }), now)).toBe(live)
-  })
-
-  it('is dead by the first of its dates', () => {
-    expect(isLive(secret({ expiresAt: after, deactivatedAt: before }), now)).toBe(false)
-    expect(isLive(secret({ expiresAt: before, deactivatedAt: after }), now)).toBe(false)
-    expect(isLive(secret({ expiresAt: after, deactivatedAt: after }), now)).toBe(true)
+  it.each<[string, ServiceUser]>([
+    ['no owner', user],
+    ['an owner who is disabled', { ...owner, enabled: false }],
+  ])('is not %s', (_, before) => {
+    expect(codeOf(() => assertOwnerLeft(before, null, 0))).toBeUndefined()
   })
 })

@@ -17,9 +17,12 @@ const user: ServiceUser = {
   name: 'invoicer',
   projectId: 'own',
   projectName: 'billing',
+  createdAt: new Date(0),
   enabled: true,
   clientCredentialsEnabled: true,
   secrets: [],
+  keys: [],
+  personalAccessTokens: [],
   instanceRoles: ['IAM_OWNER'],
   projectRoles: new Map([
     ['own', ['writer']],

@@ -24,12 +24,20 @@ export interface OAuthInstance {
   addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
   /** Any path below the address that the server listens on. */
   fetch(path: string, init?: RequestInit): Promise<Response>
-  /** Sends a form to the token endpoint; a list of pairs may repeat names. */
-  postForm(form: Record<string, string> | [string, string][], headers?: Record<string, string>): Promise<Response>
+  /** Starts another server on the same database, which issues tokens in the same name. */
+  startReplica(): Promise<Keyturn>
+  /** Sends a form to the token endpoint of a replica, the first by default; a list of pairs may repeat names. */
+  postForm(
+    form: Record<string, string> | [string, string][],
+    headers?: Record<string, string>,
+    replica?: Keyturn,
+  ): Promise<Response>
   /** Asks for a token with the secret in the form. */
   requestToken(robot: Robot, scope?: string): Promise<Response>
   /** Asks for a token that must be granted. */
   accessToken(robot: Robot, scope?: string): Promise<string>
+  /** Calls a method of the API, on the first replica by default, as the first administrator. */
+  call<T>(method: string, request?: object, replica?: Keyturn): Promise<T>
   /** Calls the web key service as the first administrator. */
   callWebKeys<T>(method: string, request?: object): Promise<T>
   /** Ends everything. @throws {Error} if the server logged an error or did not end well. */
@@ -41,17 +49,22 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
   const postgres = await startPostgres()
   try {
     const url = await postgres.createDatabase()
-    const keyturn = await startKeyturn({
-      env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), ...env },
-    })
+    const settings = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), ...env }
+    const keyturn = await startKeyturn({ env: settings })
     const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
-    return connect(keyturn, database, async () => {
+    const replicas = [keyturn]
+    const startReplica = async () => {
+      const replica = await startKeyturn({ env: { ...settings, KEYTURN_BASE_URL: keyturn.baseUrl } })
+      replicas.push(replica)
+      return replica
+    }
+    return connect({ keyturn, database, startReplica }, async () => {
       await database.close()
-      const code = await keyturn.stop()
-      await removeFolder(keyturn.dataDir)
+      const codes = await Promise.all(replicas.map((replica) => replica.stop()))
+      await Promise.all(replicas.map(({ dataDir }) => removeFolder(dataDir)))
       await postgres.stop()
-      const { stderr } = keyturn.output()
-      if (code !== 0) throw new Error(`the server ended with exit code ${code}:\n${stderr}`)
+      const stderr = replicas.map((replica) => replica.output().stderr).join('')
+      if (codes.some((code) => code !== 0)) throw new Error(`the servers ended with exit codes ${codes}:\n${stderr}`)
       if (stderr.includes('"level":"error"')) throw new Error(`a request made the server fail:\n${stderr}`)
     })
   } catch (error) {
@@ -60,10 +73,13 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
   }
 }
 
-function connect(keyturn: Keyturn, database: Database, stop: () => Promise<void>): OAuthInstance {
+function connect(
+  running: Pick<OAuthInstance, 'keyturn' | 'database' | 'startReplica'>,
+  stop: () => Promise<void>,
+): OAuthInstance {
+  const { keyturn, database } = running
   const instance: OAuthInstance = {
-    keyturn,
-    database,
+    ...running,
     stop,
 
     addRobot: async (options = {}) => {
@@ -74,18 +90,18 @@ function connect(keyturn: Keyturn, database: Database, stop: () => Promise<void>
 
     fetch: (path, init) => fetch(keyturn.listenUrl + path, init),
 
-    postForm: (form, headers = {}) =>
-      instance.fetch('/oauth/v2/token', { method: 'POST', body: new URLSearchParams(form), headers }),
+    postForm: (form, headers = {}, replica = keyturn) =>
+      fetch(`${replica.listenUrl}/oauth/v2/token`, { method: 'POST', body: new URLSearchParams(form), headers }),
 
     requestToken: (robot, scope) => instance.postForm({ ...formOf(robot), ...(scope === undefined ? {} : { scope }) }),
 
     accessToken: async (robot, scope) => accessTokenOf(await instance.requestToken(robot, scope)),
 
-    callWebKeys: async (method, request = {}) => {
+    call: async (method, request = {}, replica = keyturn) => {
       const { client_id, client_secret } = await keyturn.admin()
       const grant = { grant_type: 'client_credentials', scope: SERVICE_AUDIENCE_SCOPE }
       const token = await accessTokenOf(await instance.postForm({ ...grant, client_id, client_secret }))
-      const response = await instance.fetch(`/iam.webkey.v2beta.WebKeyService/${method}`, {
+      const response = await fetch(`${replica.listenUrl}/${method}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(request),
@@ -93,6 +109,8 @@ function connect(keyturn: Keyturn, database: Database, stop: () => Promise<void>
       if (!response.ok) throw new Error(`${method} answered ${response.status}: ${await response.text()}`)
       return (await response.json()) as never
     },
+
+    callWebKeys: (method, request) => instance.call(`iam.webkey.v2beta.WebKeyService/${method}`, request),
   }
   return instance
 }

@@ -101,6 +101,7 @@ describe('the scope of a token request [Spec §4.1]', () => {
   it.each([
     ['a name that nobody knows', 'admin'],
     ['a name in other letters', 'OpenID'],
+    ['a custom scope that is not configured', 'invoices:delete'],
     ['a custom scope that is configured but not granted', 'invoices:write'],
     ['a custom scope of another project', 'salaries:read'],
     ['a custom scope of a project that the user has a role in', 'parcels:read'],

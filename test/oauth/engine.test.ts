@@ -1,17 +1,21 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
+import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
-import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { DomainError } from '../../src/domain/errors.ts'
+import type { PublicJwk, WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
-import { createEngine } from '../../src/oauth/engine.ts'
+import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -30,6 +34,8 @@ const CONFIGS: readonly WebKeyConfig[] = [
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
 const secrets = createClientSecrets()
 const { secret, hash } = secrets.generate()
+const userKey = generateKeyPairSync('ed25519')
+const publicJwk = userKey.publicKey.export({ format: 'jwk' }) as PublicJwk
 const pairs: SealedKeyPair[] = []
 
 beforeAll(async () => {
@@ -38,7 +44,10 @@ beforeAll(async () => {
 })
 
 /** The engine of a ring in which the key at `position` is active. */
-async function engineSigningWith(position: number) {
+async function engineSigningWith(
+  position: number,
+  assertions: EngineOptions['assertions'] = { useAssertionOnce: async () => true },
+) {
   const at = new Date()
   const ring: KeyRing = pairs.map((pair, i) => {
     const key = createWebKey(pair, at)
@@ -47,21 +56,33 @@ async function engineSigningWith(position: number) {
   const key = ring[position]
   if (key?.state !== 'active') throw new Error('there is no such key')
   const signer = await createSignerFactory(sealer).open(key, pairs[position]!.sealedPrivateKey)
-  const user = {
-    userId: USER_ID,
-    name: 'user',
-    projectId: 'project-id',
-    projectName: 'billing',
-    enabled: true,
-    clientCredentialsEnabled: true,
-    secrets: [{ secretId: '1', hash, expiresAt: null, deactivatedAt: null }],
-    instanceRoles: [],
-    projectRoles: new Map(),
-    customScopes: [],
+  const user: ServiceUser = {
+    ...createServiceUser(
+      {
+        userId: USER_ID,
+        name: 'user',
+        projectId: 'project-id',
+        projectName: 'billing',
+        clientCredentialsEnabled: true,
+      },
+      at,
+    ),
+    secrets: [{ secretId: '1', hash, createdAt: at, expiresAt: null, deactivatedAt: null, lastUsedAt: null }],
+    keys: [{ keyId: '1', publicJwk, createdAt: at, expiresAt: null }],
   }
   const directory = { secrets, findServiceUser: async (userId: string) => (userId === USER_ID ? user : undefined) }
   const log = createRecordingLog()
-  return { ring, log, engine: createEngine(ring, signer, { issuer: ISSUER, tokenLifetimeSeconds: 60, directory, log }) }
+  const used: string[] = []
+  const options = {
+    issuer: ISSUER,
+    tokenLifetimeSeconds: 60,
+    directory,
+    assertions,
+    attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
+    secretUses: { note: (secretId: string) => used.push(secretId) },
+    log,
+  }
+  return { ring, log, used, engine: createEngine(ring, signer, options) }
 }
 
 let server: Server
@@ -79,11 +100,29 @@ afterAll(() => {
   server.closeAllConnections()
 })
 
-function requestToken(): Promise<Response> {
+function requestToken(clientSecret = secret): Promise<Response> {
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
     client_id: `${USER_ID}@billing`,
-    client_secret: secret,
+    client_secret: clientSecret,
+  })
+  return fetch(`${url}/oauth/v2/token`, { method: 'POST', body })
+}
+
+/** Asks for a token with an assertion that is good. */
+async function presentAssertion(): Promise<Response> {
+  const clientId = `${USER_ID}@billing`
+  const assertion = await new SignJWT({ jti: 'one' })
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .setIssuer(clientId)
+    .setSubject(clientId)
+    .setAudience(ISSUER)
+    .setExpirationTime('1m')
+    .sign(userKey.privateKey)
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: assertion,
   })
   return fetch(`${url}/oauth/v2/token`, { method: 'POST', body })
 }
@@ -115,5 +154,40 @@ describe('the engine', () => {
     current = engine
     const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as unknown
     expect(published).toEqual({ keys: [...keySetOf(ring).keys] })
+  })
+
+  it('tells which secret got a token, and of none that did not', async () => {
+    const { engine, used } = await engineSigningWith(3)
+    current = engine
+    expect((await requestToken('wrong')).status).toBe(401)
+    expect(used).toEqual([])
+    expect((await requestToken()).status).toBe(200)
+    expect(used).toEqual(['1'])
+  })
+
+  it('notes each assertion under a short id, until it and the tolerance of clocks have passed', async () => {
+    const marks: { id: string; expiresAt: Date }[] = []
+    const { engine, used } = await engineSigningWith(3, {
+      useAssertionOnce: async (id, expiresAt) => marks.push({ id, expiresAt }) === 1,
+    })
+    current = engine
+    const before = Date.now()
+    expect((await presentAssertion()).status).toBe(200)
+    expect((await presentAssertion()).status).toBe(401)
+
+    expect(marks.map(({ id }) => id)).toEqual([expect.stringMatching(/^[\w-]{43}$/), marks[0]?.id])
+    expect(marks[0]?.expiresAt.getTime()).toBeGreaterThanOrEqual(before - 1000 + 120_000)
+    expect(used).toEqual([])
+  })
+
+  it('does not accept an assertion when nobody can say whether it was used', async () => {
+    const { engine, log } = await engineSigningWith(3, {
+      useAssertionOnce: () => Promise.reject(new DomainError('storage_unavailable', 'no database')),
+    })
+    current = engine
+    const response = await presentAssertion()
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
+    expect(await response.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    expect(log.lines).toEqual([])
   })
 })

@@ -10,6 +10,7 @@ import { openDatabase } from '../../src/storage/database.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { anEntry } from '../support/audit-entry.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -51,7 +52,7 @@ let changes = 0
 async function activateAny(): Promise<void> {
   const keyId = task.keyIds[Math.floor(Math.random() * task.keyIds.length)] ?? ''
   try {
-    const changed = await store.update((ring, now) => {
+    const changed = await store.update(anEntry('activate'), (ring, now) => {
       const { steps } = planActivation(ring, keyId, { guard: 'off', jwksMaxAgeSeconds: 300, now })
       return { steps, result: steps.length > 0 }
     })

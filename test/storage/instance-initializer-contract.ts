@@ -35,6 +35,11 @@ export function describeInstanceInitializer(current: () => Database): void {
         secrets: [{ secretId, hash: secretHash, expiresAt: null, deactivatedAt: null }],
         instanceRoles: ['IAM_OWNER'],
       })
+      const events = await current().db.selectFrom('audit_events').selectAll().execute()
+      expect(events).toMatchObject([
+        { actor: 'system', action: 'bootstrap', resource: 'instance', outcome: 'ok', request_id: '' },
+      ])
+      expect(events[0]?.event_date).toEqual(ring[0]?.createdAt)
     })
 
     it('does nothing the second time, and does not call back', async () => {

@@ -7,6 +7,7 @@ import { activeKey, type KeyRing, planCreation } from '../../src/domain/key-ring
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
+import { anEntry } from '../support/audit-entry.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 
@@ -63,7 +64,7 @@ export function describeKeyStore(current: () => Database): void {
       const store = createKeyStore(current())
       const refusal = new DomainError('web_key_not_found', 'no')
       const thrown = await store
-        .update(() => {
+        .update(anEntry('create'), () => {
           throw refusal
         })
         .catch((error: unknown) => error)
@@ -75,7 +76,7 @@ export function describeKeyStore(current: () => Database): void {
       const store = createKeyStore(current())
       const disguised = Object.assign(new Error('Connection terminated'), { code: '40001' })
       const thrown = await store
-        .update(() => {
+        .update(anEntry('create'), () => {
           throw disguised
         })
         .catch((error: unknown) => error)
@@ -86,7 +87,7 @@ export function describeKeyStore(current: () => Database): void {
       const store = createKeyStore(current())
       const keys = keyOperations(current())
       const pair = newKeyPair()
-      const impossible = store.update((ring, now) => ({
+      const impossible = store.update(anEntry('create'), (ring, now) => ({
         steps: [...planCreation(ring, pair, { now, maxWebKeys: 50 }).steps, { kind: 'remove', keyId: 'nobody' }],
         result: undefined,
       }))
@@ -104,6 +105,30 @@ export function describeKeyStore(current: () => Database): void {
       await keys.activate(keyId)
       await keys.look()
       expect(await version()).toBe(2)
+    })
+
+    it('writes an audit event for each change, at its time, and none when nothing changes', async () => {
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const { key } = await keys.activate(created.keyId)
+      await keys.activate(created.keyId)
+      await keys.look()
+      await keys.remove(created.keyId).catch(() => {})
+      const written = await current().db.selectFrom('audit_events').selectAll().execute()
+      const common = { event_id: expect.any(String), actor: 'tester', resource: '', request_id: 'request-1' }
+      expect(written.toSorted((a, b) => b.action.localeCompare(a.action))).toEqual([
+        { ...common, event_date: created.createdAt, action: 'create', outcome: 'ok' },
+        { ...common, event_date: key.activatedAt, action: 'activate', outcome: 'ok' },
+      ])
+    })
+
+    it('stores no change without its event', async () => {
+      const nameless = createKeyStore(current()).update({ ...anEntry('create'), actor: '' }, (ring, now) =>
+        planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 }),
+      )
+      await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
+      expect(await ringOf(keyOperations(current()))).toEqual([])
+      expect(await version()).toBe(0)
     })
 
     it('tells the time of the database in whole milliseconds', async () => {

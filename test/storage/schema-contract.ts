@@ -1,6 +1,7 @@
 /**
  * The part of the contract about what the database refuses by itself, whoever writes.
  */
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
@@ -81,6 +82,41 @@ export function describeSchema(current: () => Database): void {
         .set({ hash: new Uint8Array(31) })
         .execute()
       await expect(shorter).rejects.toMatchObject({ constraint: 'client_secrets_hash_is_sha256' })
+    })
+
+    it.each([
+      ['user_keys_public_jwk_is_public', { public_jwk: '{"kty":"EC","d":"private"}' }],
+      ['user_keys_public_jwk_is_public', { public_jwk: '{"kty":"oct","k":"shared"}' }],
+      ['user_keys_dates_in_order', { expiration_date: day(0) }],
+    ])('refuses a key of a user that breaks %s: %j', async (constraint, columns) => {
+      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
+      const row = { key_id: randomUUID(), user_id: userId, public_jwk: '{"kty":"EC"}', creation_date: day(1) }
+      const insertion = current()
+        .db.insertInto('user_keys')
+        .values({ ...row, ...columns })
+        .execute()
+      await expect(insertion).rejects.toMatchObject({ constraint })
+    })
+
+    it.each([
+      ['personal_access_tokens_hash_is_sha256', { hash: new Uint8Array(31) }],
+      ['personal_access_tokens_dates_in_order', { expiration_date: day(0) }],
+      ['personal_access_tokens_hash_unique', {}],
+    ])('refuses a personal access token that breaks %s', async (constraint, columns) => {
+      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
+      const insert = (more: object) => {
+        const dates = { creation_date: day(1), expiration_date: day(2) }
+        const row = { token_id: randomUUID(), user_id: userId, hash: new Uint8Array(32), ...dates, ...more }
+        return current().db.insertInto('personal_access_tokens').values(row).execute()
+      }
+      await insert({})
+      await expect(insert({ hash: new Uint8Array(32), ...columns })).rejects.toMatchObject({ constraint })
+    })
+
+    it('refuses the mark of an assertion whose id is too long', async () => {
+      const mark = { id: 'x'.repeat(201), expiration_date: day(1) }
+      const insertion = current().db.insertInto('used_assertions').values(mark).execute()
+      await expect(insertion).rejects.toMatchObject({ constraint: 'used_assertions_id_length' })
     })
 
     it('refuses to grant a role or a custom scope that the project does not have [Spec §7]', async () => {

@@ -1,11 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { DomainError } from '../../src/domain/errors.ts'
+import { createAuditLog } from '../../src/storage/audit-log.ts'
+import { createCredentialUses } from '../../src/storage/credential-uses.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { anEntry } from '../support/audit-entry.ts'
+import { identityOperations } from '../support/identity-operations.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
@@ -52,6 +58,28 @@ describe('a database that is not available', () => {
       'InstanceInitializer.initialise',
       () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
     ],
+    ['IdentityStore.changeProject', () => identityOperations(database).deleteProject('x')],
+    ['IdentityStore.changeUser', () => identityOperations(database).deleteUser('x')],
+    ['IdentityStore.findProject', () => createIdentityStore(database).findProject(randomUUID())],
+    ['IdentityStore.listProjects', () => createIdentityStore(database).listProjects({ after: null, limit: 1 })],
+    ['IdentityStore.findUser', () => createIdentityStore(database).findUser(randomUUID())],
+    ['IdentityStore.listUsers', () => createIdentityStore(database).listUsers(null, { after: null, limit: 1 })],
+    [
+      'IdentityStore.findUserByPersonalAccessToken',
+      () => createIdentityStore(database).findUserByPersonalAccessToken(new Uint8Array(32)),
+    ],
+    ['AuditLog.refuse', () => createAuditLog(database).refuse(anEntry('x'), 'y')],
+    [
+      'AuditLog.list',
+      () =>
+        createAuditLog(database).list({ from: null, to: null, actor: null, resource: null }, { after: null, limit: 1 }),
+    ],
+    ['AuditLog.deleteBefore', () => createAuditLog(database).deleteBefore(new Date())],
+    [
+      'CredentialUses.recordSecretUses',
+      () => createCredentialUses(database).recordSecretUses(new Map([[randomUUID(), new Date()]])),
+    ],
+    ['CredentialUses.useAssertionOnce', () => createCredentialUses(database).useAssertionOnce('x', new Date())],
     ['migrate', () => migrate(database)],
   ]
 
@@ -152,7 +180,9 @@ describe('a database that is not available', () => {
   it('is not what a mistake in a query means', async () => {
     const database = await open(url)
     await sql`alter table web_keys rename to other_keys`.execute(database.db)
-    await expect(createKeyStore(database).update(() => ({ steps: [], result: 0 }))).rejects.toMatchObject({
+    await expect(
+      createKeyStore(database).update(anEntry('look'), () => ({ steps: [], result: 0 })),
+    ).rejects.toMatchObject({
       code: '42P01',
     })
   })

@@ -6,6 +6,11 @@
 import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
+import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeIdentityModel } from './identity-model-contract.ts'
+import { describeIdentityProperties } from './identity-properties-contract.ts'
+import { describeIdentityStore } from './identity-store-contract.ts'
 import { describeInstanceInitializer } from './instance-initializer-contract.ts'
 import { describeInstanceReader } from './instance-reader-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
@@ -34,6 +39,11 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeSchema(current)
     describeInstanceReader(current)
     describeInstanceInitializer(current)
+    describeIdentityStore(current)
+    describeIdentityProperties(current)
+    describeIdentityModel(current)
+    describeAuditLog(current)
+    describeCredentialUses(current)
     describeMigrations(openEmpty)
   })
 }
@@ -43,6 +53,8 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('web_keys').execute()
     await trx.deleteFrom('service_users').execute()
     await trx.deleteFrom('projects').execute()
+    await trx.deleteFrom('audit_events').execute()
+    await trx.deleteFrom('used_assertions').execute()
     await trx.updateTable('instance').set({ version: 0, initialised_at: null }).execute()
   })
 }

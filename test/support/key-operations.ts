@@ -4,6 +4,7 @@
 import { planActivation, planCreation, planDeletion } from '../../src/domain/key-ring.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
+import { anEntry } from './audit-entry.ts'
 import { newKeyPair } from './keys.ts'
 
 const rules = { guard: 'off', jwksMaxAgeSeconds: 300 } as const
@@ -12,9 +13,11 @@ const rules = { guard: 'off', jwksMaxAgeSeconds: 300 } as const
 export function keyOperations(database: Database) {
   const store = createKeyStore(database)
   return {
-    create: (pair = newKeyPair()) => store.update((ring, now) => planCreation(ring, pair, { now, maxWebKeys: 50 })),
-    activate: (keyId: string) => store.update((ring, now) => planActivation(ring, keyId, { ...rules, now })),
-    remove: (keyId: string) => store.update((ring, now) => planDeletion(ring, keyId, { now })),
-    look: () => store.update((ring, now) => ({ steps: [], result: { ring, now } })),
+    create: (pair = newKeyPair()) =>
+      store.update(anEntry('create'), (ring, now) => planCreation(ring, pair, { now, maxWebKeys: 50 })),
+    activate: (keyId: string) =>
+      store.update(anEntry('activate'), (ring, now) => planActivation(ring, keyId, { ...rules, now })),
+    remove: (keyId: string) => store.update(anEntry('remove'), (ring, now) => planDeletion(ring, keyId, { now })),
+    look: () => store.update(anEntry('look'), (ring, now) => ({ steps: [], result: { ring, now } })),
   }
 }

@@ -39,7 +39,7 @@ export async function seedProject(
   const projectId = randomUUID()
   const name = options.name ?? `project-${projectId.slice(0, 8)}`
   await change(database, async (trx) => {
-    await trx.insertInto('projects').values({ project_id: projectId, name }).execute()
+    await trx.insertInto('projects').values({ project_id: projectId, name, creation_date: new Date() }).execute()
   })
   for (const role of options.roles ?? []) await seedProjectRole(database, projectId, role)
   for (const scope of options.scopes ?? []) await seedProjectScope(database, projectId, scope)

@@ -1,0 +1,117 @@
+/**
+ * Limits failed client authentications: per client id and address, and per address.
+ *
+ * Never per client id alone: whoever fails on purpose must not lock out a client that proves itself from another
+ * address. Secrets and keys cannot be guessed anyway; what is limited is the work and the noise that guessing makes.
+ */
+import { BoundedMap } from './bounded-map.ts'
+import type { Clock } from './replica.ts'
+
+/** The longest client id that a service user can have: a UUID, `@` and a project name. */
+const MAX_CLIENT_ID_LENGTH = 100
+
+/** An attempt of somebody at an address to authenticate as a client. */
+export interface Attempt {
+  /** As it was sent: of any length. */
+  readonly clientId: string
+  /** The IP address of the other end of the connection; empty if it is not known. */
+  readonly address: string
+}
+
+/** What a limiter is made of. */
+export interface AttemptLimiterOptions {
+  readonly clock: Pick<Clock, 'monotonic'>
+  /** Failures in a window for one client id from one address. Default 100: several clients may share an address. */
+  readonly maxPerClient?: number
+  /** Failures in a window from one address. Default 1000. */
+  readonly maxPerAddress?: number
+  /** From the first failure on, in seconds. Default 60. */
+  readonly windowSeconds?: number
+  /** How many pairs, and how many addresses, are remembered; the least recently seen are forgotten. Default 10,000. */
+  readonly capacity?: number
+}
+
+interface Window {
+  readonly failures: number
+  /** On the clock. */
+  readonly endsAt: number
+}
+
+export class AttemptLimiter {
+  readonly #clock: AttemptLimiterOptions['clock']
+  readonly #windowMillis: number
+  readonly #maxPerClient: number
+  readonly #maxPerAddress: number
+  readonly #perClient: BoundedMap<string, Window>
+  readonly #perAddress: BoundedMap<string, Window>
+
+  constructor(options: AttemptLimiterOptions) {
+    const { clock, maxPerClient = 100, maxPerAddress = 1000, windowSeconds = 60, capacity = 10_000 } = options
+    this.#clock = clock
+    this.#windowMillis = windowSeconds * 1000
+    this.#maxPerClient = maxPerClient
+    this.#maxPerAddress = maxPerAddress
+    this.#perClient = new BoundedMap(capacity)
+    this.#perAddress = new BoundedMap(capacity)
+  }
+
+  /**
+   * For how many whole seconds the attempt must not be made; 0 if it may be made now.
+   *
+   * An attempt that is not made must not be counted as a failure, so that waiting helps.
+   */
+  blockedForSeconds(attempt: Attempt): number {
+    const network = networkOf(attempt.address)
+    const ends = [
+      this.#blockedUntil(this.#perClient.get(pairOf(attempt, network)), this.#maxPerClient),
+      this.#blockedUntil(this.#perAddress.get(network), this.#maxPerAddress),
+    ]
+    const millis = Math.max(...ends) - this.#clock.monotonic()
+    return Math.max(0, Math.ceil(millis / 1000))
+  }
+
+  /** Counts an attempt that was made and failed. */
+  fail(attempt: Attempt): void {
+    const network = networkOf(attempt.address)
+    this.#count(this.#perClient, pairOf(attempt, network))
+    this.#count(this.#perAddress, network)
+  }
+
+  /** What is remembered: never more than twice the capacity. */
+  get size(): number {
+    return this.#perClient.size + this.#perAddress.size
+  }
+
+  #blockedUntil(window: Window | undefined, max: number): number {
+    return window === undefined || window.failures < max ? Number.NEGATIVE_INFINITY : window.endsAt
+  }
+
+  #count(windows: BoundedMap<string, Window>, key: string): void {
+    const now = this.#clock.monotonic()
+    const window = windows.get(key)
+    const { failures, endsAt } =
+      window === undefined || window.endsAt <= now ? { failures: 0, endsAt: now + this.#windowMillis } : window
+    windows.set(key, { failures: failures + 1, endsAt })
+  }
+}
+
+// What is cut off is longer than any client id, so no client shares its count with a longer one.
+function pairOf({ clientId }: Attempt, network: string): string {
+  return `${network} ${clientId.slice(0, MAX_CLIENT_ID_LENGTH + 1)}`
+}
+
+/** An IPv4 address as it is; of an IPv6 address the first 64 bits, because everybody there has all the others. */
+function networkOf(address: string): string {
+  const ipv4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (ipv4 !== undefined || !address.includes(':')) return ipv4 ?? address
+
+  const [head = '', tail] = (address.split('%', 1)[0] ?? '').toLowerCase().split('::', 2)
+  const before = groupsOf(head)
+  const after = groupsOf(tail ?? '')
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+  return [...before, ...zeros, ...after].slice(0, 4).join(':')
+}
+
+function groupsOf(part: string): string[] {
+  return part === '' ? [] : part.split(':').map((group) => group.replace(/^0+(?=.)/, ''))
+}

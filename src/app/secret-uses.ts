@@ -1,0 +1,72 @@
+/**
+ * Remembers when secrets last got a token, and writes it down later and together: nothing on the way to a token waits
+ * for it, or fails with it.
+ */
+import type { CredentialUses, Log } from '../domain/ports.ts'
+import { BoundedMap } from './bounded-map.ts'
+import type { Clock } from './replica.ts'
+
+const MINUTE = 60_000
+
+/** How many secrets are remembered until they are written; beyond that the least recently used are forgotten. */
+const DEFAULT_CAPACITY = 50_000
+
+/** What it takes. */
+export interface SecretUsesOptions {
+  readonly store: Pick<CredentialUses, 'recordSecretUses'>
+  readonly clock: Pick<Clock, 'after'>
+  readonly log: Log
+  readonly capacity?: number
+}
+
+export class SecretUses {
+  readonly #options: SecretUsesOptions
+  readonly #unwritten: BoundedMap<string, Date>
+  #cancelTimer: (() => void) | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: SecretUsesOptions) {
+    this.#options = options
+    this.#unwritten = new BoundedMap(options.capacity ?? DEFAULT_CAPACITY)
+  }
+
+  /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */
+  note(secretId: string, at: Date): void {
+    this.#unwritten.set(secretId, new Date(Math.floor(at.getTime() / MINUTE) * MINUTE))
+    this.#schedule()
+  }
+
+  /** Writes what is left. What cannot be written is lost, and logged. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    await this.#writing
+    await this.#write()
+  }
+
+  #schedule(): void {
+    if (this.#cancelTimer !== undefined || this.#stopped) return
+    this.#cancelTimer = this.#options.clock.after(MINUTE, () => {
+      this.#writing = this.#write().then(() => {
+        this.#cancelTimer = undefined
+        if (this.#unwritten.size > 0) this.#schedule()
+      })
+    })
+  }
+
+  async #write(): Promise<void> {
+    const uses = new Map(this.#unwritten.entries())
+    if (uses.size === 0) return
+    try {
+      await this.#options.store.recordSecretUses(uses)
+    } catch (error) {
+      this.#options.log.warn({ err: error, secrets: uses.size }, 'when secrets were last used could not be written')
+      return
+    }
+    for (const [secretId, at] of uses) {
+      // Used again in the meantime: that is still to be written.
+      if (this.#unwritten.get(secretId) === at) this.#unwritten.delete(secretId)
+    }
+  }
+}

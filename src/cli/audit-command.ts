@@ -1,0 +1,79 @@
+/**
+ * `keyturn audit`: who did what, and who was refused.
+ */
+import { create } from '@bufbuild/protobuf'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import { Command, InvalidArgumentError } from 'commander'
+import {
+  type AuditEvent,
+  AuditService,
+  ListAuditEventsResponseSchema,
+} from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { splitClientId } from '../domain/client-id.ts'
+import { connect } from './api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from './options.ts'
+import { print } from './output.ts'
+import { itemsOf } from './pages.ts'
+import { formatMoment, formatTable } from './table.ts'
+import { sinceOption } from './when.ts'
+
+const DEFAULT_LIMIT = 100
+
+interface AuditOptions extends RemoteOptions {
+  readonly from?: Timestamp
+  readonly to?: Timestamp
+  readonly actor?: string
+  readonly resource?: string
+  readonly limit: number
+}
+
+/** The command. */
+export function auditCommand(): Command {
+  return withRemoteOptions(new Command('audit'))
+    .description('List what was changed and what was refused, newest first.')
+    .addOption(sinceOption('--from', 'only events at this time or later: 24h ago, or at a time as in RFC 3339'))
+    .addOption(sinceOption('--to', 'only events before this time'))
+    .option('--actor <actor>', 'only what this user (id or client ID), "system" or "anonymous" did')
+    .option('--resource <resource>', 'only what was done to this, for example users/USER_ID or web_keys/KEY_ID')
+    .option('--limit <count>', 'the greatest number of events to print', parseLimit, DEFAULT_LIMIT)
+    .action(async (options: AuditOptions) => {
+      const { events, more } = await newestEvents(options)
+      print(options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), () =>
+        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'RESOURCE'], events.map(row)),
+      )
+      if (more) process.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
+    })
+}
+
+async function newestEvents(options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
+  const { from, to, actor = '', resource = '', limit } = options
+  const client = await connect(options, AuditService)
+  const filter = {
+    ...(from === undefined ? {} : { fromDate: from }),
+    ...(to === undefined ? {} : { toDate: to }),
+    actor: splitClientId(actor)?.userId ?? actor,
+    resource,
+  }
+  const events: AuditEvent[] = []
+  const found = itemsOf(
+    // One more than is printed tells whether there are others.
+    (page) => client.listAuditEvents({ ...filter, ...page, pageSize: Math.min(page.pageSize, limit + 1) }),
+    (response) => response.events,
+  )
+  for await (const event of found) {
+    if (events.length === limit) return { events, more: true }
+    events.push(event)
+  }
+  return { events, more: false }
+}
+
+/** Which method it was; the name of the service adds nothing, because its methods name what they change. */
+function row({ eventDate, outcome, action, actor, resource }: AuditEvent): string[] {
+  const method = action.slice(action.lastIndexOf('/') + 1)
+  return [eventDate === undefined ? '' : formatMoment(eventDate), outcome, method, actor, resource]
+}
+
+function parseLimit(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Write a whole number, 1 to 9999999.')
+}

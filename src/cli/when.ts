@@ -1,0 +1,31 @@
+/**
+ * Times on the command line: a distance from now, such as `90d`, `12h` and `30m`, or a time as in RFC 3339.
+ */
+import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { InvalidArgumentError, Option } from 'commander'
+import { z } from 'zod'
+
+const DISTANCE = /^([1-9]\d{0,5})([dhm])$/
+const MILLISECONDS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000 }
+const RFC_3339 = z.iso.datetime({ offset: true })
+
+/** The option `--expires` of commands that make a credential. */
+export function expiresOption(): Option {
+  return new Option(
+    '--expires <when>',
+    'when it stops working: in 90d, 12h or 30m, or at a time such as 2027-01-31T00:00:00Z',
+  ).argParser((text) => parseMoment(text, 1))
+}
+
+/** An option that takes a time in the past, in which `24h` means 24 hours ago. */
+export function sinceOption(flag: string, description: string): Option {
+  return new Option(`${flag} <when>`, description).argParser((text) => parseMoment(text, -1))
+}
+
+function parseMoment(text: string, direction: 1 | -1): Timestamp {
+  const [, count, unit = ''] = DISTANCE.exec(text) ?? []
+  const distance = MILLISECONDS[unit]
+  if (distance !== undefined) return timestampFromDate(new Date(Date.now() + direction * Number(count) * distance))
+  if (RFC_3339.safeParse(text).success) return timestampFromDate(new Date(text))
+  throw new InvalidArgumentError('Write a distance such as 90d, 12h or 30m, or a time such as 2027-01-31T00:00:00Z.')
+}

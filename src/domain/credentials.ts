@@ -1,0 +1,134 @@
+/**
+ * What service users prove themselves with: client secrets, public keys (RFC 7523), personal access tokens.
+ *
+ * Each may end by itself at a time; secrets can be deactivated, so that a rotation can be looked at before the old one
+ * is deleted (Spec §5). Secrets and tokens are kept as hashes only.
+ */
+import { DomainError } from './errors.ts'
+import type { PublicJwk } from './key-algorithm.ts'
+import type { ServiceUser } from './service-user.ts'
+
+/** How many secrets of a user may work at a time, and how many keys and personal access tokens it may have. */
+const MAX_LIVE = 10
+
+/** How many secrets of a user are kept, working or not. */
+const MAX_SECRETS = 100
+
+/** A client secret as it is kept: never the secret itself. */
+export interface ClientSecret {
+  readonly secretId: string
+  /** SHA-256 of the secret. */
+  readonly hash: Uint8Array
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly deactivatedAt: Date | null
+  /** When it last got a token, to the minute. */
+  readonly lastUsedAt: Date | null
+}
+
+/** A public key of a user. */
+export interface UserKey {
+  readonly keyId: string
+  /** With `kid` and `alg` if the user gave them. */
+  readonly publicJwk: PublicJwk & { readonly kid?: string; readonly alg?: string }
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+}
+
+/** A personal access token as it is kept: never the token itself. */
+export interface PersonalAccessToken {
+  readonly tokenId: string
+  /** SHA-256 of the token. */
+  readonly hash: Uint8Array
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+/** Whether a credential can still be used. */
+export function isLive(
+  credential: { readonly expiresAt: Date | null; readonly deactivatedAt?: Date | null },
+  now: Date,
+): boolean {
+  const { expiresAt, deactivatedAt = null } = credential
+  if (deactivatedAt !== null && deactivatedAt <= now) return false
+  return expiresAt === null || now < expiresAt
+}
+
+/** @throws {DomainError} `client_secret_limit_reached`; `expiration_in_past`. */
+export function addSecret(user: ServiceUser, secret: ClientSecret): ServiceUser {
+  assertFuture(secret.expiresAt, secret.createdAt)
+  const live = user.secrets.filter((other) => isLive(other, secret.createdAt)).length
+  if (live >= MAX_LIVE || user.secrets.length >= MAX_SECRETS) {
+    throw new DomainError(
+      'client_secret_limit_reached',
+      `at most ${MAX_LIVE} secrets of a user work at a time and ${MAX_SECRETS} are kept: deactivate or delete one first`,
+    )
+  }
+  return { ...user, secrets: [...user.secrets, secret] }
+}
+
+/** Deactivating a deactivated secret changes nothing. @throws {DomainError} `client_secret_not_found`. */
+export function deactivateSecret(user: ServiceUser, secretId: string, at: Date): ServiceUser {
+  const secret = findSecret(user, secretId)
+  if (secret.deactivatedAt !== null) return user
+  const deactivated = { ...secret, deactivatedAt: at }
+  return { ...user, secrets: user.secrets.map((other) => (other === secret ? deactivated : other)) }
+}
+
+/** @throws {DomainError} `client_secret_not_found`. */
+export function deleteSecret(user: ServiceUser, secretId: string): ServiceUser {
+  const secret = findSecret(user, secretId)
+  return { ...user, secrets: user.secrets.filter((other) => other !== secret) }
+}
+
+/** The secret with this id. @throws {DomainError} `client_secret_not_found`. */
+export function findSecret(user: ServiceUser, secretId: string): ClientSecret {
+  const secret = user.secrets.find((candidate) => candidate.secretId === secretId)
+  if (secret === undefined) throw new DomainError('client_secret_not_found', 'the user has no such client secret')
+  return secret
+}
+
+/** @throws {DomainError} `user_key_limit_reached`; `expiration_in_past`. */
+export function addKeys(user: ServiceUser, keys: readonly UserKey[]): ServiceUser {
+  for (const key of keys) assertFuture(key.expiresAt, key.createdAt)
+  if (user.keys.length + keys.length > MAX_LIVE) {
+    throw new DomainError('user_key_limit_reached', `a user has at most ${MAX_LIVE} keys: remove one first`)
+  }
+  return { ...user, keys: [...user.keys, ...keys] }
+}
+
+/** @throws {DomainError} `user_key_not_found`. */
+export function removeKey(user: ServiceUser, keyId: string): ServiceUser {
+  const keys = user.keys.filter((key) => key.keyId !== keyId)
+  if (keys.length === user.keys.length) throw new DomainError('user_key_not_found', 'the user has no such key')
+  return { ...user, keys }
+}
+
+/** @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`. */
+export function addPersonalAccessToken(user: ServiceUser, token: PersonalAccessToken): ServiceUser {
+  assertFuture(token.expiresAt, token.createdAt)
+  const personalAccessTokens = user.personalAccessTokens.filter((other) => isLive(other, token.createdAt))
+  if (personalAccessTokens.length >= MAX_LIVE) {
+    throw new DomainError(
+      'personal_access_token_limit_reached',
+      `a user has at most ${MAX_LIVE} personal access tokens: revoke one first`,
+    )
+  }
+  // Expired ones make room: nothing refers to them.
+  return { ...user, personalAccessTokens: [...personalAccessTokens, token] }
+}
+
+/** @throws {DomainError} `personal_access_token_not_found`. */
+export function revokePersonalAccessToken(user: ServiceUser, tokenId: string): ServiceUser {
+  const personalAccessTokens = user.personalAccessTokens.filter((token) => token.tokenId !== tokenId)
+  if (personalAccessTokens.length === user.personalAccessTokens.length) {
+    throw new DomainError('personal_access_token_not_found', 'the user has no such personal access token')
+  }
+  return { ...user, personalAccessTokens }
+}
+
+function assertFuture(expiresAt: Date | null, now: Date): void {
+  if (expiresAt !== null && expiresAt <= now) {
+    throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
+  }
+}

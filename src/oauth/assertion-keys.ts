@@ -1,0 +1,73 @@
+/**
+ * The keys that the engine verifies a client assertion with: those of the user, or one that fits nobody.
+ *
+ * Without a key that could fit, the engine would answer sooner, and the time would tell who has keys. So there is always
+ * one: the signature of a stranger, of a user without keys and of a wrong key are all verified, and all fail.
+ */
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { Client } from 'oidc-provider'
+import { isLive, type UserKey } from '../domain/credentials.ts'
+import type { PublicJwk } from '../domain/key-algorithm.ts'
+
+type VerificationKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
+
+/** The engine's key store of a client, which its published types leave out. */
+interface EngineKeyStore {
+  add(key: VerificationKey): void
+  selectForVerify(options: { readonly alg: string; readonly kid?: unknown }): VerificationKey[]
+}
+
+/** Keys that nobody has the other half of, one of each kind. */
+export type Decoys = readonly PublicJwk[]
+
+/** Makes decoys for an engine. */
+export function createDecoys(): Decoys {
+  const curves = ['P-256', 'P-384', 'P-521'] as const
+  return [
+    // Bits that look like a modulus take as long to verify with as a modulus does, and no time to generate.
+    { kty: 'RSA', n: randomModulus(2048).toString('base64url'), e: 'AQAB' },
+    ...curves.map((namedCurve) => generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' })),
+    generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }),
+  ] as PublicJwk[]
+}
+
+/** Gives a client those keys of its user that can be used now, and decoys for when none of them fits. */
+export function addAssertionKeys(client: Client, keys: readonly UserKey[], decoys: Decoys): void {
+  const store = (client as unknown as { readonly asymmetricKeyStore: EngineKeyStore }).asymmetricKeyStore
+  const now = new Date()
+  for (const key of keys) if (isLive(key, now)) store.add(toVerificationKey(key))
+
+  const select = store.selectForVerify.bind(store)
+  store.selectForVerify = (options) => {
+    const fitting = select(options)
+    return fitting.length > 0 ? fitting : decoys.filter((decoy) => fits(decoy, options.alg)).map((key) => ({ ...key }))
+  }
+}
+
+/**
+ * A key without `kid` can be named by its id. A new object each time, like a decoy: the engine is quicker with an object
+ * that it has seen before.
+ */
+function toVerificationKey({ keyId, publicJwk }: UserKey): VerificationKey {
+  const { alg, ...key } = publicJwk
+  // There is one algorithm for Ed25519 keys, but it has two names, and either will do.
+  return { ...key, kid: key.kid ?? keyId, ...(alg === undefined || key.kty === 'OKP' ? {} : { alg }) }
+}
+
+function fits(decoy: PublicJwk, alg: string): boolean {
+  switch (decoy.kty) {
+    case 'RSA':
+      return alg.startsWith('RS') || alg.startsWith('PS')
+    case 'EC':
+      return decoy.crv === { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }[alg]
+    case 'OKP':
+      return alg.startsWith('Ed')
+  }
+}
+
+function randomModulus(bits: number): Buffer {
+  const bytes = randomBytes(bits / 8)
+  bytes.writeUInt8(bytes.readUInt8(0) | 0x80, 0)
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) | 1, bytes.length - 1)
+  return bytes
+}

@@ -1,0 +1,36 @@
+/**
+ * Between the messages of `iam.audit.v2` and the domain, both ways.
+ */
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import {
+  AuditEventSchema,
+  type ListAuditEventsRequest,
+  type AuditEvent as WireAuditEvent,
+} from '../../gen/iam/audit/v2/audit_service_pb.js'
+import type { AuditEvent, AuditFilter } from '../domain/audit.ts'
+import { toDate } from './timestamps.ts'
+
+/** What a request filters by. @throws {ConnectError} `invalid_argument`. */
+export function toAuditFilter(req: ListAuditEventsRequest): AuditFilter {
+  return {
+    from: toDate(req.fromDate, 'from_date'),
+    to: toDate(req.toDate, 'to_date'),
+    actor: req.actor === '' ? null : req.actor,
+    resource: req.resource === '' ? null : req.resource,
+  }
+}
+
+/** An event on the wire. */
+export function fromAuditEvent({
+  eventId,
+  at,
+  actor,
+  action,
+  resource,
+  outcome,
+  requestId,
+}: AuditEvent): WireAuditEvent {
+  const eventDate = timestampFromDate(at)
+  return create(AuditEventSchema, { eventId, eventDate, actor, action, resource, outcome, requestId })
+}

@@ -1,0 +1,66 @@
+/**
+ * Which refused calls go into the audit trail, and what they were about.
+ *
+ * A refusal is a decision about a request that makes sense. What cannot be read, or breaks a rule of the proto, asks
+ * for nothing; and when the database cannot be reached, nobody has decided anything.
+ */
+import type { Interceptor } from '@connectrpc/connect'
+import { projectResource, userResource, webKeyResource } from '../app/audit-resources.ts'
+import type { AuditTrail } from '../app/audit-trail.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import { DomainError } from '../domain/errors.ts'
+import { actorOf } from './actor.ts'
+import { reasonOf } from './errors.ts'
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/
+const ROLE = /^[A-Za-z0-9._:-]{1,100}$/
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
+
+/** Writes down what handlers refuse. */
+export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
+  return (next) => async (req) => {
+    try {
+      return await next(req)
+    } catch (error) {
+      const resource = req.stream ? '' : resourceOf(req.message)
+      writeDownRefusal(audit, { ...actorOf({ values: req.contextValues }), resource }, error)
+      throw error
+    }
+  }
+}
+
+/** Writes an error down if it is a refusal. */
+export function writeDownRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {
+  if (error instanceof DomainError && error.code !== 'storage_unavailable') audit.refuse(entry, reasonOf(error.code))
+}
+
+/**
+ * What a request is about, by the names of its fields; empty if they do not say.
+ *
+ * Only what looks like the id or name that it should be is used: a secret in the wrong field must not be kept.
+ */
+export function resourceOf(request: object): string {
+  const read = (field: string, form: RegExp): string | undefined => {
+    const value: unknown = field in request ? request[field as keyof typeof request] : undefined
+    return typeof value === 'string' && form.test(value) ? value : undefined
+  }
+  const userId = read('userId', UUID)
+  const projectId = read('projectId', UUID)
+  const role = read('role', ROLE)
+  const scope = read('scope', SCOPE)
+  if (userId !== undefined) {
+    const [secretId, keyId, tokenId] = ['secretId', 'keyId', 'tokenId'].map((field) => read(field, UUID))
+    if (secretId !== undefined) return userResource(userId, 'secrets', secretId)
+    if (keyId !== undefined) return userResource(userId, 'keys', keyId)
+    if (tokenId !== undefined) return userResource(userId, 'tokens', tokenId)
+    if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
+    return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
+  }
+  if (projectId !== undefined) {
+    if (role !== undefined) return projectResource(projectId, 'roles', role)
+    return scope === undefined ? projectResource(projectId) : projectResource(projectId, 'scopes', scope)
+  }
+  const webKeyId = read('keyId', THUMBPRINT)
+  return webKeyId === undefined ? '' : webKeyResource(webKeyId)
+}

@@ -1,0 +1,32 @@
+/**
+ * Opens the configured database, and its folder if it has one.
+ */
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../domain/ports.ts'
+import { lockDataDirectory } from '../storage/data-directory.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
+import type { Stack } from './stack.ts'
+
+/** Opens the database until the stack unwinds. @throws {Error} that says what to do. */
+export async function openConfigured(config: Config, log: Log, stack: Stack): Promise<Database> {
+  if (config.database.kind === 'embedded') {
+    const lock = await lockDataDirectory(config.dataDir)
+    stack.push(async () => lock.release())
+  }
+  const database = await openDatabase(databaseOptions(config, log))
+  stack.push(() => database.close())
+  return database
+}
+
+/** Where the configured database is. */
+export function databaseOptions({ database, dataDir }: Config, log: Log): DatabaseOptions {
+  switch (database.kind) {
+    case 'postgres':
+      return { kind: 'postgres', url: database.url, log }
+    case 'embedded':
+      return { kind: 'embedded', folder: join(dataDir, 'database'), log }
+    case 'memory':
+      return { kind: 'embedded', folder: null, log }
+  }
+}

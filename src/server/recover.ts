@@ -1,0 +1,182 @@
+/**
+ * The way back in when all secrets of the owners are lost: a new one, made directly in the database.
+ *
+ * Who may do it is who has the database and a master key that opens the active web key, and could sign tokens anyway.
+ */
+import { randomUUID } from 'node:crypto'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { createClientSecrets } from '../crypto/client-secret.ts'
+import { createKeySealer } from '../crypto/sealed-key.ts'
+import { createSignerFactory } from '../crypto/signer.ts'
+import { SYSTEM } from '../domain/audit.ts'
+import { formatClientId } from '../domain/client-id.ts'
+import { addSecret, type ClientSecret } from '../domain/credentials.ts'
+import { DomainError } from '../domain/errors.ts'
+import { activeKey } from '../domain/key-ring.ts'
+import type { IdentityStore, Log } from '../domain/ports.ts'
+import { createProject, type Project } from '../domain/project.ts'
+import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
+import type { Database } from '../storage/database.ts'
+import { createIdentityStore } from '../storage/identity-store.ts'
+import { createInstanceReader } from '../storage/instance-reader.ts'
+import { migrate } from '../storage/migrate.ts'
+import { credentialsFile } from './credentials-file.ts'
+import { openConfigured } from './database.ts'
+import { loadMasterKeys } from './master-key-source.ts'
+import { Stack } from './stack.ts'
+
+/** How many users or projects are read at a time. */
+const PAGE = 1000
+
+const PROJECT_NAME = 'keyturn'
+const OWNER_NAME = 'recovered administrator'
+
+/** The owner that has a new secret. */
+export interface Recovered {
+  readonly clientId: string
+  /** What else was done to the user. */
+  readonly change: 'none' | 'enabled' | 'created'
+}
+
+/**
+ * Gives an owner a new secret and writes it to the credentials file: an enabled owner, or else a disabled one, which is
+ * enabled, or else a new one.
+ *
+ * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
+ * master keys do not open the active web key. Nothing but the version of the schema is changed then.
+ */
+export async function recoverOwner(config: Config, log: Log): Promise<Recovered> {
+  const baseUrl = baseUrlOf(config)
+  const stack = new Stack()
+  try {
+    const database = await openExisting(config, log, stack)
+    await migrate(database)
+    await proveOperator(config, database)
+    const identities = createIdentityStore(database)
+    const owner = await mostUsableOwner(identities)
+    const { user, secret } = await giveSecret(identities, owner)
+    const clientId = formatClientId(user)
+    await credentialsFile(config.credentialsFile, baseUrl).write({ clientId, clientSecret: secret })
+    return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
+  } finally {
+    await stack.unwind()
+  }
+}
+
+/** Opens a database that is there: recovering must not leave an empty one behind. */
+async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
+  const { database, dataDir } = config
+  if (database.kind === 'embedded') {
+    const advice = 'name the data directory of the server with --data-dir'
+    await assertThere(join(dataDir, 'database'), `there is no embedded database in ${dataDir}: ${advice}`)
+  }
+  return openConfigured(config, log, stack)
+}
+
+async function proveOperator(config: Config, database: Database): Promise<void> {
+  if (config.masterKeys.kind === 'generated') {
+    // One that is generated now would not open anything, and would stand in the way of the right one.
+    const path = join(config.dataDir, 'master.key')
+    await assertThere(path, `there is no master key ${path}: restore it, or set KEYTURN_MASTER_KEYS`)
+  }
+  const masterKeys = await loadMasterKeys(config)
+  const { ring, sealedActiveKey } = await createInstanceReader(database).load([])
+  const active = activeKey(ring)
+  if (active === undefined || sealedActiveKey === null) {
+    throw new Error('the instance has no active web key to prove the master keys with: "keyturn serve" sets one up')
+  }
+  await createSignerFactory(createKeySealer(masterKeys)).open(active, sealedActiveKey)
+}
+
+/** The owner that has to be changed least. Undefined if none can take another secret. */
+async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser | undefined> {
+  let disabled: ServiceUser | undefined
+  for await (const user of everyUser(identities)) {
+    if (!user.instanceRoles.includes('IAM_OWNER') || !canTakeSecret(user)) continue
+    if (isEnabledOwner(user)) return user
+    disabled ??= user
+  }
+  return disabled
+}
+
+function canTakeSecret(user: ServiceUser): boolean {
+  try {
+    addSecret(user, newSecret(randomUUID(), new Uint8Array(), new Date()))
+    return true
+  } catch (error) {
+    if (error instanceof DomainError) return false
+    throw error
+  }
+}
+
+function newSecret(secretId: string, hash: Uint8Array, at: Date): ClientSecret {
+  return { secretId, hash, createdAt: at, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+}
+
+async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser, void> {
+  let page: readonly ServiceUser[] = []
+  do {
+    const last = page.at(-1)
+    page = await identities.listUsers(null, { after: last ?? null, limit: PAGE })
+    yield* page
+  } while (page.length === PAGE)
+}
+
+async function giveSecret(
+  identities: IdentityStore,
+  owner: ServiceUser | undefined,
+): Promise<{ user: ServiceUser; secret: string }> {
+  const { secret, hash } = createClientSecrets().generate()
+  const secretId = randomUUID()
+  const facts = owner ?? {
+    userId: randomUUID(),
+    name: OWNER_NAME,
+    clientCredentialsEnabled: true,
+    ...(await someProject(identities)),
+  }
+  const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
+  const user = await identities.changeUser(facts.userId, entry, (found, now) => {
+    const next = addSecret(asOwner(found ?? createServiceUser(facts, now)), newSecret(secretId, hash, now))
+    return { next, result: next }
+  })
+  return { user, secret }
+}
+
+function asOwner(user: ServiceUser): ServiceUser {
+  return {
+    ...user,
+    enabled: true,
+    clientCredentialsEnabled: true,
+    instanceRoles: [...new Set([...user.instanceRoles, 'IAM_OWNER' as const])],
+  }
+}
+
+/** A project for a new owner: the one that the first administrator was in, or the first there is, or a new one. */
+async function someProject(identities: IdentityStore): Promise<{ projectId: string; projectName: string }> {
+  const projects = await identities.listProjects({ after: null, limit: PAGE })
+  const project = projects.find(({ name }) => name === PROJECT_NAME) ?? projects[0] ?? (await addProject(identities))
+  return { projectId: project.projectId, projectName: project.name }
+}
+
+function addProject(identities: IdentityStore): Promise<Project> {
+  const projectId = randomUUID()
+  const entry = { ...SYSTEM, action: 'recover', resource: `projects/${projectId}` }
+  return identities.changeProject(projectId, entry, (_, now) => {
+    const project = createProject(projectId, PROJECT_NAME, now)
+    return { next: project, result: project }
+  })
+}
+
+function baseUrlOf({ baseUrl, listen, tls }: Config): string {
+  if (baseUrl !== null) return baseUrl
+  if (listen.port === 0) throw new Error('the port of the server is not known: name its address with --base-url')
+  return `${tls === null ? 'http' : 'https'}://localhost:${listen.port}`
+}
+
+async function assertThere(path: string, otherwise: string): Promise<void> {
+  await access(path).catch((cause: unknown) => {
+    throw new Error(otherwise, { cause })
+  })
+}

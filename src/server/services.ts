@@ -1,0 +1,98 @@
+/**
+ * Makes what is served: the OAuth endpoints and the RPC services, with what they need in the background.
+ */
+import { randomUUID } from 'node:crypto'
+import { Access } from '../app/access.ts'
+import { AttemptLimiter } from '../app/attempt-limiter.ts'
+import { startAuditRetention } from '../app/audit-retention.ts'
+import { AuditTrail } from '../app/audit-trail.ts'
+import { Credentials } from '../app/credentials.ts'
+import { Projects } from '../app/projects.ts'
+import type { Replica } from '../app/replica.ts'
+import { SecretUses } from '../app/secret-uses.ts'
+import { ServiceUsers } from '../app/service-users.ts'
+import { WebKeys } from '../app/web-keys.ts'
+import type { Config } from '../config/config.ts'
+import { createAccessTokenVerifier } from '../crypto/access-token.ts'
+import { parseUserKeys } from '../crypto/user-key.ts'
+import type { ClientSecrets, InstanceReader, KeyPairGenerator, Log } from '../domain/ports.ts'
+import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
+import { TokenService } from '../oauth/token-service.ts'
+import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
+import { createAuditLog } from '../storage/audit-log.ts'
+import { createCredentialUses } from '../storage/credential-uses.ts'
+import type { Database } from '../storage/database.ts'
+import { createIdentityStore } from '../storage/identity-store.ts'
+import { createKeyStore } from '../storage/key-store.ts'
+import type { Stack } from './stack.ts'
+import { systemClock, systemTime } from './system-clock.ts'
+
+/** What every service is made with. */
+export interface ServicesOptions {
+  readonly config: Config
+  readonly log: Log
+  /** What runs in the background is stopped when it unwinds. */
+  readonly stack: Stack
+  readonly database: Database
+  readonly reader: InstanceReader
+  readonly generator: KeyPairGenerator
+  readonly secrets: ClientSecrets
+  readonly replica: Replica
+  /** The base URL: the issuer of tokens, and the audience of those for the API. */
+  readonly baseUrl: string
+}
+
+/** The OAuth endpoints, always with the newest key ring of the replica. */
+export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
+  const { config, log, stack, database, secrets, replica, baseUrl } = options
+  const uses = createCredentialUses(database)
+  const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
+  stack.push(() => secretUses.stop())
+
+  const service = new TokenService({
+    issuer: baseUrl,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
+    assertions: uses,
+    attempts: new AttemptLimiter({ clock: systemClock }),
+    secretUses,
+    log,
+  })
+  replica.onKeys((snapshot) => service.switchTo(snapshot))
+  const { jwksMaxAgeSeconds } = config
+  return createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() })
+}
+
+/** The services that administer the instance. */
+export function createApi(options: ServicesOptions): RpcRoutes {
+  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl } = options
+  const store = createIdentityStore(database)
+  const events = createAuditLog(database)
+  const audit = new AuditTrail({ events, clock: systemClock, log })
+  stack.push(() => audit.stop())
+  stack.push(startAuditRetention({ events, clock: systemClock, now: systemTime, log, days: config.auditRetentionDays }))
+
+  return createRpcRoutes({
+    webKeys: new WebKeys({
+      store: createKeyStore(database),
+      reader,
+      generator,
+      replica,
+      log,
+      activation: { guard: config.activationGuard, jwksMaxAgeSeconds: config.jwksMaxAgeSeconds },
+      maxWebKeys: config.maxWebKeys,
+    }),
+    projects: new Projects({ store, replica, newId: randomUUID }),
+    users: new ServiceUsers({ store, replica, newId: randomUUID }),
+    credentials: new Credentials({ store, replica, secrets, parseUserKeys, newId: randomUUID }),
+    audit,
+    access: new Access({
+      replica,
+      verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl }),
+      store,
+      secrets,
+      now: systemTime,
+    }),
+    log,
+  })
+}

@@ -1,0 +1,76 @@
+/**
+ * How every administrative change is made: one transaction that takes the lock, reads, lets the domain decide, writes
+ * the difference, the audit event and the new version, or nothing at all.
+ *
+ * What is read and written is the matter of the stores. They have no rules of their own: what must hold whoever writes
+ * is a constraint of the schema.
+ */
+import type { Transaction } from 'kysely'
+import type { AuditEntry } from '../domain/audit.ts'
+import { insertAuditEvent } from './audit-event-row.ts'
+import type { Database } from './database.ts'
+import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
+import { usingStorageRepeatedly } from './storage-errors.ts'
+import type { Tables } from './tables.ts'
+
+/** What a change is about. */
+export interface ChangeTarget<Before, Decision> {
+  read(trx: Transaction<Tables>): Promise<Before>
+  /** Dates that time must not go back behind. */
+  datesOf(before: Before): readonly Date[]
+  /** Pure. Nothing is written if it throws. */
+  decide(before: Before, now: Date): Decision
+  /** Writes what differs, and says whether anything did. If it throws, everything is undone. */
+  write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
+}
+
+/** Either what `decide` returned or what it threw. A value, so that no error of it is taken for one of the database. */
+type Outcome<Decision> =
+  | { readonly kind: 'decided'; readonly decision: Decision }
+  | { readonly kind: 'refused'; readonly error: unknown }
+
+/** Makes a change and returns the decision. `entry` becomes an audit event if anything changed. */
+export async function changeInstance<Before, Decision>(
+  { db }: Database,
+  entry: AuditEntry,
+  target: ChangeTarget<Before, Decision>,
+): Promise<Decision> {
+  const outcome = await usingStorageRepeatedly(() =>
+    db
+      .transaction()
+      .setIsolationLevel('read committed')
+      .execute((trx) => changeUnderLock(trx, entry, target)),
+  )
+  if (outcome.kind === 'refused') throw outcome.error
+  return outcome.decision
+}
+
+async function changeUnderLock<Before, Decision>(
+  trx: Transaction<Tables>,
+  entry: AuditEntry,
+  target: ChangeTarget<Before, Decision>,
+): Promise<Outcome<Decision>> {
+  await lockInstance(trx)
+  const clock = await readClock(trx)
+  const before = await target.read(trx)
+  const now = latest(clock, target.datesOf(before))
+
+  let decision: Decision
+  try {
+    decision = target.decide(before, now)
+  } catch (error) {
+    // Nothing has been written, so there is nothing to roll back.
+    return { kind: 'refused', error }
+  }
+
+  if (await target.write(trx, before, decision)) {
+    await insertAuditEvent(trx, entry, { at: now })
+    await bumpVersion(trx)
+  }
+  return { kind: 'decided', decision }
+}
+
+/** The clock of a database can go back, after a fail-over for example; the life of a thing must not. */
+function latest(clock: Date, dates: readonly Date[]): Date {
+  return new Date(dates.reduce((newest, date) => Math.max(newest, date.getTime()), clock.getTime()))
+}

@@ -1,0 +1,160 @@
+/**
+ * Runs what the documentation tells people to run, in its order, against a real server, with the placeholders filled in from
+ * what earlier commands printed.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { symlink, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** In the order in which a reader meets them; later ones use what earlier ones made. */
+const PAGES = [
+  'README.md',
+  'docs/onboarding.md',
+  'docs/rotating-a-secret.md',
+  'docs/choosing-credentials.md',
+  'docs/verifying-tokens.md',
+]
+
+/** How the output of a command says what a placeholder stands for from then on. The first group is the value. */
+const VALUES: Readonly<Record<string, RegExp>> = {
+  OLD_KEY_ID: /^(\S{43}) +\S+ +active/m,
+  KEY_ID: /^created (\S{43}) \(/m,
+  CLIENT_ID: /^created (\S+@\S+)$/m,
+  USER_ID: /^created (\S+)@\S+$/m,
+  OLD_SECRET_ID: /^SECRET ID.*\n(\S{36}) /m,
+  TOKEN_ID: /^token id +(\S{36})$/m,
+  PERSONAL_ACCESS_TOKEN: /^token +(ktn_pat_\S+)$/m,
+  PROJECT_ID: /^created billing \((\S{36})\)$/m,
+}
+
+let server: Keyturn
+let folder: string
+const values = new Map<string, string>()
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  server = await startKeyturn()
+  // Where the examples find their packages, as in a project that has installed them.
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+})
+afterAll(async () => {
+  await server?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeFolder(folder)
+})
+
+interface Block {
+  readonly language: string
+  readonly text: string
+}
+
+function blocksOf(page: string): Block[] {
+  const markdown = readFileSync(join(ROOT, page), 'utf8')
+  return [...markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({
+    language,
+    text: code,
+  }))
+}
+
+/** The commands of a shell block: a line, and those that a backslash adds to it. */
+function commandsOf({ text: code }: Block): string[] {
+  return code
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+}
+
+/** What is run of a page. The README also says how to start a server, which is done already. */
+function runnable(page: string, command: string): boolean {
+  return page !== 'README.md' || command.startsWith('npx keyturn ')
+}
+
+function filledIn(code: string): string {
+  let filled = code.replaceAll('http://localhost:8080', server.baseUrl)
+  // Longer names first: some contain others.
+  for (const name of Object.keys(VALUES).sort((a, b) => b.length - a.length)) {
+    filled = filled.replace(new RegExp(`\\b${name}\\b`, 'g'), values.get(name) ?? name)
+  }
+  return filled
+}
+
+async function run(command: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const shell = spawn('bash', ['-c', `npx() { shift; "$NODE" "$MAIN" "$@"; }; node() { "$NODE" "$@"; }; ${command}`], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE: process.execPath,
+      MAIN: join(ROOT, 'src/cli/main.ts'),
+      KEYTURN_DATA_DIR: server.dataDir,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, [code]] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
+  return { code: code as number | null, stdout, stderr }
+}
+
+/**
+ * Runs every command of a page and returns those that failed. What the page made first is what a reader goes on to the next
+ * page with.
+ */
+async function runPage(page: string): Promise<object[]> {
+  const failures: object[] = []
+  const first = new Map<string, string>()
+  for (const block of blocksOf(page)) {
+    if (block.language === 'js') {
+      const [, name = ''] = /^\/\/ (\S+\.mjs)\n/.exec(block.text) ?? []
+      await writeFile(join(folder, name), filledIn(block.text))
+    }
+    if (block.language !== 'sh') continue
+    for (const command of commandsOf(block).filter((line) => runnable(page, line))) {
+      const { code, stdout, stderr } = await run(filledIn(command))
+      // Activating a key at once is warned about, as the README says.
+      const complaint = stderr.replace(/^(warning|there are older events): .*\n/gm, '')
+      if (code !== 0 || complaint !== '') failures.push({ command, code, stdout, stderr })
+      for (const [name, pattern] of Object.entries(VALUES)) {
+        const value = pattern.exec(stdout)?.[1]
+        if (value === undefined) continue
+        values.set(name, value)
+        if (!first.has(name)) first.set(name, value)
+      }
+    }
+  }
+  for (const [name, value] of first) values.set(name, value)
+  return failures
+}
+
+describe('the commands of the documentation', () => {
+  it.each(PAGES)('%s work as they stand there', async (page) => {
+    expect(await runPage(page)).toEqual([])
+  })
+
+  it('lead to tokens that the verifier of the last page takes, and reads the role from', async () => {
+    const driver = `
+      import { hasRole, verify } from './verify.mjs'
+      const claims = await verify(process.env.TOKEN)
+      console.log(claims.client_id, hasRole(claims, 'reader'), hasRole(claims, 'admin'))`
+    const scope = 'openid urn:service:iam:org:projects:roles'
+    const { stdout, stderr } = await run(
+      `TOKEN=$(npx keyturn token --credentials invoices-new.json --scope '${scope}') node --input-type=module -e "${driver}"`,
+    )
+    expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })
+  })
+
+  it('are found: each page but the one for verifiers has some', () => {
+    const counts = PAGES.map(
+      (page) =>
+        blocksOf(page)
+          .filter(({ language }) => language === 'sh')
+          .flatMap(commandsOf)
+          .filter((line) => line.startsWith('npx keyturn ')).length,
+    )
+    expect(counts.slice(0, -1).every((count) => count >= 5)).toBe(true)
+  })
+})

@@ -1,0 +1,92 @@
+/**
+ * What the use cases do with projects and service users, without them: the domain's moves run on the real store.
+ */
+import * as credentials from '../../src/domain/credentials.ts'
+import type { InstanceRole } from '../../src/domain/permission.ts'
+import type { Change } from '../../src/domain/ports.ts'
+import * as projects from '../../src/domain/project.ts'
+import * as users from '../../src/domain/service-user.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createIdentityStore } from '../../src/storage/identity-store.ts'
+import { anEntry } from './audit-entry.ts'
+
+type Project = projects.Project
+type ServiceUser = users.ServiceUser
+
+/** Operations on the identities of a database. Each returns what has become of the thing, null if it was deleted. */
+export function identityOperations(database: Database) {
+  const store = createIdentityStore(database)
+  const onProject = (projectId: string, action: string, move: (project: Project, now: Date) => Project | null) =>
+    store.changeProject(projectId, anEntry(action, `projects/${projectId}`), (project, now) =>
+      become(move(projects.existingProject(project, projectId), now)),
+    )
+  const onUser = (userId: string, action: string, move: (user: ServiceUser, now: Date) => ServiceUser | null) =>
+    store.changeUser(userId, anEntry(action, `users/${userId}`), (user, now) =>
+      become(move(users.existingUser(user, userId), now)),
+    )
+
+  return {
+    store,
+    onUser,
+    onProject,
+    createProject: (projectId: string, name: string) =>
+      store.changeProject(projectId, anEntry('create', `projects/${projectId}`), (project, now) =>
+        become(project ?? projects.createProject(projectId, name, now)),
+      ),
+    renameProject: (projectId: string, name: string) =>
+      onProject(projectId, 'rename', (project) => ({ ...project, name })),
+    deleteProject: (projectId: string) => onProject(projectId, 'delete', () => null),
+    addRole: (projectId: string, role: string) =>
+      onProject(projectId, 'add role', (project) => projects.addRole(project, role)),
+    removeRole: (projectId: string, role: string) =>
+      onProject(projectId, 'remove role', (project) => projects.removeRole(project, role)),
+    addScope: (projectId: string, scope: string) =>
+      onProject(projectId, 'add scope', (project) => projects.addScope(project, scope)),
+    removeScope: (projectId: string, scope: string) =>
+      onProject(projectId, 'remove scope', (project) => projects.removeScope(project, scope)),
+
+    createUser: (userId: string, projectId: string) =>
+      store.changeUser(userId, anEntry('create', `users/${userId}`), (user, now) => {
+        const facts = { userId, name: 'robot', projectId, projectName: '', clientCredentialsEnabled: true }
+        return become(user ?? users.createServiceUser(facts, now))
+      }),
+    deleteUser: (userId: string) => onUser(userId, 'delete', () => null),
+    setEnabled: (userId: string, enabled: boolean) => onUser(userId, 'enable', (user) => ({ ...user, enabled })),
+    setInstanceRoles: (userId: string, instanceRoles: readonly InstanceRole[]) =>
+      onUser(userId, 'set instance roles', (user) => ({ ...user, instanceRoles })),
+    grantRole: (userId: string, projectId: string, role: string) =>
+      onUser(userId, 'grant role', (user) => users.grantProjectRole(user, projectId, role)),
+    revokeRole: (userId: string, projectId: string, role: string) =>
+      onUser(userId, 'revoke role', (user) => users.revokeProjectRole(user, projectId, role)),
+    grantScope: (userId: string, scope: string) =>
+      onUser(userId, 'grant scope', (user) => users.grantScope(user, scope)),
+    revokeScope: (userId: string, scope: string) =>
+      onUser(userId, 'revoke scope', (user) => users.revokeScope(user, scope)),
+    addSecret: (userId: string, secretId: string, hash: Uint8Array) =>
+      onUser(userId, 'add secret', (user, now) =>
+        credentials.addSecret(user, {
+          secretId,
+          hash,
+          createdAt: now,
+          expiresAt: null,
+          deactivatedAt: null,
+          lastUsedAt: null,
+        }),
+      ),
+    deactivateSecret: (userId: string, secretId: string) =>
+      onUser(userId, 'deactivate secret', (user, now) => credentials.deactivateSecret(user, secretId, now)),
+    deleteSecret: (userId: string, secretId: string) =>
+      onUser(userId, 'delete secret', (user) => credentials.deleteSecret(user, secretId)),
+    addToken: (userId: string, tokenId: string, hash: Uint8Array) =>
+      onUser(userId, 'add token', (user, now) => {
+        const expiresAt = new Date(now.getTime() + 3_600_000)
+        return credentials.addPersonalAccessToken(user, { tokenId, hash, createdAt: now, expiresAt })
+      }),
+    revokeToken: (userId: string, tokenId: string) =>
+      onUser(userId, 'revoke token', (user) => credentials.revokePersonalAccessToken(user, tokenId)),
+  }
+}
+
+function become<A>(next: A | null): Change<A, A | null> {
+  return { next, result: next }
+}
