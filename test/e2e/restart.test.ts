@@ -115,8 +115,7 @@ describe('a server that was told to stop', () => {
       const keySet = await keySetOf(before)
       const { webKeys } = await client.listWebKeys({})
 
-      before.process.kill(signal)
-      await before.stop()
+      await before.stop(signal)
       expect({ exitCode: before.process.exitCode, signal: before.process.signalCode }).toEqual({
         exitCode: 0,
         signal: null,

@@ -30,8 +30,8 @@ export interface Keyturn {
   /** Everything that was printed to standard output and standard error so far. */
   output(): { stdout: string; stderr: string }
   admin(): Promise<AdminCredentials>
-  /** Ends it with SIGTERM and returns the exit code. */
-  stop(): Promise<number | null>
+  /** Tells it to stop and returns the exit code. Once only: a second signal ends a server that is stopping. */
+  stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | null>
   /** Ends it with SIGKILL. */
   kill(): Promise<void>
 }
@@ -71,7 +71,7 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
     output: () => ({ ...output }),
     admin: async () =>
       JSON.parse(await readFile(options.env?.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json'), 'utf8')),
-    stop: () => end('SIGTERM'),
+    stop: (signal = 'SIGTERM') => end(signal),
     kill: async () => void (await end('SIGKILL')),
   }
 }
