@@ -1,5 +1,5 @@
 /**
- * What the use cases need from outside. `crypto/` and `storage/` implement these; `server.ts` connects them.
+ * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { WebKeyConfig } from './key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'

@@ -2,6 +2,7 @@
  * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
@@ -11,16 +12,15 @@ import type { Access } from '../app/access.ts'
 import type { WebKeys } from '../app/web-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { authorize } from './authorize.ts'
+import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
 import { translateErrors } from './errors.ts'
+import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { webKeyService } from './web-key-service.ts'
 
 /** The largest message that is read, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
-
-/** The longest deadline that a client can set, in milliseconds. */
-const MAX_DEADLINE = 60_000
 
 /** What the services need. */
 export interface RpcOptions {
@@ -29,8 +29,15 @@ export interface RpcOptions {
   readonly log: Log
 }
 
-/** Answers calls, one path for each method. */
-export type RpcRoutes = ReadonlyMap<string, (req: IncomingMessage, res: ServerResponse) => Promise<void>>
+/** One method. */
+export interface RpcRoute {
+  /** Whether it has no side effects, so that it may be called by GET. */
+  readonly readOnly: boolean
+  readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
+}
+
+/** The methods by path. */
+export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes({ webKeys, access, log }: RpcOptions): RpcRoutes {
@@ -42,26 +49,30 @@ export function createRpcRoutes({ webKeys, access, log }: RpcOptions): RpcRoutes
     // Messages are small, and what is not decompressed cannot be a bomb.
     acceptCompression: [],
     readMaxBytes: MAX_MESSAGE_BYTES,
-    maxTimeoutMs: MAX_DEADLINE,
   }).service(WebKeyService, webKeyService(webKeys))
 
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
-      async (req, res) => {
-        try {
-          await universalResponseToNodeResponse(await answer(handler, req, res), res)
-        } catch (error) {
-          // The client has gone or does not take the answer: there is nobody to tell.
-          if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
-        }
+      {
+        readOnly: isReadOnly(handler),
+        answer: async (req, res) => {
+          res.setHeader('cache-control', 'no-store')
+          try {
+            await universalResponseToNodeResponse(await answer(handler, req, res), res)
+          } catch (error) {
+            // The client has gone or does not take the answer: there is nobody to tell.
+            if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
+          }
+        },
       },
     ]),
   )
 }
 
 async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
-  const request: UniversalServerRequest = universalRequestFromNodeRequest(req, res, undefined, undefined)
+  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
+  capDeadline(request.header)
   if (!isIterable(request.body)) return handler(request)
   const body = decodableBody(request.body, {
     type: handler.method.input,
@@ -69,6 +80,10 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, res: Serv
     maxBytes: MAX_MESSAGE_BYTES,
   })
   return handler({ ...request, body })
+}
+
+function isReadOnly({ method }: UniversalHandler): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
 }
 
 function isIterable(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {

@@ -13,8 +13,8 @@ const WARNING_HEADER = 'keyturn-warning'
 /** Answers the calls of the service. */
 export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
-    async createWebKey(req) {
-      const key = await webKeys.create(toWebKeyConfig(req.config))
+    async createWebKey(req, context) {
+      const key = await webKeys.create(toWebKeyConfig(req.config), context.signal)
       return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
     },
 

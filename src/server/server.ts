@@ -9,7 +9,7 @@ import { Access } from '../app/access.ts'
 import { bootstrap } from '../app/bootstrap.ts'
 import { Replica } from '../app/replica.ts'
 import { WebKeys } from '../app/web-keys.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
@@ -27,6 +27,7 @@ import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { createKeyStore } from '../storage/key-store.ts'
 import { migrate } from '../storage/migrate.ts'
+import { checkConfigFiles } from './config-files.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
@@ -59,7 +60,7 @@ export async function startServer(config: Config, log: Log): Promise<RunningServ
   try {
     return await start(config, log, stack)
   } catch (error) {
-    await stack.unwind()
+    await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
   }
 }
@@ -84,6 +85,8 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const metrics = await startMetrics(config.metricsListen, log)
   stack.push(() => metrics.stop())
 
+  await checkConfigFiles(config)
+
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
   const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
   stack.push(() => door.close(GRACE))
@@ -93,12 +96,13 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
-  const sealer = createKeySealer(await loadMasterKeys(config))
+  const initializer = createInstanceInitializer(database)
+  const sealer = createKeySealer(await loadMasterKeys(config, !(await initializer.isInitialised())))
   const generator = createKeyPairGenerator(sealer)
   const secrets = createClientSecrets()
   const reader = createInstanceReader(database)
   const initialised = await bootstrap({
-    initializer: createInstanceInitializer(database),
+    initializer,
     generator,
     secrets,
     credentials: credentialsFile(config.credentialsFile, baseUrl),
@@ -151,7 +155,7 @@ function databaseOptions({ database, dataDir }: Config, log: Log): DatabaseOptio
     case 'postgres':
       return { kind: 'postgres', url: database.url, log }
     case 'embedded':
-      return { kind: 'embedded', folder: join(dataDir, 'database'), log }
+      return { kind: 'embedded', folder: join(dataDir, DATABASE_FOLDER), log }
     case 'memory':
       return { kind: 'embedded', folder: null, log }
   }
