@@ -7,8 +7,13 @@
 import type { InstanceReader, InstanceState } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { BoundedMap } from './bounded-map.ts'
+import { Turnstile } from './turnstile.ts'
 
 const DEFAULT_CAPACITY = 10_000
+
+/** How many users are read at the same time, and how many requests may wait for that. */
+const MAX_READS = 4
+const MAX_WAITING = 1000
 
 interface Entry<T> {
   readonly version: number
@@ -20,6 +25,8 @@ export class LiveIdentities {
   readonly #users: BoundedMap<string, Entry<ServiceUser>>
   readonly #unknown: BoundedMap<string, Entry<true>>
   readonly #pending = new Map<string, Promise<ServiceUser | undefined>>()
+  /** Client IDs are made up easily, and the replica needs the database for itself as well. */
+  readonly #reads = new Turnstile(MAX_READS, MAX_WAITING)
   #version = -1
 
   /** @param capacity The greatest number of users in memory, and of ids known to have no user. */
@@ -32,16 +39,23 @@ export class LiveIdentities {
   /**
    * The user with this id, or undefined if there is none.
    *
-   * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached.
+   * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached, or is
+   * asked for too many users already.
    */
   find(userId: string): Promise<ServiceUser | undefined> {
     const known = this.#users.get(userId)
     if (known !== undefined) return Promise.resolve(known.value)
     if (this.#unknown.get(userId) !== undefined) return Promise.resolve(undefined)
 
-    const pending = this.#pending.get(userId) ?? this.#read(userId)
-    this.#pending.set(userId, pending)
-    return pending
+    const pending = this.#pending.get(userId)
+    if (pending !== undefined) return pending
+    const reading = this.#reads
+      .run(() => this.#read(userId))
+      .finally(() => {
+        if (this.#pending.get(userId) === reading) this.#pending.delete(userId)
+      })
+    this.#pending.set(userId, reading)
+    return reading
   }
 
   /** The ids to ask for in the `InstanceState` that `replace` takes next. */
@@ -65,15 +79,10 @@ export class LiveIdentities {
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
-    const reading = this.#reader.findServiceUser(userId)
-    try {
-      const { version, user } = await reading
-      // An answer that is older than what has been taken over since may lack a change, so it is not kept.
-      if (version >= this.#version) this.#remember(userId, version, user)
-      return user
-    } finally {
-      this.#pending.delete(userId)
-    }
+    const { version, user } = await this.#reader.findServiceUser(userId)
+    // An answer that is older than what has been taken over since may lack a change, so it is not kept.
+    if (version >= this.#version) this.#remember(userId, version, user)
+    return user
   }
 
   #remember(userId: string, version: number, user: ServiceUser | undefined): void {

@@ -65,9 +65,7 @@ export class Projects {
 
   /** @throws {DomainError} `project_limit_reached`. */
   addRole(actor: Actor, projectId: string, role: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['roles', role], (project) =>
-      project.roles.includes(role) ? project : addRole(project, role),
-    )
+    return this.#changeExisting(actor, projectId, ['roles', role], (project) => addRole(project, role))
   }
 
   /** @throws {DomainError} `project_role_not_found`. */
@@ -77,9 +75,7 @@ export class Projects {
 
   /** @throws {DomainError} `scope_reserved`; `project_limit_reached`. */
   addScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
-    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) =>
-      project.scopes.includes(scope) ? project : addScope(project, scope),
-    )
+    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => addScope(project, scope))
   }
 
   /** @throws {DomainError} `project_scope_not_found`. */

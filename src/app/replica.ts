@@ -116,7 +116,8 @@ export class Replica {
   /** Whether tokens can be issued. */
   readiness(): Readiness {
     if (!this.isFresh()) return { ready: false, reason: 'the database has not been reached for too long' }
-    if (this.#keys.current.signer === null) return { ready: false, reason: 'no web key is active' }
+    if (this.#keys.current.signer === null)
+      return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
     return { ready: true }
   }
 
@@ -155,9 +156,10 @@ export class Replica {
       const state = await reader.load(userIds)
       const snapshot = await this.#keys.prepare(state)
       // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
-      this.#version = state.version
+      // The version comes last: what fails on the way is tried again.
       this.#identities.replace(state, userIds)
       this.#keys.publish(snapshot)
+      this.#version = state.version
     }
     this.#confirmedAt = startedAt
   }

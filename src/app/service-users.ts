@@ -121,7 +121,7 @@ export class ServiceUsers {
     { projectId, role }: { readonly projectId: string; readonly role: string },
   ): Promise<ServiceUser> {
     return this.#change(actor, userId, ['projects', projectId, 'roles', role], (user) =>
-      user.projectRoles.get(projectId)?.includes(role) ? revokeProjectRole(user, projectId, role) : user,
+      revokeProjectRole(user, projectId, role),
     )
   }
 
@@ -131,9 +131,7 @@ export class ServiceUsers {
   }
 
   revokeScope(actor: Actor, userId: string, scope: string): Promise<ServiceUser> {
-    return this.#change(actor, userId, ['scopes', scope], (user) =>
-      user.customScopes.includes(scope) ? revokeScope(user, scope) : user,
-    )
+    return this.#change(actor, userId, ['scopes', scope], (user) => revokeScope(user, scope))
   }
 
   async #change(

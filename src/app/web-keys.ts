@@ -41,12 +41,18 @@ export class WebKeys {
     this.#options = options
   }
 
-  /** Creates an initial key. @throws {DomainError} also `key_generation_busy`. */
-  async create(actor: Actor, config: WebKeyConfig): Promise<InitialWebKey> {
+  /**
+   * Creates an initial key.
+   *
+   * @param signal Nothing is stored any more once it is aborted: nobody would learn of the key.
+   * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
+   */
+  async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<InitialWebKey> {
     const { generator, log, maxWebKeys } = this.#options
     // Asked before as well, so that a full ring does not cost the generation of a key pair.
     assertRoom(await this.list(), maxWebKeys)
     const pair = await generator.generate(config)
+    signal.throwIfAborted()
     const key = await this.#update(actor, pair.keyId, (ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
     log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
     return key

@@ -3,10 +3,17 @@
  *
  * The only place that reads the environment. All mistakes are reported at once, and nothing starts with one.
  */
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { parseMasterKeys } from '../crypto/master-keys.ts'
-import { isPostgresUrl, type ListenAddress, toAddress, toBaseUrl, wholeNumber } from './values.ts'
+import { isPostgresUrl, type ListenAddress, toAddress, toAddressOrOff, toBaseUrl, wholeNumber } from './values.ts'
+
+/** Names in the data directory. */
+export const DATABASE_FOLDER = 'database'
+export const MASTER_KEY_FILE = 'master.key'
+const LOCK_FILE = 'lock'
+
+const DEFAULT_DATA_DIR = '.keyturn'
 
 /** The settings, checked. */
 export interface Config {
@@ -56,7 +63,7 @@ const schema = z.strictObject({
   KEYTURN_LISTEN: address.prefault('127.0.0.1:8080'),
   KEYTURN_BASE_URL: z.string().transform(toBaseUrl).optional(),
   KEYTURN_DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a URL that starts with postgres://').optional(),
-  KEYTURN_DATA_DIR: z.string().min(1).default('.keyturn'),
+  KEYTURN_DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   KEYTURN_MASTER_KEYS: z.string().min(1).optional(),
   KEYTURN_MASTER_KEYS_FILE: z.string().min(1).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
@@ -68,7 +75,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
   KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
-  KEYTURN_METRICS_LISTEN: z.union([z.literal('off').transform(() => null), address]).prefault('127.0.0.1:9464'),
+  KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
@@ -95,7 +102,7 @@ export function credentialsFileFrom(
   flags: { readonly credentials?: string | undefined },
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
-  const { KEYTURN_CREDENTIALS: file, KEYTURN_DATA_DIR: dataDir = '.keyturn' } = settingsIn(environment, {
+  const { KEYTURN_CREDENTIALS: file, KEYTURN_DATA_DIR: dataDir = DEFAULT_DATA_DIR } = settingsIn(environment, {
     KEYTURN_CREDENTIALS: flags.credentials,
   })
   return resolve(file ?? join(dataDir, 'admin.json'))
@@ -137,6 +144,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (has('KEYTURN_MASTER_KEYS') && has('KEYTURN_MASTER_KEYS_FILE')) {
     problems.push('KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them, not both')
   }
+  if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
+    problems.push('KEYTURN_CREDENTIALS: must not be a file that the data directory needs for something else')
+  }
   if (given.KEYTURN_MASTER_KEYS !== undefined) problems.push(...masterKeyProblems(given.KEYTURN_MASTER_KEYS))
   if (has('KEYTURN_DATABASE_URL') && !has('KEYTURN_MASTER_KEYS') && !has('KEYTURN_MASTER_KEYS_FILE')) {
     problems.push(
@@ -144,6 +154,11 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
     )
   }
   return problems
+}
+
+function isOwnFile(credentials: string, dataDir: string = DEFAULT_DATA_DIR): boolean {
+  const inside = relative(resolve(dataDir), resolve(credentials))
+  return ['', DATABASE_FOLDER, MASTER_KEY_FILE, LOCK_FILE].includes(inside) || inside.startsWith(`${DATABASE_FOLDER}/`)
 }
 
 function masterKeyProblems(text: string): string[] {

@@ -31,6 +31,10 @@ export function toAddress(text: string, context: z.RefinementCtx): ListenAddress
   return { host, port }
 }
 
+export function toAddressOrOff(text: string, context: z.RefinementCtx): ListenAddress | null {
+  return text === 'off' ? null : toAddress(text, context)
+}
+
 export function toBaseUrl(text: string, context: z.RefinementCtx): string {
   const refuse = (message: string) => {
     context.addIssue({ code: 'custom', message })

@@ -1,7 +1,7 @@
 /**
  * What Keyturn refuses, in words that do not belong to any protocol.
  *
- * Each protocol translates the codes in one table of its own: `rpc/interceptors/errors.ts` and `oauth/errors.ts`.
+ * Each protocol translates the codes in one table of its own: `rpc/errors.ts` and `oauth/errors.ts`.
  */
 
 /** The closed list of refusals. A boundary that maps them must name every one. */

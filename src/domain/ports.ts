@@ -1,5 +1,5 @@
 /**
- * What the use cases need from outside. `crypto/` and `storage/` implement these; `server.ts` connects them.
+ * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'

@@ -38,7 +38,8 @@ export function existingProject(project: Project | undefined, projectId: string)
 
 /** Adding a role that is there changes nothing. @throws {DomainError} `project_limit_reached`. */
 export function addRole(project: Project, role: string): Project {
-  return { ...project, roles: withName(project.roles, role) }
+  const roles = withName(project.roles, role)
+  return roles === project.roles ? project : { ...project, roles }
 }
 
 /** @throws {DomainError} `project_role_not_found`. */
@@ -58,7 +59,8 @@ export function addScope(project: Project, scope: string): Project {
   if (isStandardScope(scope) || scope.startsWith('urn:service:iam:')) {
     throw new DomainError('scope_reserved', `the scope ${JSON.stringify(scope)} has a meaning already: choose another`)
   }
-  return { ...project, scopes: withName(project.scopes, scope) }
+  const scopes = withName(project.scopes, scope)
+  return scopes === project.scopes ? project : { ...project, scopes }
 }
 
 /** @throws {DomainError} `project_scope_not_found`. */

@@ -89,7 +89,9 @@ export function grantProjectRole(user: ServiceUser, projectId: string, role: str
 
 /** Takes a role of a project away. Taking away one that the user does not have changes nothing. */
 export function revokeProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
-  const left = (user.projectRoles.get(projectId) ?? []).filter((name) => name !== role)
+  const roles = user.projectRoles.get(projectId) ?? []
+  if (!roles.includes(role)) return user
+  const left = roles.filter((name) => name !== role)
   const projectRoles = new Map(user.projectRoles)
   if (left.length === 0) projectRoles.delete(projectId)
   else projectRoles.set(projectId, left)
@@ -102,7 +104,8 @@ export function grantScope(user: ServiceUser, scope: string): ServiceUser {
   return { ...user, customScopes: [...user.customScopes, scope].sort() }
 }
 
-/** Takes a custom scope away. */
+/** Takes a custom scope away. Taking away one that the user does not have changes nothing. */
 export function revokeScope(user: ServiceUser, scope: string): ServiceUser {
+  if (!user.customScopes.includes(scope)) return user
   return { ...user, customScopes: user.customScopes.filter((name) => name !== scope) }
 }

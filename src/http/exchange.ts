@@ -20,6 +20,7 @@ export function sendJson(
     'content-type': 'application/json; charset=utf-8',
     'content-length': bytes.length,
     'cache-control': 'no-store',
+    pragma: 'no-cache',
     ...headers,
   })
   if (res.req.method === 'HEAD') res.end()

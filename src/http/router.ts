@@ -45,12 +45,16 @@ export const notFound: Handler = (_req, res) =>
 export function createRouter({ routes, fallback, maxBodyBytes, log, onAnswered }: RouterOptions): Handler {
   return async (req, res) => {
     const startedAt = performance.now()
-    const path = req.url?.split('?', 1)[0] ?? ''
+    req.url = originForm(req.url ?? '')
+    const path = req.url.split('?', 1)[0] ?? ''
     const route = routes.get(path)
     res.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000
       onAnswered({ route: route === undefined ? 'other' : path, status: res.statusCode, seconds })
     })
+
+    // What is left of a body that was refused half way would keep the next request on the connection waiting.
+    res.once('finish', () => req.resume())
 
     const requestId = identify(req, res)
     try {
@@ -73,12 +77,12 @@ async function dispatch(
   }: { readonly route: Route | undefined; readonly fallback: Handler; readonly maxBodyBytes: number },
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
+  if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
   if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
   if (route === undefined) return fallback(req, res)
 
   const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
-  if (cors !== null) allowOrigin(res, cors)
   const handler = req.method === 'POST' ? methods.POST : isRead(req) ? methods.GET : undefined
   if (handler === undefined) {
     const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
@@ -100,7 +104,13 @@ function refuseBody(res: ServerResponse, maxBodyBytes: number): void {
   const description = `the request body is longer than ${maxBodyBytes} bytes`
   // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
   // still sending would cost it the answer (RFC 9112 §9.6).
-  sendError(res, 413, { code: 'invalid_request', description }, { pragma: 'no-cache' })
+  sendError(res, 413, { code: 'invalid_request', description })
+}
+
+/** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
+function originForm(target: string): string {
+  const absolute = /^https?:\/\/[^/?#]*(.*)$/i.exec(target)
+  return absolute === null ? target : absolute[1] || '/'
 }
 
 function isRead({ method }: IncomingMessage): boolean {

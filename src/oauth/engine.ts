@@ -37,6 +37,8 @@ export interface EngineOptions {
   readonly log: Log
 }
 
+const CORS_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers']
+
 /** Makes an engine that publishes all keys of the ring and signs with the signer's, which is the active one. */
 export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptions): Provider {
   // The policy is part of the configuration and needs the clients, which need the provider.
@@ -69,13 +71,25 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   provider.use(async (ctx, next) => {
     await next()
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
+    // The engine lets pages of any origin read an answer. No page should have a client secret.
+    for (const name of CORS_HEADERS) ctx.remove(name)
   })
   // Without this Koa prints errors of its own to the console.
   provider.silent = true
   provider.on('server_error', (_ctx, error) => options.log.error({ err: error }, 'a token request failed'))
   const events: EventEmitter = provider
-  events.on('error', (error) => options.log.error({ err: error }, 'a token request failed'))
+  events.on('error', (error) => {
+    // Anybody could fill the log with requests that break off.
+    if (!isBrokenOff(error)) options.log.error({ err: error }, 'a token request failed')
+  })
   return provider
+}
+
+/** Whether the client has gone away or broken its protocol in the middle of a request. */
+function isBrokenOff(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  return error.message === 'aborted' || /^(ECONNRESET|EPIPE|HPE_|ERR_HTTP|ERR_STREAM|ETIMEDOUT)/.test(code)
 }
 
 function configuration(

@@ -43,6 +43,9 @@ export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh }: OAuth
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       res.setHeader('pragma', 'no-cache')
       announceBody(req)
+      // The engine would refuse a request with an origin, even one with the right secret. Pages of other origins cannot
+      // read the answer, because nothing in it allows them to.
+      delete req.headers.origin
       return tokens(req, res)
     },
     jwks: document((served) => served.keySet),
@@ -84,7 +87,7 @@ function sendUnavailable(res: ServerResponse): void {
   res.end(
     JSON.stringify({
       error: 'temporarily_unavailable',
-      error_description: 'the service cannot issue tokens at the moment',
+      error_description: 'the service is not available at the moment',
     }),
   )
 }

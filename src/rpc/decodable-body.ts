@@ -4,12 +4,16 @@
  * Connect answers protobuf that it cannot decode with `internal`, as if the server were at fault, and gives no reason
  * for JSON. Requests are small, so decoding them twice costs nothing that anybody would notice.
  */
-import { type DescMessage, fromBinary, fromJsonString } from '@bufbuild/protobuf'
+import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { invalidArgument } from './errors.ts'
+import { placeOfMistake } from './json-place.ts'
 
 /** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const ENVELOPE_BYTES = 5
+
+/** The only flag that a request's envelope may have. */
+const COMPRESSED = 1
 
 /** How a content type encodes a message. */
 interface Encoding {
@@ -29,12 +33,11 @@ const ENCODINGS: Readonly<Record<string, Encoding>> = {
 }
 
 /**
- * The same bytes, once it is known that they are a message of this type.
+ * The same bytes, once it is known that they are one message of this type. Bodies of other content types, compressed or
+ * incomplete ones are passed on: Connect has its own answers to those.
  *
- * What is not recognised, too long or incomplete is passed on: Connect has its own answers to that.
- *
- * @param maxBytes The longest message that is looked at.
- * @throws {ConnectError} `invalid_argument` while iterating.
+ * @param maxBytes The longest message.
+ * @throws {ConnectError} `invalid_argument` or `resource_exhausted` while iterating.
  */
 export async function* decodableBody(
   body: AsyncIterable<Uint8Array>,
@@ -44,14 +47,12 @@ export async function* decodableBody(
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body) {
-    // Too long: what has been kept goes first, and Connect counts on its own.
-    if (length > message.maxBytes + ENVELOPE_BYTES) {
-      yield* chunks.splice(0)
-      yield chunk
-      continue
-    }
-    chunks.push(chunk)
     length += chunk.byteLength
+    // Read to its end all the same: over HTTP/1.1 the next request comes on the same connection.
+    if (length <= message.maxBytes + ENVELOPE_BYTES) chunks.push(chunk)
+  }
+  if (length > message.maxBytes + ENVELOPE_BYTES) {
+    throw new ConnectError(`the message is longer than ${message.maxBytes} bytes`, Code.ResourceExhausted)
   }
   const bytes = Buffer.concat(chunks)
   if (encoding !== undefined) assertDecodes(payloadOf(bytes, encoding), message.type, encoding)
@@ -60,17 +61,30 @@ export async function* decodableBody(
 
 function payloadOf(bytes: Buffer, { enveloped }: Encoding): Buffer | undefined {
   if (!enveloped) return bytes
-  if (bytes.byteLength < ENVELOPE_BYTES || bytes.readUInt8(0) !== 0) return undefined
+  if (bytes.byteLength < ENVELOPE_BYTES) return undefined
+  const flags = bytes.readUInt8(0)
   const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
-  return end > bytes.byteLength ? undefined : bytes.subarray(ENVELOPE_BYTES, end)
+  if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that mean nothing')
+  if (end < bytes.byteLength) throw refuse('there is more than one message')
+  return flags === COMPRESSED || end > bytes.byteLength ? undefined : bytes.subarray(ENVELOPE_BYTES, end)
+}
+
+function refuse(message: string): ConnectError {
+  return invalidArgument(new ConnectError(message, Code.InvalidArgument))
 }
 
 function assertDecodes(payload: Buffer | undefined, type: DescMessage, { format }: Encoding): void {
   if (payload === undefined) return
+  let json: JsonValue = null
   try {
-    if (format === 'proto') fromBinary(type, payload)
-    else fromJsonString(type, new TextDecoder('utf-8', { fatal: true }).decode(payload))
+    if (format === 'proto') {
+      fromBinary(type, payload)
+    } else {
+      json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload))
+      fromJson(type, json)
+    }
   } catch (error) {
-    throw invalidArgument(new ConnectError(ConnectError.from(error).rawMessage, Code.InvalidArgument))
+    const place = placeOfMistake(type, json)
+    throw refuse(`${place === '' ? 'the message' : place}: ${ConnectError.from(error).rawMessage}`)
   }
 }

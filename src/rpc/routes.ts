@@ -2,6 +2,7 @@
  * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
@@ -19,8 +20,10 @@ import type { WebKeys } from '../app/web-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
 import { authorize } from './authorize.ts'
+import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
 import { translateErrors } from './errors.ts'
+import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
 import { writeDownRefusals } from './refusals.ts'
@@ -30,9 +33,6 @@ import { webKeyService } from './web-key-service.ts'
 
 /** The largest message that is read, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
-
-/** The longest deadline that a client can set, in milliseconds. */
-const MAX_DEADLINE = 60_000
 
 /** Every service. None is served that is not here, because the gate would not know its permissions. */
 const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
@@ -48,8 +48,15 @@ export interface RpcOptions {
   readonly log: Log
 }
 
-/** Answers calls, one path for each method. */
-export type RpcRoutes = ReadonlyMap<string, (req: IncomingMessage, res: ServerResponse) => Promise<void>>
+/** One method. */
+export interface RpcRoute {
+  /** Whether it has no side effects, so that it may be called by GET. */
+  readonly readOnly: boolean
+  readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
+}
+
+/** The methods by path. */
+export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
@@ -62,7 +69,6 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     // Messages are small, and what is not decompressed cannot be a bomb.
     acceptCompression: [],
     readMaxBytes: MAX_MESSAGE_BYTES,
-    maxTimeoutMs: MAX_DEADLINE,
   })
     .service(WebKeyService, webKeyService(webKeys))
     .service(ProjectService, projectService(projects))
@@ -72,20 +78,25 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
-      async (req, res) => {
-        try {
-          await universalResponseToNodeResponse(await answer(handler, req, res), res)
-        } catch (error) {
-          // The client has gone or does not take the answer: there is nobody to tell.
-          if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
-        }
+      {
+        readOnly: isReadOnly(handler),
+        answer: async (req, res) => {
+          res.setHeader('cache-control', 'no-store')
+          try {
+            await universalResponseToNodeResponse(await answer(handler, req, res), res)
+          } catch (error) {
+            // The client has gone or does not take the answer: there is nobody to tell.
+            if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
+          }
+        },
       },
     ]),
   )
 }
 
 async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
-  const request: UniversalServerRequest = universalRequestFromNodeRequest(req, res, undefined, undefined)
+  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
+  capDeadline(request.header)
   if (!isIterable(request.body)) return handler(request)
   const body = decodableBody(request.body, {
     type: handler.method.input,
@@ -93,6 +104,10 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, res: Serv
     maxBytes: MAX_MESSAGE_BYTES,
   })
   return handler({ ...request, body })
+}
+
+function isReadOnly({ method }: UniversalHandler): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
 }
 
 function isIterable(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {

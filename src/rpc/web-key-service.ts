@@ -15,7 +15,7 @@ const WARNING_HEADER = 'keyturn-warning'
 export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
-      const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config))
+      const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
       return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
     },
 

@@ -2,7 +2,7 @@
  * The file with the first administrator's credentials: written once by the server, read by the command line.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { lstat, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { CredentialsSink } from '../app/bootstrap.ts'
@@ -31,11 +31,15 @@ export function credentialsFile(path: string, baseUrl: string): CredentialsSink 
         client_id: clientId,
         client_secret: clientSecret,
       }
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const draft = `${path}.${randomUUID()}.new`
-      await writeDurably(draft, `${JSON.stringify(credentials, null, 2)}\n`)
-      await keepAside(path)
-      await rename(draft, path)
+      try {
+        await replace(path, `${JSON.stringify(credentials, null, 2)}\n`)
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        throw new Error(
+          `cannot write the credentials file ${path}: ${reason}: choose another with --credentials or KEYTURN_CREDENTIALS`,
+          { cause: error },
+        )
+      }
     },
   }
 }
@@ -61,6 +65,21 @@ export async function readCredentials(path: string): Promise<Credentials> {
   }
 }
 
+async function replace(path: string, text: string): Promise<void> {
+  const folder = dirname(path)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const draft = `${path}.${randomUUID()}.new`
+  try {
+    await writeDurably(draft, text)
+    await keepAside(path)
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  await syncFolder(folder)
+}
+
 async function writeDurably(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {
@@ -71,10 +90,19 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-async function keepAside(path: string): Promise<void> {
+/** Makes the new name last as well: the instance is initialised right after this. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
   try {
-    await rename(path, `${path}.${new Date().toISOString().replaceAll(':', '')}.old`)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
+}
+
+async function keepAside(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found === undefined) return
+  if (!found.isFile()) throw new Error('there is something else than a file')
+  await rename(path, `${path}.${new Date().toISOString().replaceAll(':', '')}.old`)
 }

@@ -2,7 +2,7 @@
  * Opens the configured database, and its folder if it has one.
  */
 import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
+import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { lockDataDirectory } from '../storage/data-directory.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
@@ -25,7 +25,7 @@ export function databaseOptions({ database, dataDir }: Config, log: Log): Databa
     case 'postgres':
       return { kind: 'postgres', url: database.url, log }
     case 'embedded':
-      return { kind: 'embedded', folder: join(dataDir, 'database'), log }
+      return { kind: 'embedded', folder: join(dataDir, DATABASE_FOLDER), log }
     case 'memory':
       return { kind: 'embedded', folder: null, log }
   }

@@ -95,12 +95,12 @@ class Routing {
   serve({ oauth, rpc, readiness }: Services, authority: string): void {
     this.readiness = readiness
     const document = (handler: Handler): Route => ({ methods: { GET: handler }, cors: READ_ONLY })
-    const calls = [...rpc].map(([path, handler]): [string, Route] => {
+    const calls = [...rpc].map(([path, call]): [string, Route] => {
       const answer: Handler = (req, res) => {
         setAuthority(req, authority)
-        return handler(req, res)
+        return call.answer(req, res)
       }
-      return [path, { methods: { GET: answer, POST: answer }, cors: RPC }]
+      return [path, { methods: call.readOnly ? { GET: answer, POST: answer } : { POST: answer }, cors: RPC }]
     })
     this.#router = this.#createRouter(
       [

@@ -9,6 +9,9 @@ const SECRETS = ['authorization', 'clientSecret', 'client_secret', 'secret', 'pa
 
 /** Opens the log. Standard error is written synchronously, so that the last lines before an exit are not lost. */
 export function openLog(level: string): Log {
+  const destination = pino.destination({ dest: 2, sync: true })
+  // A full disk or a closed terminal costs the log, not the service.
+  destination.on('error', () => {})
   return pino(
     {
       level,
@@ -18,7 +21,7 @@ export function openLog(level: string): Log {
       redact: SECRETS.flatMap((name) => [name, `*.${name}`]),
       serializers: { err: describeError },
     },
-    pino.destination({ dest: 2, sync: true }),
+    destination,
   )
 }
 

@@ -1,13 +1,18 @@
 /**
  * Where the master keys come from: the configuration, a file, or a key that is generated in the data directory.
  */
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
+import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 
-/** @throws {Error} that names the file and holds nothing of a key. */
-export async function loadMasterKeys(config: Config): Promise<MasterKeys> {
+/**
+ * @param mayGenerate Whether a missing key may be generated. A new key opens nothing that another one sealed.
+ * @throws {Error} that names the file and holds nothing of a key.
+ */
+export async function loadMasterKeys(config: Config, mayGenerate: boolean): Promise<MasterKeys> {
   const { masterKeys, dataDir, database } = config
   switch (masterKeys.kind) {
     case 'text':
@@ -16,7 +21,7 @@ export async function loadMasterKeys(config: Config): Promise<MasterKeys> {
       return parseFile(masterKeys.path)
     case 'generated':
       if (database.kind === 'memory') return parseMasterKeys(generateMasterKey())
-      return generatedIn(join(dataDir, 'master.key'))
+      return generatedIn(join(dataDir, MASTER_KEY_FILE), mayGenerate)
   }
 }
 
@@ -30,12 +35,15 @@ async function parseFile(path: string): Promise<MasterKeys> {
 }
 
 /** Keeps the key beside the database that it protects: handy for one machine, no protection against who can read both. */
-async function generatedIn(path: string): Promise<MasterKeys> {
-  try {
-    await writeFile(path, `${generateMasterKey()}\n`, { flag: 'wx', mode: 0o600, flush: true })
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    await chmod(path, 0o600)
+async function generatedIn(path: string, mayGenerate: boolean): Promise<MasterKeys> {
+  if (!existsSync(path)) {
+    if (!mayGenerate) {
+      throw new Error(`the master key ${path} of the embedded database is missing: restore it from a backup`)
+    }
+    // Under its name there is a whole key or none, whenever the process ends.
+    const draft = `${path}.${randomUUID()}.new`
+    await writeFile(draft, `${generateMasterKey()}\n`, { flag: 'wx', mode: 0o600, flush: true })
+    await rename(draft, path)
   }
   return parseFile(path)
 }

@@ -1,6 +1,8 @@
 /**
  * Metrics in the form that Prometheus scrapes, on an address of their own.
  */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { Replica } from '../app/replica.ts'
@@ -31,9 +33,14 @@ const NO_METRICS: Metrics = { recordRequest: () => {}, observe: () => {}, stop: 
 export async function startMetrics(address: ListenAddress | null, log: Log): Promise<Metrics> {
   if (address === null) return NO_METRICS
 
-  const exporter = new PrometheusExporter({ ...address, preventServerStart: true, withoutTargetInfo: true })
+  const exporter = new PrometheusExporter({ preventServerStart: true, withoutTargetInfo: true })
+  const server = createServer((req, res) => {
+    if (req.url?.split('?', 1)[0] === '/metrics') exporter.getMetricsRequestHandler(req, res)
+    else res.writeHead(404).end()
+  })
   try {
-    await exporter.startServer()
+    server.listen(address)
+    await once(server, 'listening')
   } catch (error) {
     log.warn({ err: error }, 'metrics are not served: set KEYTURN_METRICS_LISTEN to another address or to "off"')
     return NO_METRICS
@@ -63,6 +70,11 @@ export async function startMetrics(address: ListenAddress | null, log: Log): Pro
         })
         .addCallback((result) => result.observe(replica.status().stalenessSeconds))
     },
-    stop: () => provider.shutdown(),
+    stop: async () => {
+      // Nothing is lost by cutting a scrape off, and a connection without a request would be waited for.
+      server.close()
+      server.closeAllConnections()
+      await provider.shutdown()
+    },
   }
 }

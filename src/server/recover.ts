@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../config/config.ts'
+import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
 import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
@@ -70,18 +70,13 @@ async function openExisting(config: Config, log: Log, stack: Stack): Promise<Dat
   const { database, dataDir } = config
   if (database.kind === 'embedded') {
     const advice = 'name the data directory of the server with --data-dir'
-    await assertThere(join(dataDir, 'database'), `there is no embedded database in ${dataDir}: ${advice}`)
+    await assertThere(join(dataDir, DATABASE_FOLDER), `there is no embedded database in ${dataDir}: ${advice}`)
   }
   return openConfigured(config, log, stack)
 }
 
 async function proveOperator(config: Config, database: Database): Promise<void> {
-  if (config.masterKeys.kind === 'generated') {
-    // One that is generated now would not open anything, and would stand in the way of the right one.
-    const path = join(config.dataDir, 'master.key')
-    await assertThere(path, `there is no master key ${path}: restore it, or set KEYTURN_MASTER_KEYS`)
-  }
-  const masterKeys = await loadMasterKeys(config)
+  const masterKeys = await loadMasterKeys(config, false)
   const { ring, sealedActiveKey } = await createInstanceReader(database).load([])
   const active = activeKey(ring)
   if (active === undefined || sealedActiveKey === null) {

@@ -18,6 +18,7 @@ import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { migrate } from '../storage/migrate.ts'
+import { checkConfigFiles } from './config-files.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { FrontDoor } from './front-door.ts'
@@ -52,7 +53,7 @@ export async function startServer(config: Config, log: Log): Promise<RunningServ
   try {
     return await start(config, log, stack)
   } catch (error) {
-    await stack.unwind()
+    await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
   }
 }
@@ -75,6 +76,8 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const metrics = await startMetrics(config.metricsListen, log)
   stack.push(() => metrics.stop())
 
+  await checkConfigFiles(config)
+
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
   const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
   stack.push(() => door.close(GRACE))
@@ -84,12 +87,13 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
-  const sealer = createKeySealer(await loadMasterKeys(config))
+  const initializer = createInstanceInitializer(database)
+  const sealer = createKeySealer(await loadMasterKeys(config, !(await initializer.isInitialised())))
   const generator = createKeyPairGenerator(sealer)
   const secrets = createClientSecrets()
   const reader = createInstanceReader(database)
   const initialised = await bootstrap({
-    initializer: createInstanceInitializer(database),
+    initializer,
     generator,
     secrets,
     credentials: credentialsFile(config.credentialsFile, baseUrl),

@@ -71,6 +71,7 @@ async function startPGlite(folder: string | null): Promise<PGlite> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return await PGlite.create(`file://${folder}`)
   } catch (error) {
-    throw new Error(`the embedded database in ${folder} cannot be opened`, { cause: error })
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`the embedded database in ${folder} cannot be opened: ${reason}`, { cause: error })
   }
 }

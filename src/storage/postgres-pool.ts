@@ -3,6 +3,9 @@
  *
  * What a failed query means to callers is decided in `storage-errors.ts`.
  */
+
+import { once } from 'node:events'
+import { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../domain/ports.ts'
@@ -25,6 +28,9 @@ export const CONNECT_TIMEOUT_MILLIS = 5_000
 export const KEEP_ALIVE_DELAY_MILLIS = 10_000
 
 const MAX_CONNECTIONS = 10
+
+/** How long the server has to close its connections when the pool ends. */
+const GOODBYE_MILLIS = 1_000
 const STATEMENT_TIMEOUT_MILLIS = 10_000
 /** The server gives up first and says why; the client does so only when the server does not answer at all. */
 const ANSWER_GRACE_MILLIS = 1_000
@@ -41,7 +47,14 @@ const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
 export function createPostgresPool(options: PostgresOptions): PostgresPool {
   assertReadableUrl(options.url)
   const statementTimeout = options.statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS
+  const sockets = new Set<Socket>()
   const pool = new pg.Pool({
+    stream: () => {
+      const socket = new Socket()
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      return socket
+    },
     connectionString: options.url,
     application_name: APPLICATION_NAME,
     max: MAX_CONNECTIONS,
@@ -61,7 +74,15 @@ export function createPostgresPool(options: PostgresOptions): PostgresPool {
   return {
     options: pool.options,
     connect: async () => discardWhenSilent(await pool.connect()),
-    end: () => pool.end(),
+    end: async () => {
+      // Saying goodbye takes a server that answers. One that does not must not keep the process alive.
+      const cut = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, GOODBYE_MILLIS)
+      await pool.end()
+      await Promise.all([...sockets].map((socket) => once(socket, 'close')))
+      clearTimeout(cut)
+    },
   }
 }
 

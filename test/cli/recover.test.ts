@@ -168,7 +168,9 @@ describe('without proof of being the operator, keyturn recover', () => {
     const path = join(dataDir, 'master.key')
     await rename(path, `${path}.away`)
     try {
-      expect(await recover()).toEqual(refuses(`there is no master key ${path}: restore it, or set KEYTURN_MASTER_KEYS`))
+      expect(await recover()).toEqual(
+        refuses(`the master key ${path} of the embedded database is missing: restore it from a backup`),
+      )
       await expect(access(path)).rejects.toThrow('ENOENT')
     } finally {
       await rename(`${path}.away`, path)

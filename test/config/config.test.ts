@@ -129,6 +129,14 @@ describe('the configuration', () => {
     )
   })
 
+  it.each(['/data', '/data/', '/data/database', '/data/database/x', '/data/master.key', '/data/lock'])(
+    'does not let the credentials file be %s, which the data directory needs',
+    (file) => {
+      const problems = problemsOf({ KEYTURN_DATA_DIR: '/data', KEYTURN_CREDENTIALS: file })
+      expect(problems).toEqual([expect.stringMatching(/^KEYTURN_CREDENTIALS: must not/)])
+    },
+  )
+
   it('shows nothing secret, in what it prints and in what it complains about', () => {
     const environment = {
       KEYTURN_DATABASE_URL: 'postgres://keyturn:s3cret@db/keyturn?password=s3cret',

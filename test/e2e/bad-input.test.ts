@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -46,17 +48,17 @@ describe('a request to create a key', () => {
     ['with an empty config', '{"config":{}}', 'config'],
     ['with a config of null', '{"config":null}', 'config'],
     ['with two variants', '{"config":{"rsa":{},"ed25519":{}}}', 'config'],
-    ['with an unknown bits name', '{"config":{"rsa":{"bits":"RSA_BITS_1024"}}}', 'RSA_BITS_1024'],
+    ['with an unknown bits name', '{"config":{"rsa":{"bits":"RSA_BITS_1024"}}}', 'config.rsa.bits'],
     ['with an unknown bits number', '{"config":{"rsa":{"bits":7}}}', 'config.rsa.bits'],
-    ['with an unknown hasher name', '{"config":{"rsa":{"hasher":"RSA_HASHER_MD5"}}}', 'RSA_HASHER_MD5'],
+    ['with an unknown hasher name', '{"config":{"rsa":{"hasher":"RSA_HASHER_MD5"}}}', 'config.rsa.hasher'],
     ['with an unknown hasher number', '{"config":{"rsa":{"hasher":-1}}}', 'config.rsa.hasher'],
-    ['with an unknown curve name', '{"config":{"ecdsa":{"curve":"ECDSA_CURVE_P192"}}}', 'ECDSA_CURVE_P192'],
+    ['with an unknown curve name', '{"config":{"ecdsa":{"curve":"ECDSA_CURVE_P192"}}}', 'config.ecdsa.curve'],
     ['with an unknown curve number', '{"config":{"ecdsa":{"curve":9}}}', 'config.ecdsa.curve'],
     ['without a curve', '{"config":{"ecdsa":{}}}', 'config.ecdsa.curve'],
     ['with an unknown field', '{"config":{"rsa":{"bitz":"RSA_BITS_4096"}}}', 'bitz'],
     ['with an unknown field at the top', '{"config":{"rsa":{}},"name":"x"}', 'name'],
     ['with an unknown variant', '{"config":{"dsa":{}}}', 'dsa'],
-    ['with a config of another type', '{"config":"rsa"}', 'WebKeyConfig'],
+    ['with a config of another type', '{"config":"rsa"}', 'config'],
     ['that is a JSON array', '[]', 'JSON'],
     ['that is not JSON', '{"config":', 'JSON'],
     ['that is empty', '', 'JSON'],
@@ -81,6 +83,18 @@ describe('a request to create a key', () => {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/grpc-web+proto' },
       body: Uint8Array.from([0, 0, 0, 0, 3, 0x0a, 0xff, 0xff]),
+    })
+    expect(await response.text()).toContain('grpc-status: 3')
+  })
+
+  it.each([
+    ['an envelope flag that means nothing', [2, 0, 0, 0, 0]],
+    ['a second message', [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+  ])('with %s is invalid over gRPC-Web', async (_, bytes) => {
+    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/CreateWebKey`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/grpc-web+proto' },
+      body: Uint8Array.from(bytes),
     })
     expect(await response.text()).toContain('grpc-status: 3')
   })
@@ -147,6 +161,73 @@ describe('a request to delete', () => {
     const answer = await call('DeleteWebKey', JSON.stringify({ keyId: body.details.keyId }))
     expect(answer).toMatchObject({ status: 400, body: { code: 'failed_precondition' } })
     expect(reasonsOf(answer)).toEqual(['WEB_KEY_NOT_INACTIVE'])
+  })
+})
+
+describe('a request to list by GET', () => {
+  it.each([
+    ['a message that is not base64', 'encoding=json&base64=1&message=!'],
+    ['a message that is not JSON', 'encoding=json&message=%7B'],
+    ['an unknown field', 'encoding=json&message=%7B%22a%22:1%7D'],
+    ['a message that is not protobuf', 'encoding=proto&base64=1&message=Cv8'],
+  ])('with %s is invalid', async (_, query) => {
+    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys?connect=v1&${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const answer = { status: response.status, body: (await response.json()) as Answer['body'] }
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_argument' } })
+    expect(reasonsOf(answer)).toEqual(['INVALID_ARGUMENT'])
+  })
+
+  it('is not cached, and not possible for what changes something', async () => {
+    const headers = { authorization: `Bearer ${token}` }
+    const url = `${server.baseUrl}/iam.webkey.v2beta.WebKeyService`
+    const listed = await fetch(`${url}/ListWebKeys?connect=v1&encoding=json&message=%7B%7D`, { headers })
+    expect([listed.status, listed.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    const created = await fetch(`${url}/CreateWebKey?connect=v1&encoding=json&message=%7B%7D`, { headers })
+    expect([created.status, created.headers.get('allow')]).toEqual([405, 'POST, OPTIONS'])
+  })
+})
+
+describe('a deadline', () => {
+  it('that is too long is shortened', async () => {
+    const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'connect-timeout-ms': '9999999999',
+      },
+      body: '{}',
+    })
+    expect(response.status).toBe(200)
+    expect(server.output().stderr).not.toContain('TimeoutOverflowWarning')
+  })
+})
+
+describe('a body without a length that is too long', () => {
+  it.each([
+    ['/oauth/v2/token', 'application/x-www-form-urlencoded', 400],
+    ['/iam.webkey.v2beta.WebKeyService/CreateWebKey', 'application/json', 429],
+  ])('is refused at %s and does not hold up the next request on the connection', async (path, type, status) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const refused = request(server.listenUrl + path, {
+      method: 'POST',
+      agent,
+      headers: { authorization: `Bearer ${token}`, 'content-type': type, 'transfer-encoding': 'chunked' },
+    })
+    for (let i = 0; i < 13; i += 1) refused.write('x'.repeat(16_384))
+    refused.end()
+    const [answer] = (await once(refused, 'response')) as [IncomingMessage]
+    answer.resume()
+    await once(answer, 'end')
+    expect(answer.statusCode).toBe(status)
+
+    const [next] = (await once(get(`${server.listenUrl}/healthz`, { agent }), 'response')) as [IncomingMessage]
+    next.resume()
+    await once(next, 'end')
+    agent.destroy()
+    expect(next.statusCode).toBe(200)
   })
 })
 

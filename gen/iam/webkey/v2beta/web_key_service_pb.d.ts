@@ -257,7 +257,8 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  * `client_credentials`) with the scope `urn:service:iam:org:project:id:service:aud`, which puts this service into the
  * audience.
  *
- * Errors of every method, each with a `google.rpc.ErrorInfo` detail that carries the reason:
+ * Errors of every method. Those that Keyturn decides on carry a `google.rpc.ErrorInfo` detail with the reason; those of the
+ * protocol itself, such as a message over 64 KiB or a malformed time-out, do not:
  *   - `unauthenticated`: `TOKEN_MISSING`, or `TOKEN_INVALID` for any access token that is not accepted.
  *   - `permission_denied`: `PERMISSION_MISSING`, if no role of the caller includes the method's permission.
  *   - `invalid_argument`: the request breaks a rule of this schema, or JSON has an unknown field or enum name. The
