@@ -69,7 +69,7 @@ describe('the source', () => {
 })
 
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from|import)\s+'([^']+)'/g)].map(([, specifier]) => {
+  return [...read(file).matchAll(/(?:from\s+|import\s*\(?)'([^']+)'/g)].map(([, specifier]) => {
     if (specifier === undefined || !specifier.startsWith('.')) return specifier ?? ''
     const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
     return target.startsWith('gen') ? 'gen' : folderOf(target)

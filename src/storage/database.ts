@@ -5,7 +5,7 @@
  * (`data-directory.ts`).
  */
 import { mkdir } from 'node:fs/promises'
-import { PGlite } from '@electric-sql/pglite'
+import type { PGlite } from '@electric-sql/pglite'
 import { Kysely, PGliteDialect } from 'kysely'
 import type { Log } from '../domain/ports.ts'
 import { createPostgresPool, type PostgresOptions } from './postgres-pool.ts'
@@ -66,6 +66,8 @@ async function openEmbedded(folder: string | null): Promise<Database> {
 }
 
 async function startPGlite(folder: string | null): Promise<PGlite> {
+  // Not at the top: a server on PostgreSQL need not load a database that it does not use.
+  const { PGlite } = await import('@electric-sql/pglite')
   if (folder === null) return await PGlite.create('memory://')
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
