@@ -9,11 +9,16 @@ import { allows, type Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Replica } from './replica.ts'
+import { Turnstile } from './turnstile.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
 /** What tells personal access tokens from access tokens, which are JWTs. */
 const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
+
+/** How many personal access tokens are looked up at the same time, and how many calls may wait for that. */
+const MAX_LOOKUPS = 4
+const MAX_WAITING = 100
 
 /** What access is decided with. */
 export interface AccessOptions {
@@ -27,6 +32,8 @@ export interface AccessOptions {
 
 export class Access {
   readonly #options: AccessOptions
+  /** Tokens are made up easily, and the replica needs the database for itself as well. */
+  readonly #lookups = new Turnstile(MAX_LOOKUPS, MAX_WAITING)
 
   constructor(options: AccessOptions) {
     this.#options = options
@@ -70,7 +77,7 @@ export class Access {
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
   async #ownerOf(token: string): Promise<ServiceUser> {
     const { store, secrets, now } = this.#options
-    const caller = await store.findUserByPersonalAccessToken(secrets.hash(token))
+    const caller = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
     const at = now()
     const live = caller?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
     const isTheirs = secrets.matches(

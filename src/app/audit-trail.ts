@@ -1,15 +1,23 @@
 /**
  * Writes down who was refused, without ever standing in the way of the answer. Changes are written down by the stores.
  *
- * Refusals are queued and written one after the other. What strangers can cause is limited, and so is the queue: what
+ * Refusals are queued and written one after the other. What one caller can cause is limited, and so is the queue: what
  * does not fit is dropped, counted and told to the operator. Nobody can fill the database or the memory with refusals.
  */
 import type { AuditEntry, AuditEvent, AuditFilter } from '../domain/audit.ts'
 import type { AuditLog, Log, Page } from '../domain/ports.ts'
+import { BoundedMap } from './bounded-map.ts'
 import type { Clock } from './replica.ts'
 
-/** How many refusals of callers who did not prove who they are are written down a second, by each process. */
-const ANONYMOUS_PER_SECOND = 20
+/**
+ * How many refusals of one actor are written down at once, by each process, and how many a second after that. All callers
+ * who did not prove who they are count as one.
+ */
+const BURST = 200
+const PER_SECOND = 1
+
+/** How many actors are counted; the one that was refused longest ago is forgotten. */
+const MAX_ACTORS = 1000
 
 /** How many refusals may wait to be written. */
 const MAX_WAITING = 1000
@@ -36,8 +44,7 @@ export class AuditTrail {
   readonly #options: AuditTrailOptions
   readonly #waiting: Refusal[] = []
   #writing: Promise<void> | undefined
-  #second = Number.NEGATIVE_INFINITY
-  #anonymousThisSecond = 0
+  readonly #allowances = new BoundedMap<string, { readonly left: number; readonly at: number }>(MAX_ACTORS)
   #dropped = 0
   #cancelTelling: (() => void) | undefined
   #stopped = false
@@ -88,14 +95,11 @@ export class AuditTrail {
   }
 
   #admits({ actor }: AuditEntry): boolean {
-    if (actor !== ANONYMOUS) return true
-    const second = Math.floor(this.#options.clock.monotonic() / 1000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#anonymousThisSecond = 0
-    }
-    this.#anonymousThisSecond += 1
-    return this.#anonymousThisSecond <= ANONYMOUS_PER_SECOND
+    const at = this.#options.clock.monotonic()
+    const before = this.#allowances.get(actor) ?? { left: BURST, at }
+    const left = Math.min(BURST, before.left + ((at - before.at) / 1000) * PER_SECOND)
+    this.#allowances.set(actor, { left: left < 1 ? left : left - 1, at })
+    return left >= 1
   }
 
   #drop(count: number): void {

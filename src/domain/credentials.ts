@@ -44,14 +44,13 @@ export interface PersonalAccessToken {
   readonly expiresAt: Date
 }
 
-/** Whether a credential can still be used. */
+/** Whether a credential can still be used. A deactivated one cannot, whatever the clock of this replica says. */
 export function isLive(
   credential: { readonly expiresAt: Date | null; readonly deactivatedAt?: Date | null },
   now: Date,
 ): boolean {
   const { expiresAt, deactivatedAt = null } = credential
-  if (deactivatedAt !== null && deactivatedAt <= now) return false
-  return expiresAt === null || now < expiresAt
+  return deactivatedAt === null && (expiresAt === null || now < expiresAt)
 }
 
 /** @throws {DomainError} `client_secret_limit_reached`; `expiration_in_past`. */

@@ -88,7 +88,7 @@ export function byDate<Item, Cursor>(
     },
     read: ([text = '', id = '', ...rest]) => {
       const date = new Date(text)
-      const isDate = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^\d{4}-/.test(text)
+      const isDate = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^(?!0000)\d{4}-/.test(text)
       return isDate && UUID.test(id) && rest.length === 0 ? toCursor({ date, id }) : undefined
     },
   }

@@ -88,8 +88,7 @@ describe('a refusal', () => {
     events.hold()
     refuse('first')
     await events.attempts.reached(1)
-    refuseMany(1000)
-    refuseMany(7)
+    for (let i = 0; i < 1007; i += 1) refuse(`O${i}`, `actor-${i}`)
     expect(log.lines).toEqual([])
 
     clock.advance(60_000)
@@ -103,15 +102,18 @@ describe('a refusal', () => {
     expect(events.outcomes).toHaveLength(1001)
   })
 
-  it('of an anonymous caller is one of twenty a second, whatever others do', async () => {
-    refuseMany(50, ANONYMOUS)
-    refuse('KNOWN')
-    clock.advance(1000)
-    refuseMany(3, ANONYMOUS)
-    await trail.stop()
-    expect(events.outcomes).toHaveLength(20 + 1 + 3)
-    expect(log.lines).toEqual([expect.stringContaining('"dropped":30')])
-  })
+  it.each([ANONYMOUS, 'a user id'])(
+    'of %s is one of 200 at once and of one a second, whatever others do',
+    async (actor) => {
+      refuseMany(230, actor)
+      refuse('ANOTHER', 'another user id')
+      clock.advance(3000)
+      refuseMany(5, actor)
+      await trail.stop()
+      expect(events.outcomes).toHaveLength(200 + 1 + 3)
+      expect(log.lines).toEqual([expect.stringContaining('"dropped":32')])
+    },
+  )
 
   it('is lost with those that wait when the database cannot be reached, and later ones are not', async () => {
     events.broken = true

@@ -151,7 +151,7 @@ describe('a service user with several secrets', () => {
   it.each([
     [200, 'lives for ever', {}],
     [200, 'expires later', { expiresAt: inDays(1) }],
-    [200, 'is deactivated later', { deactivatedAt: inDays(1) }],
+    [401, 'was deactivated by a clock that is ahead', { deactivatedAt: inDays(1) }],
     [401, 'has expired', { expiresAt: inDays(-1) }],
     [401, 'is deactivated', { deactivatedAt: inDays(-1) }],
     [401, 'is deactivated and expires later', { expiresAt: inDays(1), deactivatedAt: inDays(-1) }],
