@@ -5,9 +5,8 @@ import { createClient, type Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { splitClientId } from '../domain/client-id.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { itemsOf } from './pages.ts'
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** The argument for a user. Its value is the user id. */
 export function userArgument(): Argument {
@@ -16,7 +15,7 @@ export function userArgument(): Argument {
 
 /** The user id in a user id or client ID. The project in it does not count: it may have been renamed since. */
 function parseUser(text: string): string {
-  const userId = UUID.test(text) ? text.toLowerCase() : splitClientId(text)?.userId
+  const userId = isUuid(text.toLowerCase()) ? text.toLowerCase() : splitClientId(text)?.userId
   if (userId === undefined) {
     throw new InvalidArgumentError('Name a user by its user id or client ID; "keyturn users list" prints them.')
   }
@@ -29,7 +28,7 @@ function parseUser(text: string): string {
  * @throws {Error} if no project has the name. Whether an id exists is for the call to say that uses it.
  */
 export async function resolveProject(api: Transport, project: string): Promise<string> {
-  if (UUID.test(project)) return project.toLowerCase()
+  if (isUuid(project.toLowerCase())) return project.toLowerCase()
   const client = createClient(ProjectService, api)
   const projects = itemsOf(
     (page) => client.listProjects(page),

@@ -1,6 +1,7 @@
 /**
  * The client ID of a service user, `<user_id>@<project_name>` (Spec §1).
  */
+import { isUuid } from './uuid.ts'
 
 /** The two halves of a client ID. */
 export interface ClientId {
@@ -8,7 +9,6 @@ export interface ClientId {
   readonly projectName: string
 }
 
-const USER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const PROJECT_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 /** The halves of a client ID, or undefined for a text that no service user can have. */
@@ -16,7 +16,7 @@ export function splitClientId(text: string): ClientId | undefined {
   const at = text.indexOf('@')
   const userId = text.slice(0, at)
   const projectName = text.slice(at + 1)
-  return at > 0 && USER_ID.test(userId) && isProjectName(projectName) ? { userId, projectName } : undefined
+  return at > 0 && isUuid(userId) && isProjectName(projectName) ? { userId, projectName } : undefined
 }
 
 /** The client ID as clients send it. */

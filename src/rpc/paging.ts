@@ -6,10 +6,10 @@
  */
 import { createHash } from 'node:crypto'
 import type { Page } from '../domain/ports.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { invalidField } from './violations.ts'
 
 const DEFAULT_PAGE_SIZE = 100
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The fields of every request for a list. */
 interface ListRequest {
@@ -89,7 +89,7 @@ export function byDate<Item, Cursor>(
     read: ([text = '', id = '', ...rest]) => {
       const date = new Date(text)
       const isDate = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^(?!0000)\d{4}-/.test(text)
-      return isDate && UUID.test(id) && rest.length === 0 ? toCursor({ date, id }) : undefined
+      return isDate && isUuid(id) && rest.length === 0 ? toCursor({ date, id }) : undefined
     },
   }
 }

@@ -9,13 +9,13 @@ import { projectResource, userResource, webKeyResource } from '../app/audit-reso
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import { DomainError } from '../domain/errors.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { actorOf } from './actor.ts'
 import { reasonOf } from './errors.ts'
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/
-const ROLE = /^[A-Za-z0-9._:-]{1,100}$/
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
+const isThumbprint = (text: string) => /^[A-Za-z0-9_-]{43}$/.test(text)
+const isRole = (text: string) => /^[A-Za-z0-9._:-]{1,100}$/.test(text)
+const isScope = (text: string) => /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(text)
 
 /** Writes down what handlers refuse. */
 export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
@@ -41,16 +41,16 @@ export function writeDownRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: Audit
  * Only what looks like the id or name that it should be is used: a secret in the wrong field must not be kept.
  */
 export function resourceOf(request: object): string {
-  const read = (field: string, form: RegExp): string | undefined => {
+  const read = (field: string, isOne: (text: string) => boolean): string | undefined => {
     const value: unknown = field in request ? request[field as keyof typeof request] : undefined
-    return typeof value === 'string' && form.test(value) ? value : undefined
+    return typeof value === 'string' && isOne(value) ? value : undefined
   }
-  const userId = read('userId', UUID)
-  const projectId = read('projectId', UUID)
-  const role = read('role', ROLE)
-  const scope = read('scope', SCOPE)
+  const userId = read('userId', isUuid)
+  const projectId = read('projectId', isUuid)
+  const role = read('role', isRole)
+  const scope = read('scope', isScope)
   if (userId !== undefined) {
-    const [secretId, keyId, tokenId] = ['secretId', 'keyId', 'tokenId'].map((field) => read(field, UUID))
+    const [secretId, keyId, tokenId] = ['secretId', 'keyId', 'tokenId'].map((field) => read(field, isUuid))
     if (secretId !== undefined) return userResource(userId, 'secrets', secretId)
     if (keyId !== undefined) return userResource(userId, 'keys', keyId)
     if (tokenId !== undefined) return userResource(userId, 'tokens', tokenId)
@@ -61,6 +61,6 @@ export function resourceOf(request: object): string {
     if (role !== undefined) return projectResource(projectId, 'roles', role)
     return scope === undefined ? projectResource(projectId) : projectResource(projectId, 'scopes', scope)
   }
-  const webKeyId = read('keyId', THUMBPRINT)
+  const webKeyId = read('keyId', isThumbprint)
   return webKeyId === undefined ? '' : webKeyResource(webKeyId)
 }

@@ -4,9 +4,8 @@
 import type { DescMessage } from '@bufbuild/protobuf'
 import { ScalarType } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
+import { isUuid } from '../domain/uuid.ts'
 import { invalidField } from './violations.ts'
-
-const ANY_UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * Gives UUIDs their one spelling, in lower case (RFC 9562 §4), and refuses NUL, which no database text can have.
@@ -27,7 +26,8 @@ function normalize(type: DescMessage, message: Record<string, unknown>): void {
     const text = message[field.localName]
     if (typeof text !== 'string') continue
     if (field.name.endsWith('_id')) {
-      if (ANY_UUID.test(text)) message[field.localName] = text.toLowerCase()
+      const lower = text.toLowerCase()
+      if (isUuid(lower)) message[field.localName] = lower
     } else if (text.includes('\0')) {
       throw invalidField(field.name, 'must not have a NUL character')
     }

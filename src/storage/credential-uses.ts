@@ -4,9 +4,9 @@
  */
 import { sql } from 'kysely'
 import type { CredentialUses } from '../domain/ports.ts'
+import { isUuid } from '../domain/uuid.ts'
 import type { Database } from './database.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
-import { isUuid } from './uuid.ts'
 
 /** How long marks of assertions are kept beyond their end: the clocks of replicas and database may differ. */
 const CLOCK_TOLERANCE_SECONDS = 300

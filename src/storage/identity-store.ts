@@ -8,6 +8,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Change, IdentityStore, Page } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { type Changed, toRefusal } from './constraint-refusals.ts'
 import type { Database } from './database.ts'
 import { changeInstance } from './instance-change.ts'
@@ -16,7 +17,6 @@ import { writeServiceUser } from './service-user-changes.ts'
 import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
-import { isUuid } from './uuid.ts'
 
 type Decide<A, T> = (before: A | undefined, now: Date) => Change<A, T>
 type Write = () => Promise<boolean>

@@ -5,9 +5,9 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { Page } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { difference } from './difference.ts'
 import type { Tables } from './tables.ts'
-import { isUuid } from './uuid.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 

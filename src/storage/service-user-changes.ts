@@ -5,10 +5,10 @@
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../domain/errors.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { writeCredentials } from './credential-changes.ts'
 import { difference } from './difference.ts'
 import type { Tables } from './tables.ts'
-import { isUuid } from './uuid.ts'
 
 /** Writes what differs, and says whether anything did. */
 export async function writeServiceUser(

@@ -8,9 +8,9 @@ import { type Kysely, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../domain/permission.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
 import type { Tables } from './tables.ts'
-import { isUuid } from './uuid.ts'
 
 type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
 type ServiceUserRow = Awaited<ReturnType<ServiceUserQuery['execute']>>[number]
