@@ -45,11 +45,12 @@ export class LiveKeyRing {
     return { ring: state.ring, signer: await this.#signerFor(state) }
   }
 
-  /** Takes over a prepared snapshot. */
+  /** Takes over a prepared snapshot. What a listener throws passes through, and the snapshot before stays. */
   publish(snapshot: KeySnapshot): void {
     if (isSame(snapshot, this.#snapshot)) return
-    this.#snapshot = snapshot
+    // Taken over only when everybody has: if one fails, all are told again the next time.
     for (const listener of this.#listeners) listener(snapshot)
+    this.#snapshot = snapshot
   }
 
   async #signerFor(state: InstanceState): Promise<Signer | null> {

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals'
+import { Turnstile } from '../../src/app/turnstile.ts'
+
+/** Work that ends when it is told to. */
+function work(): { run: () => Promise<string>; started: () => boolean; end: () => void; fail: () => void } {
+  let started = false
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  return {
+    run: () => {
+      started = true
+      return promise
+    },
+    started: () => started,
+    end: () => resolve('done'),
+    fail: () => reject(new Error('failed')),
+  }
+}
+
+/** Lets everything that can go on do so. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('a turnstile', () => {
+  it('lets so many run at a time, and the next one when one ends or fails', async () => {
+    const turnstile = new Turnstile(2, 10)
+    const [a, b, c, d] = [work(), work(), work(), work()]
+    const outcomes = [a, b, c, d].map((one) => turnstile.run(one.run).catch(() => 'failed'))
+    const running = () => [a, b, c, d].map((one) => one.started())
+    await settle()
+    expect(running()).toEqual([true, true, false, false])
+    a.fail()
+    await settle()
+    expect(running()).toEqual([true, true, true, false])
+    b.end()
+    await settle()
+    expect(running()).toEqual([true, true, true, true])
+    for (const one of [c, d]) one.end()
+    expect(await Promise.all(outcomes)).toEqual(['failed', 'done', 'done', 'done'])
+  })
+
+  it('turns away who comes when too many wait, and is open again later', async () => {
+    const turnstile = new Turnstile(1, 1)
+    const [running, waiting] = [work(), work()]
+    const outcomes = [turnstile.run(running.run), turnstile.run(waiting.run)]
+    await expect(turnstile.run(work().run)).rejects.toMatchObject({ code: 'storage_unavailable' })
+    running.end()
+    waiting.end()
+    await Promise.all(outcomes)
+    expect(await turnstile.run(async () => 'again')).toBe('again')
+  })
+})
