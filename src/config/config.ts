@@ -6,7 +6,16 @@
 import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { parseMasterKeys } from '../crypto/master-keys.ts'
-import { isPostgresUrl, type ListenAddress, toAddress, toAddressOrOff, toBaseUrl, wholeNumber } from './values.ts'
+import {
+  isPostgresUrl,
+  type ListenAddress,
+  toAddress,
+  toAddressOrOff,
+  toBaseUrl,
+  toNetworks,
+  toWorkers,
+  wholeNumber,
+} from './values.ts'
 
 /** Names in the data directory. */
 export const DATABASE_FOLDER = 'database'
@@ -24,13 +33,21 @@ export interface Config {
     | { readonly kind: 'postgres'; readonly url: string }
     | { readonly kind: 'embedded' }
     | { readonly kind: 'memory' }
+  /** Connections to PostgreSQL of one process. Default 10, range 4 to 100. */
+  readonly databaseMaxConnections: number
+  /** Whether changes are announced and listened for, or found by comparing versions only. */
+  readonly changeFeed: 'listen' | 'poll'
+  /** Processes that share the port. */
+  readonly workers: number
   readonly dataDir: string
   readonly masterKeys:
     | { readonly kind: 'text'; readonly text: string }
     | { readonly kind: 'file'; readonly path: string }
     | { readonly kind: 'generated' }
   readonly credentialsFile: string
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+  readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
+  /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[]
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
   readonly jwksMaxAgeSeconds: number
   /** Lifetime of access tokens, in seconds. Default 3600, range 1 to 86 400. */
@@ -42,6 +59,8 @@ export interface Config {
   readonly auditRetentionDays: number
   /** Null: no metrics. */
   readonly metricsListen: ListenAddress | null
+  /** The collector of traces; null: there are none. The exporter reads all about it from the environment itself. */
+  readonly tracesTo: string | null
   readonly logLevel: string
 }
 
@@ -63,12 +82,17 @@ const schema = z.strictObject({
   KEYTURN_LISTEN: address.prefault('127.0.0.1:8080'),
   KEYTURN_BASE_URL: z.string().transform(toBaseUrl).optional(),
   KEYTURN_DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a URL that starts with postgres://').optional(),
+  KEYTURN_DATABASE_MAX_CONNECTIONS: wholeNumber(10, { min: 4, max: 100 }),
+  KEYTURN_CHANGE_FEED: z.enum(['listen', 'poll']).default('listen'),
+  KEYTURN_WORKERS: z.string().transform(toWorkers).prefault('1'),
   KEYTURN_DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   KEYTURN_MASTER_KEYS: z.string().min(1).optional(),
   KEYTURN_MASTER_KEYS_FILE: z.string().min(1).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
+  KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
+  KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
@@ -76,6 +100,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url('must be a URL, http://…').optional(),
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
@@ -113,12 +138,14 @@ function settingsIn(
   flags: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
-  const database = environment.DATABASE_URL
+  const { DATABASE_URL: database } = environment
   // An empty variable is one that was not set: shells and compose files cannot always leave one out.
   const given = defined(Object.fromEntries(named))
   if (given.KEYTURN_DATABASE_URL === undefined && database !== undefined && database !== '') {
     given.KEYTURN_DATABASE_URL = database
   }
+  const collector = environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || environment.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (collector) given.OTEL_EXPORTER_OTLP_ENDPOINT = collector
   return given
 }
 
@@ -140,6 +167,12 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   const has = (variable: string) => given[variable] !== undefined
   if (has('KEYTURN_TLS_CERT_FILE') !== has('KEYTURN_TLS_KEY_FILE')) {
     problems.push('KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE: both are needed, or none')
+  }
+  if (has('KEYTURN_TLS_CLIENT_CA_FILE') && !has('KEYTURN_TLS_CERT_FILE')) {
+    problems.push('KEYTURN_TLS_CLIENT_CA_FILE: needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  if (!['1', undefined].includes(given.KEYTURN_WORKERS) && !has('KEYTURN_DATABASE_URL')) {
+    problems.push('KEYTURN_WORKERS: more than one process needs PostgreSQL: set KEYTURN_DATABASE_URL')
   }
   if (has('KEYTURN_MASTER_KEYS') && has('KEYTURN_MASTER_KEYS_FILE')) {
     problems.push('KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them, not both')
@@ -172,7 +205,11 @@ function masterKeyProblems(text: string): string[] {
 
 function toConfig(settings: z.output<typeof schema>): Config {
   const dataDir = resolve(settings.KEYTURN_DATA_DIR)
-  const { KEYTURN_TLS_CERT_FILE: certFile, KEYTURN_TLS_KEY_FILE: keyFile } = settings
+  const {
+    KEYTURN_TLS_CERT_FILE: certFile,
+    KEYTURN_TLS_KEY_FILE: keyFile,
+    KEYTURN_TLS_CLIENT_CA_FILE: clientCaFile = null,
+  } = settings
   return {
     listen: settings.KEYTURN_LISTEN,
     baseUrl: settings.KEYTURN_BASE_URL ?? null,
@@ -180,10 +217,14 @@ function toConfig(settings: z.output<typeof schema>): Config {
       settings.KEYTURN_DATABASE_URL === undefined
         ? { kind: 'embedded' }
         : { kind: 'postgres', url: settings.KEYTURN_DATABASE_URL },
+    databaseMaxConnections: settings.KEYTURN_DATABASE_MAX_CONNECTIONS,
+    changeFeed: settings.KEYTURN_CHANGE_FEED,
+    workers: settings.KEYTURN_WORKERS,
     dataDir,
     masterKeys: masterKeysFrom(settings),
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
-    tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile },
+    tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
+    trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
@@ -191,6 +232,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
+    tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
 }

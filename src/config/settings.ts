@@ -36,6 +36,24 @@ export const SETTINGS = [
       'PostgreSQL to use, `postgres://…`. `DATABASE_URL` works too. Without one, an embedded database in the data directory is used.',
   },
   {
+    variable: 'KEYTURN_DATABASE_MAX_CONNECTIONS',
+    default: '10',
+    meaning:
+      'Greatest number of connections to PostgreSQL per process, 4 to 100. One of them listens for changes, if any does.',
+  },
+  {
+    variable: 'KEYTURN_CHANGE_FEED',
+    default: 'listen',
+    meaning:
+      'How a replica hears of the changes of others: `listen` (LISTEN and NOTIFY, and a comparison of versions every second) or `poll` (the comparison only: for transaction pools and for engines without NOTIFY).',
+  },
+  {
+    variable: 'KEYTURN_WORKERS',
+    flag: '--workers',
+    default: '1',
+    meaning: 'Processes that share the port, 1 to 64, or `auto` for one per core. More than one needs PostgreSQL.',
+  },
+  {
     variable: 'KEYTURN_DATA_DIR',
     flag: '--data-dir',
     default: '`.keyturn`',
@@ -66,6 +84,18 @@ export const SETTINGS = [
   },
   { variable: 'KEYTURN_TLS_KEY_FILE', default: 'none', meaning: 'Private key (PEM) of the certificate.' },
   {
+    variable: 'KEYTURN_TLS_CLIENT_CA_FILE',
+    default: 'none',
+    meaning:
+      'Certificates (PEM) of the authorities whose clients may connect: without a certificate of theirs nobody can. Reloaded when the file changes.',
+  },
+  {
+    variable: 'KEYTURN_TRUSTED_PROXIES',
+    default: 'none',
+    meaning:
+      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. From them, and from nobody else, `X-Forwarded-For` is believed.',
+  },
+  {
     variable: 'KEYTURN_JWKS_MAX_AGE',
     default: '300',
     meaning: 'How long clients may reuse the key set, in seconds, 0 to 86400.',
@@ -92,6 +122,12 @@ export const SETTINGS = [
     variable: 'KEYTURN_METRICS_LISTEN',
     default: '127.0.0.1:9464',
     meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    default: 'none: no traces',
+    meaning:
+      'Collector that traces are sent to, with OTLP over HTTP. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, and the variables of OpenTelemetry for headers, sampling and the service name, work too.',
   },
   {
     variable: 'KEYTURN_LOG_LEVEL',

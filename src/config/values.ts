@@ -2,6 +2,7 @@
  * The kinds of values that settings have: how they are read from text and shown again.
  */
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 
 /** An address to listen on. */
@@ -33,6 +34,42 @@ export function toAddress(text: string, context: z.RefinementCtx): ListenAddress
 
 export function toAddressOrOff(text: string, context: z.RefinementCtx): ListenAddress | null {
   return text === 'off' ? null : toAddress(text, context)
+}
+
+/** The most processes that share a port. */
+const MAX_WORKERS = 64
+
+export function toWorkers(text: string, context: z.RefinementCtx): number {
+  if (text === 'auto') return Math.min(MAX_WORKERS, availableParallelism())
+  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (workers < 1 || workers > MAX_WORKERS) {
+    context.addIssue({ code: 'custom', message: `must be a whole number from 1 to ${MAX_WORKERS}, or auto` })
+    return z.NEVER
+  }
+  return workers
+}
+
+/** IP addresses and networks (RFC 4632, RFC 4291 §2.3), comma-separated; spaces around them do not count. */
+export function toNetworks(text: string, context: z.RefinementCtx): readonly string[] {
+  const networks = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+  const wrong = networks.filter((network) => !isNetwork(network))
+  if (wrong.length > 0) {
+    context.addIssue({
+      code: 'custom',
+      message: `must be IP addresses or networks such as 10.0.0.0/8, comma-separated; not so: ${wrong.join(', ')}`,
+    })
+    return z.NEVER
+  }
+  return networks
+}
+
+function isNetwork(text: string): boolean {
+  const [, address = '', prefix] = /^([^/]+?)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const version = isIP(address)
+  return version !== 0 && Number(prefix ?? 0) <= (version === 4 ? 32 : 128)
 }
 
 export function toBaseUrl(text: string, context: z.RefinementCtx): string {

@@ -201,6 +201,23 @@ export interface AccessTokenVerifier {
   subjectOf(token: string, ring: KeyRing): Promise<string>
 }
 
+/**
+ * What is found out about a request while it is answered, for its line in the log, its span and the metrics.
+ *
+ * `request` is the object by which the front door knows it.
+ */
+export interface RequestNotes {
+  /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
+  addressOf(request: object): string
+  /**
+   * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. What
+   * does not have the form of one must not be given, because it could be a secret in the wrong field.
+   */
+  identified(request: object, clientId: string): void
+  /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
+  refused(request: object, reason: string): void
+}
+
 /** Something worth an operator's attention. Never carries a secret. */
 export interface Log {
   info(facts: object, message: string): void

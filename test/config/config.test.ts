@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { ConfigError, credentialsFileFrom, readConfig } from '../../src/config/config.ts'
@@ -22,10 +23,14 @@ describe('the configuration', () => {
       listen: { host: '127.0.0.1', port: 8080 },
       baseUrl: null,
       database: { kind: 'embedded' },
+      databaseMaxConnections: 10,
+      changeFeed: 'listen',
+      workers: 1,
       dataDir: resolve('.keyturn'),
       masterKeys: { kind: 'generated' },
       credentialsFile: resolve('.keyturn/admin.json'),
       tls: null,
+      trustedProxies: [],
       jwksMaxAgeSeconds: 300,
       tokenLifetimeSeconds: 3600,
       activationGuard: 'warn',
@@ -33,6 +38,7 @@ describe('the configuration', () => {
       maxStalenessSeconds: 300,
       auditRetentionDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
+      tracesTo: null,
       logLevel: 'info',
     })
   })
@@ -81,6 +87,12 @@ describe('the configuration', () => {
     ['KEYTURN_MAX_STALENESS', ['0']],
     ['KEYTURN_AUDIT_RETENTION', ['0', '3651']],
     ['KEYTURN_METRICS_LISTEN', ['on', '9464']],
+    ['KEYTURN_DATABASE_MAX_CONNECTIONS', ['3', '101']],
+    ['KEYTURN_CHANGE_FEED', ['off']],
+    ['KEYTURN_WORKERS', ['0', '65', 'all', '1.5', '-1']],
+    ['KEYTURN_TLS_CLIENT_CA_FILE', ['/ca.pem']],
+    ['KEYTURN_TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/129', '10.0.0.1,nothing', '10.0.0.0/', '/8']],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
     ['KEYTURN_LOG_LEVEL', ['verbose']],
   ])('refuses a %s such as %j', (variable, values) => {
     for (const value of values) {
@@ -96,8 +108,23 @@ describe('the configuration', () => {
     ['KEYTURN_LISTEN', '[::]:0', 'listen', { host: '::', port: 0 }],
     ['KEYTURN_METRICS_LISTEN', 'off', 'metricsListen', null],
     ['KEYTURN_JWKS_MAX_AGE', '0', 'jwksMaxAgeSeconds', 0],
+    [
+      'KEYTURN_TRUSTED_PROXIES',
+      '10.0.0.0/8, fd00::/8,192.0.2.1',
+      'trustedProxies',
+      ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
+    ],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
   ])('takes %s=%s', (variable, value, member, expected) => {
     expect(readConfig({}, { [variable]: value })).toHaveProperty(member, expected)
+  })
+
+  it('makes as many workers as there are cores if asked for "auto", and wants PostgreSQL for more than one', () => {
+    const environment = { DATABASE_URL: 'postgres://a/one', KEYTURN_MASTER_KEYS: MASTER_KEYS }
+    expect(readConfig({ KEYTURN_WORKERS: 'auto' }, environment).workers).toBe(Math.min(64, availableParallelism()))
+    expect(readConfig({ KEYTURN_WORKERS: '3' }, environment).workers).toBe(3)
+    expect(problemsOf({ KEYTURN_WORKERS: '2' }).join()).toContain('KEYTURN_DATABASE_URL')
   })
 
   it('lets flags win over variables, and KEYTURN_DATABASE_URL over DATABASE_URL', () => {
