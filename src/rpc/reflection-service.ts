@@ -16,6 +16,7 @@ import {
   ServerReflectionResponseSchema as AlphaResponseSchema,
   type ServerReflection as AlphaServerReflection,
 } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import { invalidArgument } from './errors.ts'
 import { OpenStreams } from './open-streams.ts'
 import { type Schema, withImports } from './schema.ts'
 
@@ -45,7 +46,7 @@ export function reflectionServices(schema: Schema, services: readonly string[]):
     streams.enter(signal)
     const sent = new Set<DescFile>()
     let count = 0
-    for await (const request of untilAborted(requests, signal)) {
+    for await (const request of readable(requests, signal)) {
       count += 1
       if (count > MAX_REQUESTS) {
         throw new ConnectError(`a stream may have ${MAX_REQUESTS} requests: open another`, Code.ResourceExhausted)
@@ -117,17 +118,27 @@ async function* fromAlpha(
   }
 }
 
-/** Ends the wait for the next request when the server stops: a client may keep its stream open for ever. */
-async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-  const iterator = items[Symbol.asyncIterator]()
+/**
+ * The requests until the signal is aborted, because a client may keep its stream open for ever.
+ *
+ * @throws {ConnectError} `invalid_argument` for one that does not decode, which Connect calls `internal`; the reason of
+ * the signal.
+ */
+async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = requests[Symbol.asyncIterator]()
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
   // It may come when nobody waits any more.
   aborted.catch(() => {})
+  const read = () =>
+    iterator.next().catch((error: unknown) => {
+      const { code, rawMessage } = ConnectError.from(error)
+      throw code === Code.Internal ? invalidArgument(new ConnectError(rawMessage, Code.InvalidArgument)) : error
+    })
   for (;;) {
     signal.throwIfAborted()
-    const next = await Promise.race([iterator.next(), aborted])
+    const next = await Promise.race([read(), aborted])
     if (next.done === true) return
     yield next.value
   }

@@ -94,7 +94,7 @@ describe('a reflection stream', () => {
           create(ServerReflectionRequestSchema, { messageRequest: { case: 'fileContainingSymbol', value } }),
         ),
       )
-    return { ask, responses, ended, end: () => stream.end() }
+    return { ask, send: (bytes: Uint8Array) => stream.write(bytes), responses, ended, end: () => stream.end() }
   }
 
   it('answers while it is open, goes on after a refusal, and ends with its client', async () => {
@@ -110,6 +110,14 @@ describe('a reflection stream', () => {
       'errorResponse',
       'fileDescriptorResponse',
     ])
+    client.close()
+  })
+
+  it('with a request that does not decode is invalid', async () => {
+    const client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
+    const { send, ended } = open(client)
+    send(Uint8Array.from([0x0a, 0xff, 0xff]))
+    expect(await ended).toMatchObject({ code: status.INVALID_ARGUMENT })
     client.close()
   })
 
