@@ -120,6 +120,8 @@ export interface InstanceReader {
 export interface ChangeFeed {
   /** Calls `onChange` after changes, and after every reconnect, until the returned function is called. */
   subscribe(onChange: () => void): () => Promise<void>
+  /** Whether announcements would arrive now. `off`: nothing is announced, or nobody listens. */
+  status(): 'connected' | 'disconnected' | 'off'
 }
 
 /** The first administrator of an empty instance. */

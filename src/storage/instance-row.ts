@@ -2,6 +2,7 @@
  * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Database } from './database.ts'
 import type { Tables } from './tables.ts'
 
 /** The NOTIFY channel on which a new version is announced. */
@@ -39,11 +40,19 @@ export async function readClock(db: Kysely<Tables>): Promise<Date> {
   return now
 }
 
-/** Counts the change that the transaction makes, and announces it when the transaction commits. */
-export async function bumpVersion(trx: Transaction<Tables>): Promise<void> {
-  await sql`
-    with changed as (update instance set version = version + 1 where id = 1 returning version)
-    select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+/** Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits. */
+export async function bumpVersion(
+  trx: Transaction<Tables>,
+  { announcesChanges }: Pick<Database, 'announcesChanges'>,
+): Promise<void> {
+  const bump = sql`update instance set version = version + 1 where id = 1`
+  // Engines without NOTIFY refuse it, and the change with it.
+  if (!announcesChanges) await bump.execute(trx)
+  else {
+    await sql`
+      with changed as (${bump} returning version)
+      select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+  }
 }
 
 /** Both drivers' ways to read a bigint. */

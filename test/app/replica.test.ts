@@ -15,7 +15,7 @@ function replicaOf(ring: WebKey[]) {
   }
   return new Replica({
     reader,
-    feed: { subscribe: () => async () => {} },
+    feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('no key is active here')) },
     clock: new ManualClock(),
     log: createRecordingLog(),
