@@ -11,7 +11,7 @@ import type { Tables } from './tables.ts'
 import { readKeyRing } from './web-key-row.ts'
 
 /** Reads of a migrated database. */
-export function createInstanceReader({ db }: Database): InstanceReader {
+export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceReader {
   // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
   // has one connection.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
