@@ -178,6 +178,12 @@ class Generations {
   }
 }
 
+/** Host and port of the server, for a log, and nothing else of the URL. */
+export function addressOf(url: string): string {
+  const { host, port } = new pg.Client({ connectionString: url })
+  return `${host}:${port}`
+}
+
 /**
  * Reads a database URL without connecting.
  *

@@ -14,7 +14,13 @@ import { activate, createWebKey, deactivate } from '../../src/domain/web-key.ts'
 const issuer = 'https://keyturn.example'
 const audience = 'https://keyturn.example/api'
 const subject = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
-const verifier = createAccessTokenVerifier({ issuer, audience })
+/** How far the time of the instance is ahead of this machine's. */
+const secondsOff = 0
+const verifier = createAccessTokenVerifier({
+  issuer,
+  audience,
+  now: () => new Date(Date.now() + secondsOff * 1000),
+})
 
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
 const generator = createKeyPairGenerator(sealer)

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { WITHOUT_DEBIAN_POSTGRES } from '../support/debian-postgres.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../support/pgbouncer.ts'
@@ -10,6 +11,8 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { describeStore } from './store-contract.ts'
 
 const reason = WITHOUT_PGBOUNCER === undefined ? '' : ` (skipped: ${WITHOUT_PGBOUNCER})`
+// Both at once, because the contract takes a while: what it has to say about an older server and about a pooler.
+const SERVER = WITHOUT_DEBIAN_POSTGRES === undefined ? 'debian' : 'npm'
 const describeIfInstalled = WITHOUT_PGBOUNCER === undefined ? describe : describe.skip
 
 describeIfInstalled(`pgbouncer in transaction mode${reason}`, () => {
@@ -33,7 +36,7 @@ describeIfInstalled(`pgbouncer in transaction mode${reason}`, () => {
   }
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = await startPostgres({ version: SERVER })
   })
   afterAll(async () => {
     for (const database of opened) await database.close()
@@ -41,7 +44,7 @@ describeIfInstalled(`pgbouncer in transaction mode${reason}`, () => {
     await postgres?.stop()
   })
 
-  describeStore('pgbouncer', () => open())
+  describeStore(`pgbouncer and PostgreSQL from ${SERVER}`, () => open())
 
   it('limits the time of each statement, in a transaction or not, and leaves no setting behind', async () => {
     const { db, serving } = await open(200)

@@ -50,7 +50,7 @@ describe('a database that is not available', () => {
 
   const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
     ['KeyStore.update', () => keyOperations(database).look()],
-    ['InstanceReader.version', () => createInstanceReader(database).version()],
+    ['InstanceReader.status', () => createInstanceReader(database).status()],
     ['InstanceReader.load', () => createInstanceReader(database).load([])],
     ['InstanceReader.findServiceUser', () => createInstanceReader(database).findServiceUser('x')],
     ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
@@ -100,7 +100,7 @@ describe('a database that is not available', () => {
   ])('includes %s', async (_, spoil) => {
     const database = await open(spoil(url))
     const error: unknown = await createInstanceReader(database)
-      .version()
+      .status()
       .catch((thrown: unknown) => thrown)
     expect(error).toEqual(unavailable)
     expect(String((error as DomainError).cause)).not.toContain('wrong-password')
@@ -143,7 +143,7 @@ describe('a database that is not available', () => {
     const database = await open(onPort(proxy.port), 100)
     const initializer = createInstanceInitializer(database)
     const reader = createInstanceReader(database)
-    for (const call of [() => initializer.isInitialised(), () => reader.version()]) {
+    for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
       await call()
       proxy.freeze()
       await expect(call()).rejects.toEqual(unavailable)

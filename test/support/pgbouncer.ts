@@ -9,9 +9,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { eventually } from './eventually.ts'
-import { freePort } from './postgres.ts'
+import { freePort } from './free-port.ts'
 
-const BINARY = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'].find((path) => existsSync(path))
+const BINARY = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'].find((path) =>
+  existsSync(path),
+)
 
 /** Why tests that need pgbouncer cannot run here; undefined if they can. */
 export const WITHOUT_PGBOUNCER = BINARY === undefined ? 'pgbouncer is not installed' : undefined
