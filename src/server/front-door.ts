@@ -75,7 +75,7 @@ export class FrontDoor {
 
   /** Says why there is nothing to serve yet. */
   wait(reason: string): void {
-    this.#routing.readiness = () => ({ ready: false, reason })
+    this.#routing.wait(reason)
   }
 
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
@@ -120,6 +120,11 @@ class Routing {
       ],
       notFound,
     )
+  }
+
+  /** Says why there is nothing to serve yet. */
+  wait(reason: string): void {
+    this.#readiness = () => ({ ready: false, reason })
   }
 
   /** Says that the server stops, and ends what would not end by itself. */
