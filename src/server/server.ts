@@ -23,13 +23,12 @@ import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
-import { startMetrics } from './metrics.ts'
+import { createMetrics, NO_METRICS } from './metrics.ts'
+import { serveMetrics } from './metrics-server.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
+import { GRACE } from './stop-limit.ts'
 import { systemClock } from './system-clock.ts'
-
-/** How long requests in flight may take to finish when the server stops, in milliseconds. */
-const GRACE = 10_000
 
 /** A server that answers. */
 export interface RunningServer {
@@ -39,8 +38,16 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
+  /** The metrics of this process, as Prometheus reads them. */
+  metrics(): Promise<string>
   /** Finishes what is in flight and lets go of everything. */
   stop(): Promise<void>
+}
+
+/** What differs between a process on its own and one of several. */
+interface StartOptions {
+  /** Whether it listens on the metrics address itself. Default true. */
+  readonly servesMetrics?: boolean
 }
 
 /**
@@ -48,10 +55,10 @@ export interface RunningServer {
  *
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
-export async function startServer(config: Config, log: Log): Promise<RunningServer> {
+export async function startServer(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
   const stack = new Stack()
   try {
-    return await start(config, log, stack)
+    return await start(config, log, { ...options, stack })
   } catch (error) {
     await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
@@ -72,9 +79,14 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
   }
 }
 
-async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
-  const metrics = await startMetrics(config.metricsListen, log)
+async function start(
+  config: Config,
+  log: Log,
+  { stack, servesMetrics = true }: StartOptions & { readonly stack: Stack },
+): Promise<RunningServer> {
+  const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
+  if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
 
   await checkConfigFiles(config)
 
@@ -121,7 +133,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   metrics.observe(replica)
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
-  return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }
+  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }
 }
 
 function assertCanSign(replica: Replica): void {
