@@ -54,5 +54,5 @@ function toNumber(text: string): number {
 }
 
 function toText(value: number): string {
-  return String(value).replace('Infinity', 'Inf')
+  return String(value).replace(/^(-?)Infinity$/, (_, sign: string) => `${sign || '+'}Inf`)
 }
