@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -57,7 +58,7 @@ describeWithHaproxy(title, () => {
   })
 
   it('issue tokens over HTTP/1.1 that verify with the key set that comes the same way', async () => {
-    const { payload } = await jwtVerify(await requestToken(admin), createRemoteJWKSet(new URL('/oauth/v2/keys', url)))
+    const { payload } = await jwtVerify(await requestToken(admin), createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, url)))
     expect(payload.iss).toBe(url)
   })
 
@@ -85,14 +86,17 @@ describeWithHaproxy(title, () => {
     const form = { grant_type: 'client_credentials', client_id, client_secret }
     const clients = [0, 1, 2, 3].flatMap(() => [
       ask(() => fetch(token_endpoint, { method: 'POST', body: new URLSearchParams(form) })),
-      ask(() => fetch(new URL('/oauth/v2/keys', url))),
+      ask(() => fetch(new URL(OAUTH_PATHS.jwks, url))),
     ])
-    await eventually(() => expect(answers).toBeGreaterThan(50))
-    await replicas[0]!.kill()
-    const before = answers
-    await eventually(() => expect(answers).toBeGreaterThan(before + 200))
-    await eventually(() => expect(balancerLog).toMatch(/keyturn-1 is DOWN/))
-    stopped = true
+    try {
+      await eventually(() => expect(answers).toBeGreaterThan(50))
+      await replicas[0]!.kill()
+      const before = answers
+      await eventually(() => expect(answers).toBeGreaterThan(before + 200))
+      await eventually(() => expect(balancerLog).toMatch(/keyturn-1 is DOWN/))
+    } finally {
+      stopped = true
+    }
     await Promise.all(clients)
     expect(failures).toEqual([])
   })
@@ -135,7 +139,7 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
 async function startBalancer(): Promise<void> {
   const [one, two] = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
   balancerLog = ''
-  balancer = spawn(HAPROXY ?? '', ['-W', '-f', CONFIG], {
+  balancer = spawn(HAPROXY ?? '', ['-db', '-f', CONFIG], {
     env: { LISTEN: new URL(url).host, KEYTURN_1: one, KEYTURN_2: two },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
