@@ -38,13 +38,15 @@ describe('metrics of several workers', () => {
   })
 
   it('take the lowest of whether something works, and add up connections', () => {
-    expect(sum(gauge('keyturn_ready', 1), gauge('keyturn_ready', 0))).toBe(gauge('keyturn_ready', 0))
+    expect(sum(gauge('keyturn_replica_ready', 1), gauge('keyturn_replica_ready', 0))).toBe(
+      gauge('keyturn_replica_ready', 0),
+    )
     const name = 'keyturn_database_connections'
     expect(sum(gauge(name, 3), gauge(name, 4))).toBe(gauge(name, 7))
   })
 
   it('keep of a worker that is gone what it counted, and nothing else', () => {
     const counter = '# TYPE keyturn_done_total counter\nkeyturn_done_total 5\n'
-    expect(formatExposition(onlyCounters(parseExposition(counter + gauge('keyturn_ready', 1))))).toBe(counter)
+    expect(formatExposition(onlyCounters(parseExposition(counter + gauge('keyturn_replica_ready', 1))))).toBe(counter)
   })
 })

@@ -13,10 +13,14 @@ const add: Combine = (a, b) => a + b
 /** Gauges that are not the highest of all. */
 const GAUGES: Readonly<Record<string, Combine>> = {
   keyturn_database_connections: add,
+  keyturn_database_waiting: add,
   keyturn_http_connections: add,
   keyturn_requests_in_flight: add,
-  keyturn_ready: Math.min,
+  process_resident_memory_bytes: add,
+  keyturn_can_sign: Math.min,
   keyturn_database_reachable: Math.min,
+  keyturn_replica_ready: Math.min,
+  process_start_time_seconds: Math.min,
 }
 
 /** What only ever grows in a process, and so must go on counting when the process is gone. */

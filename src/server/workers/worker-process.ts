@@ -1,7 +1,7 @@
 /**
  * A worker as the primary sees it: a process that was told to start.
  */
-import cluster from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import type { Failure, Order, Report, ServerFacts } from './protocol.ts'
 
 /** How a worker ended. */
@@ -39,7 +39,12 @@ export function forkWorker(port: number): WorkerProcess {
   // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
   // loses those that are on their way to a worker that dies.
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  const worker = cluster.fork()
+  let worker: Worker
+  try {
+    worker = cluster.fork()
+  } catch (error) {
+    return neverStarted(error)
+  }
   const ready = Promise.withResolvers<ServerFacts>()
   const exited = Promise.withResolvers<Exit>()
   let failure: Failure | null = null
@@ -60,7 +65,7 @@ export function forkWorker(port: number): WorkerProcess {
     exited.resolve(exit)
   }
   worker.once('exit', (code: number | null, signal: string | null) => end({ code, signal: signal || null, failure }))
-  worker.on('error', (error: Error) => {
+  worker.on('error', (error: unknown) => {
     // Without a process there is no exit. Other errors are of the channel, which closes when the process ends.
     if (worker.process.pid === undefined) end({ code: null, signal: null, failure: failureOf(error) })
   })
@@ -91,6 +96,21 @@ export function forkWorker(port: number): WorkerProcess {
   }
 }
 
-function failureOf(error: Error): Failure {
-  return { message: `no process could be started: ${error.message}`, problems: null }
+/** What there is when the system has no process to give, for want of memory for example. */
+function neverStarted(error: unknown): WorkerProcess {
+  return {
+    pid: undefined,
+    ready: new Promise(() => {}),
+    exited: Promise.resolve({ code: null, signal: null, failure: failureOf(error) }),
+    lastMetrics: '',
+    measuring: false,
+    measure: async () => {},
+    stop: () => {},
+    kill: () => {},
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  const reason = error instanceof Error ? error.message : String(error)
+  return { message: `no process could be started: ${reason}`, problems: null }
 }
