@@ -1,13 +1,9 @@
 /**
- * Metrics in the form that Prometheus scrapes, on an address of their own.
+ * What this process measures, in the form that Prometheus scrapes. `metrics-server.ts` serves it.
  */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { Replica } from '../app/replica.ts'
-import type { ListenAddress } from '../config/values.ts'
-import type { Log } from '../domain/ports.ts'
 import type { WebKeyState } from '../domain/web-key.ts'
 import type { Answered } from '../http/router.ts'
 
@@ -18,33 +14,23 @@ export interface Metrics {
   recordRequest(answered: Answered): void
   /** Lets the metrics of the key ring be read from a replica. */
   observe(replica: Replica): void
+  /** All of them as they are now, as text. */
+  text(): Promise<string>
   stop(): Promise<void>
 }
 
-const NO_METRICS: Metrics = { recordRequest: () => {}, observe: () => {}, stop: async () => {} }
+/** Measures nothing. */
+export const NO_METRICS: Metrics = {
+  recordRequest: () => {},
+  observe: () => {},
+  text: async () => '',
+  stop: async () => {},
+}
 
-/**
- * Starts serving metrics at `/metrics`.
- *
- * An address that is taken costs the metrics and not the service: several processes on one machine share a default.
- *
- * @param address Null: nothing is measured.
- */
-export async function startMetrics(address: ListenAddress | null, log: Log): Promise<Metrics> {
-  if (address === null) return NO_METRICS
-
-  const exporter = new PrometheusExporter({ preventServerStart: true, withoutTargetInfo: true })
-  const server = createServer((req, res) => {
-    if (req.url?.split('?', 1)[0] === '/metrics') exporter.getMetricsRequestHandler(req, res)
-    else res.writeHead(404).end()
-  })
-  try {
-    server.listen(address)
-    await once(server, 'listening')
-  } catch (error) {
-    log.warn({ err: error }, 'metrics are not served: set KEYTURN_METRICS_LISTEN to another address or to "off"')
-    return NO_METRICS
-  }
+/** Starts measuring. */
+export function createMetrics(): Metrics {
+  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true)
   const provider = new MeterProvider({ readers: [exporter] })
   const meter = provider.getMeter('keyturn')
   const duration = meter.createHistogram('keyturn_request_duration_seconds', {
@@ -70,11 +56,7 @@ export async function startMetrics(address: ListenAddress | null, log: Log): Pro
         })
         .addCallback((result) => result.observe(replica.status().stalenessSeconds))
     },
-    stop: async () => {
-      // Nothing is lost by cutting a scrape off, and a connection without a request would be waited for.
-      server.close()
-      server.closeAllConnections()
-      await provider.shutdown()
-    },
+    text: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
+    stop: () => provider.shutdown(),
   }
 }
