@@ -8,7 +8,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { ChangeFeed, InstanceReader, Log, SignerFactory } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
-import { LiveIdentities } from './live-identities.ts'
+import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 
 /** How often the version is compared, in milliseconds. */
@@ -106,6 +106,11 @@ export class Replica {
   status(): { readonly ring: KeyRing; readonly version: number; readonly stalenessSeconds: number } {
     const stalenessSeconds = (this.#options.clock.monotonic() - this.#confirmedAt) / 1000
     return { ring: this.#keys.current.ring, version: this.#version, stalenessSeconds }
+  }
+
+  /** How well the memory of service users does. */
+  identityCounts(): IdentityCounts {
+    return this.#identities.counts
   }
 
   /** Whether what this replica knows has been confirmed recently enough to be served. */

@@ -23,10 +23,13 @@ import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
-import { startMetrics } from './metrics.ts'
+import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
+import { serveMetrics } from './metrics-server.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
+import { traceSignatures } from './tracing/signature-spans.ts'
+import { startTracing } from './tracing/tracing.ts'
 
 /** How long requests in flight may take to finish when the server stops, in milliseconds. */
 const GRACE = 10_000
@@ -73,13 +76,24 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
 }
 
 async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
-  const metrics = await startMetrics(config.metricsListen, log)
+  const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
+  stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  const tracing = await startTracing(config, log)
+  stack.push(() => tracing.stop())
 
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
+  const door = await FrontDoor.open({
+    config,
+    log,
+    around: (handler) => tracing.around(metrics.around(handler)),
+    onAnswered: (answered) => {
+      metrics.recordRequest(answered)
+      tracing.end(answered)
+    },
+  })
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
@@ -89,9 +103,9 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
 
   const initializer = createInstanceInitializer(database)
   const sealer = createKeySealer(await loadMasterKeys(config, !(await initializer.isInitialised())))
-  const generator = createKeyPairGenerator(sealer)
+  const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
   const secrets = createClientSecrets()
-  const reader = createInstanceReader(database)
+  const reader = tracing.calls('InstanceReader', createInstanceReader(database))
   const initialised = await bootstrap({
     initializer,
     generator,
@@ -103,7 +117,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const replica = new Replica({
     reader,
     feed: createChangeFeed(databaseOptions(config, log)),
-    signers: createSignerFactory(sealer),
+    signers: metrics.countTokens(traceSignatures(createSignerFactory(sealer), tracing)),
     clock: systemClock,
     log,
     maxStalenessSeconds: config.maxStalenessSeconds,
@@ -112,13 +126,14 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   await replica.start()
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl }
+  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl, tracing }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),
     readiness: () => replica.readiness(),
   })
   metrics.observe(replica)
+  metrics.observeConnections(() => door.connections())
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }

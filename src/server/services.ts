@@ -26,6 +26,7 @@ import { createIdentityStore } from '../storage/identity-store.ts'
 import { createKeyStore } from '../storage/key-store.ts'
 import type { Stack } from './stack.ts'
 import { systemClock, systemTime } from './system-clock.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
@@ -40,11 +41,12 @@ export interface ServicesOptions {
   readonly replica: Replica
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
+  readonly tracing: Pick<Tracing, 'calls'>
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, baseUrl } = options
+  const { config, log, stack, database, secrets, replica, baseUrl, tracing } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -53,7 +55,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
-    assertions: uses,
+    assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
     log,
@@ -65,16 +67,16 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl } = options
-  const store = createIdentityStore(database)
-  const events = createAuditLog(database)
+  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl, tracing } = options
+  const store = tracing.calls('IdentityStore', createIdentityStore(database))
+  const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now: systemTime, log, days: config.auditRetentionDays }))
 
   return createRpcRoutes({
     webKeys: new WebKeys({
-      store: createKeyStore(database),
+      store: tracing.calls('KeyStore', createKeyStore(database)),
       reader,
       generator,
       replica,
