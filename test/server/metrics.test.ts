@@ -135,13 +135,6 @@ describe('the metrics of the database', () => {
     await metrics.stop()
   })
 
-  it('leave out what is not known', async () => {
-    const metrics = createMetrics()
-    metrics.observeDatabase({ ...status, clockOffsetSeconds: () => null })
-    expect((await scrape(metrics)).get('keyturn_clock_offset_seconds')?.samples ?? []).toEqual([])
-    await metrics.stop()
-  })
-
   it('count the lag of a change that clocks make negative as none', async () => {
     const metrics = createMetrics()
     metrics.recordChangeLag(-3)

@@ -20,8 +20,8 @@ export interface DatabaseStatus {
   pools(): Readonly<Record<string, PoolUse>>
   /** `off`: nothing is announced, or nobody listens. */
   changeFeed(): (typeof FEED_STATES)[number]
-  /** How far the clock of this machine is ahead of the database's, in seconds; null if it is not known. */
-  clockOffsetSeconds(): number | null
+  /** How far the database's clock is ahead of this machine's, in seconds. */
+  clockOffsetSeconds(): number
 }
 
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -54,12 +54,9 @@ function observe(meter: Meter, status: DatabaseStatus): void {
     })
   meter
     .createObservableGauge('keyturn_clock_offset_seconds', {
-      description: 'How far the clock of this machine is ahead of the clock of the database.',
+      description: 'How far the clock of the database is ahead of the clock of this machine.',
     })
-    .addCallback((result) => {
-      const offset = status.clockOffsetSeconds()
-      if (offset !== null) result.observe(offset)
-    })
+    .addCallback((result) => result.observe(status.clockOffsetSeconds()))
   meter
     .createObservableGauge('keyturn_database_connections', { description: 'Connections by pool and state.' })
     .addCallback((result) => {
