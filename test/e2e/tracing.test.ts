@@ -24,7 +24,7 @@ async function start(env: Record<string, string>): Promise<Keyturn> {
   return server
 }
 
-async function collect(status?: number): Promise<TraceCollector> {
+async function collect(status?: number | null): Promise<TraceCollector> {
   const collector = await startTraceCollector(status)
   collectors.push(collector)
   return collector
@@ -140,6 +140,15 @@ describe('a server with a collector of traces', () => {
     await collector.stop()
     expect((await ask(server)).status).toBe(200)
     expect(await server.stop()).toBe(0)
+    expect(server.output().stderr).toContain('traces could not be sent')
+  })
+
+  it('stops cleanly when the collector does not answer', async () => {
+    const collector = await collect(null)
+    const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    expect((await ask(server)).status).toBe(200)
+    expect(await server.stop()).toBe(0)
+    expect(collector.bodies).toHaveLength(1)
     expect(server.output().stderr).toContain('traces could not be sent')
   })
 

@@ -61,8 +61,8 @@ export interface TraceCollector {
   stop(): Promise<void>
 }
 
-/** Starts a collector. @param status What it answers to each batch. */
-export async function startTraceCollector(status = 200): Promise<TraceCollector> {
+/** Starts a collector. @param status What it answers to each batch; null: nothing at all. */
+export async function startTraceCollector(status: number | null = 200): Promise<TraceCollector> {
   const bodies: string[] = []
   const server = createServer((req, res) => {
     let text = ''
@@ -71,7 +71,7 @@ export async function startTraceCollector(status = 200): Promise<TraceCollector>
     })
     req.on('end', () => {
       if (req.url === '/v1/traces' && req.method === 'POST') bodies.push(text)
-      res.writeHead(status, { 'content-type': 'application/json' }).end('{}')
+      if (status !== null) res.writeHead(status, { 'content-type': 'application/json' }).end('{}')
     })
   })
   server.listen(0, '127.0.0.1')
