@@ -32,6 +32,8 @@ export interface FrontDoorOptions {
   readonly config: Config
   readonly log: Log
   readonly onAnswered: (answered: Answered) => void
+  /** Makes the handler of all requests from one that answers them. */
+  readonly around: (handler: Handler) => Handler
 }
 
 const notYet: Handler = (_req, res) =>
@@ -55,10 +57,11 @@ export class FrontDoor {
   }
 
   /** Starts listening. @throws {Error} that says what to do. */
-  static async open({ config, log, onAnswered }: FrontDoorOptions): Promise<FrontDoor> {
+  static async open({ config, log, onAnswered, around }: FrontDoorOptions): Promise<FrontDoor> {
     const routing = new Routing(log, onAnswered)
     const { listen: address, tls } = config
-    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler: routing.handle })
+    const handler = around(routing.handle)
+    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler })
     const scheme = tls === null ? 'http' : 'https'
     return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
   }
@@ -66,6 +69,11 @@ export class FrontDoor {
   /** Where it listens, for example `http://127.0.0.1:8080`. */
   get listenUrl(): string {
     return this.#listener.url
+  }
+
+  /** How many connections are open. */
+  connections(): number {
+    return this.#listener.connections()
   }
 
   /** Puts the services behind their paths. */

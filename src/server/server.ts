@@ -26,12 +26,14 @@ import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
-import { createMetrics, NO_METRICS } from './metrics.ts'
+import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
+import { traceSignatures } from './tracing/signature-spans.ts'
+import { startTracing } from './tracing/tracing.ts'
 
 /** A server that answers. */
 export interface RunningServer {
@@ -93,11 +95,21 @@ async function start(
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
   if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  const tracing = await startTracing(config, log)
+  stack.push(() => tracing.stop())
 
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
+  const door = await FrontDoor.open({
+    config,
+    log,
+    around: (handler) => tracing.around(metrics.around(handler)),
+    onAnswered: (answered) => {
+      metrics.recordRequest(answered)
+      tracing.end(answered)
+    },
+  })
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
@@ -109,7 +121,7 @@ async function start(
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
   const sealer = createKeySealer(await loadMasterKeys(config, isEmpty))
-  const generator = createKeyPairGenerator(sealer)
+  const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
   const secrets = createClientSecrets()
   const initialised = await whenAvailable(
     () =>
@@ -124,10 +136,11 @@ async function start(
   )
 
   const time = new InstanceClock({ machine: systemTime, log })
+  const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
-    reader: createInstanceReader({ db: database.serving }),
-    feed: createChangeFeed(databaseOptions(config, log)),
-    signers: createSignerFactory(sealer),
+    reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving })),
+    feed,
+    signers: metrics.countTokens(traceSignatures(createSignerFactory(sealer), tracing)),
     clock: systemClock,
     time,
     log,
@@ -139,7 +152,7 @@ async function start(
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, generator, secrets, replica, now: time.now, baseUrl }
+  const options = { config, log, stack, database, generator, secrets, replica, now: time.now, baseUrl, tracing }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),
@@ -147,6 +160,14 @@ async function start(
     isFresh: () => replica.isFresh(),
   })
   metrics.observe(replica)
+  metrics.observeDatabase({
+    reachable: () => replica.isReachable(),
+    pools: () => database.pools(),
+    changeFeed: () => feed.status(),
+    clockOffsetSeconds: () => time.offsetSeconds,
+  })
+  replica.onLag(metrics.recordChangeLag)
+  metrics.observeConnections(() => door.connections())
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }

@@ -27,6 +27,7 @@ import { createInstanceReader } from '../storage/instance-reader.ts'
 import { createKeyStore } from '../storage/key-store.ts'
 import type { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
@@ -42,11 +43,12 @@ export interface ServicesOptions {
   readonly now: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
+  readonly tracing: Pick<Tracing, 'calls'>
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -56,7 +58,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     now,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
-    assertions: uses,
+    assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
     log,
@@ -73,18 +75,18 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, now, baseUrl } = options
-  const store = createIdentityStore(database)
-  const events = createAuditLog(database)
+  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing } = options
+  const store = tracing.calls('IdentityStore', createIdentityStore(database))
+  const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
   return createRpcRoutes({
     webKeys: new WebKeys({
-      store: createKeyStore(database),
+      store: tracing.calls('KeyStore', createKeyStore(database)),
       // Not the one that serves: listing keys is administration.
-      reader: createInstanceReader(database),
+      reader: tracing.calls('InstanceReader', createInstanceReader(database)),
       generator,
       replica,
       log,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { createMetrics } from '../../src/server/metrics.ts'
+import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { formatExposition, parseExposition } from '../../src/server/workers/exposition.ts'
 import { combine, onlyCounters } from '../../src/server/workers/metric-sums.ts'
 
