@@ -122,9 +122,10 @@ async function start({ config, log, stack, signal }: StartOptions): Promise<Runn
   )
 
   const time = new InstanceClock({ machine: systemTime, log })
+  const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
     reader: createInstanceReader({ db: database.serving }),
-    feed: createChangeFeed(databaseOptions(config, log)),
+    feed,
     signers: createSignerFactory(sealer),
     clock: systemClock,
     time,
