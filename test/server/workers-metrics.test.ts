@@ -27,7 +27,7 @@ describe('metrics of several workers', () => {
     expect(text).toMatch(/^keyturn_request_duration_seconds_bucket\{route="\/both".*le="0\.5"\} 1$/m)
     expect(text).toMatch(/^keyturn_request_duration_seconds_bucket\{route="\/both".*le="5"\} 2$/m)
     expect(text).toMatch(/^keyturn_request_duration_seconds_count\{route="\/one".*\} 1$/m)
-    expect(text.match(/^# TYPE/gm)).toHaveLength(1)
+    expect(text.match(/^# TYPE keyturn_request_duration_seconds /gm)).toHaveLength(1)
     await Promise.all([a.stop(), b.stop()])
   })
 
