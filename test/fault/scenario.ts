@@ -1,0 +1,155 @@
+/**
+ * A scenario: replicas under load while keys rotate and something breaks, and what must be true of it, whatever broke.
+ *
+ * Every token that is issued is verified; what must not happen is noted in the ledger while it runs, and the rest is
+ * checked when the fault is over and everything has come back by itself.
+ */
+import { expect } from '@jest/globals'
+import { eventually } from '../support/eventually.ts'
+import { Administrator } from './administrator.ts'
+import { startDatabaseWatch } from './database-watch.ts'
+import { distributionOf, type Figures, gapsOf, publish } from './figures.ts'
+import { createHttpClient, type Send } from './http-client.ts'
+import { type Aftermath, expectAgreement, expectNothingLost } from './invariants.ts'
+import { Ledger } from './ledger.ts'
+import type { PostgresServer } from './postgres-server.ts'
+import type { Replica, Replicas } from './replicas.ts'
+import { startRotation } from './rotation.ts'
+import { RotationDelay } from './rotation-delay.ts'
+import { prepareSecrets, startDeactivations } from './secret-delay.ts'
+import { createProject, createServiceUser, generateSecret } from './service-users.ts'
+import { startTokenLoad } from './token-load.ts'
+import { askForToken, type TokenClient, type TokenResult } from './token-request.ts'
+import { Verifier } from './verifier.ts'
+
+/** Rotations after a fault that show that all is well again. */
+const ROTATIONS_AFTERWARDS = 3
+/** A replica may use so much more memory at the end than when the load began, in MiB: a leak of requests would be more. */
+const MAX_GROWTH = 300
+
+/** What a fault has to work with. */
+export interface Scene {
+  readonly ledger: Ledger
+  readonly replicas: Replicas
+  readonly administrator: Administrator
+  readonly send: Send
+  readonly projectId: string
+  /** Ends a replica with SIGKILL and starts it again on its port. Returns when it listens. */
+  killAndRestart(replica: Replica): Promise<void>
+}
+
+/** What a scenario is made of. Who calls makes and ends the server and the replicas. */
+export interface ScenarioOptions {
+  readonly name: string
+  readonly replicas: Replicas
+  /** The server that has the database in the end. Asked again whenever it is needed. */
+  readonly server: () => PostgresServer
+  /** Breaks things and mends them; returns when there is nothing left to mend. */
+  readonly fault: (scene: Scene) => Promise<void>
+}
+
+/** Plays a scenario to its end, checks it and prints its figures. */
+export async function playScenario({ name, replicas, server, fault }: ScenarioOptions): Promise<Figures> {
+  const ledger = new Ledger()
+  const { send, close } = createHttpClient()
+  const verifier = new Verifier({ replicas, send, ledger })
+  const administrator = new Administrator({ replicas, send, ledger })
+  const projectId = await createProject(administrator, 'robots')
+  const client = await generateSecret(administrator, await createServiceUser(administrator, projectId, 'gets tokens'))
+  const secrets = await prepareSecrets(administrator, projectId)
+
+  const ask = async (replica: Replica, as: TokenClient): Promise<TokenResult> => {
+    const result = await askForToken(send, replica, as)
+    if (result.kind === 'issued') {
+      ledger.tokenTimes.push(performance.now())
+      rotationDelay.sawToken(result.token, replica)
+      verifier.verify(result.token, replica)
+    }
+    if (result.kind === 'failed') {
+      const { failure, detail } = result
+      ledger.tokenFailures[failure] += 1
+      if (failure === 'wrong' || failure === 'silent') ledger.wrong(`a token of replica ${replica.name}: ${detail}`)
+    }
+    return result
+  }
+  const getToken = async (replica: Replica) => {
+    const { kind } = await ask(replica, client)
+    if (kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
+    return kind === 'issued'
+  }
+  const rotationDelay = new RotationDelay(replicas.all, getToken)
+  const rotation = startRotation({ administrator, ledger, onActivated: (keyId) => rotationDelay.activated(keyId) })
+  const stopLoad = startTokenLoad(replicas.all, getToken)
+  const stopWatch = startDatabaseWatch(() => server().url(), ledger)
+  const activations = () => ledger.keysThatWere('activate').length
+  const untilRotatedTo = (count: number) => eventually(() => expect(activations()).toBeGreaterThanOrEqual(count))
+
+  await untilRotatedTo(ROTATIONS_AFTERWARDS)
+  const memoryBefore = await Promise.all(replicas.all.map((replica) => replica.memory()))
+  const deactivations = startDeactivations(secrets, { administrator, replicas, ask })
+  const startedAt = performance.now()
+  const killAndRestart = async (replica: Replica) => {
+    await replica.kill()
+    rotationDelay.forget(replica)
+    await replica.start()
+    rotationDelay.forget(replica)
+  }
+  await fault({ ledger, replicas, administrator, send, projectId, killAndRestart })
+  await untilRotatedTo(activations() + ROTATIONS_AFTERWARDS)
+  await eventually(async () => {
+    for (const replica of replicas.all) expect((await send(`${replica.url}/readyz`)).status).toBe(200)
+  })
+  const seconds = (performance.now() - startedAt) / 1000
+
+  await deactivations.stop()
+  await rotation.stop()
+  await eventually(() => expect(rotationDelay.pending).toBe(0))
+  await rotationDelay.stop()
+  await stopLoad()
+  await verifier.drain()
+  const looks = await stopWatch()
+  const memory = await Promise.all(replicas.all.map((replica) => replica.memory()))
+
+  const gaps = gapsOf(ledger)
+  const count = (kind: 'create' | 'activate' | 'delete') => ledger.keysThatWere(kind).length
+  const figures: Figures = {
+    scenario: name,
+    seconds,
+    tokens: ledger.tokenTimes.length,
+    verifications: verifier.verifications,
+    failures: ledger.tokenFailures,
+    changes: { create: count('create'), activate: count('activate'), delete: count('delete') },
+    unavailableCalls: ledger.unavailableCalls,
+    faults: ledger.faults.length,
+    longestGap: gaps.longest,
+    gaps: distributionOf(gaps.perFault),
+    rotationDelay: distributionOf(rotationDelay.delays),
+    secretDelay: distributionOf(deactivations.delays),
+    memory,
+  }
+  await publish(figures)
+
+  const aftermath: Aftermath = {
+    ledger,
+    server: server(),
+    replicas,
+    administrator,
+    send,
+    deletionsBegun: rotation.deletionsBegun,
+  }
+  await expectNothingLost(aftermath)
+  await expectAgreement(aftermath)
+  expect(ledger.wrongs).toEqual([])
+  expect(figures.verifications).toBeGreaterThanOrEqual(replicas.all.length * figures.tokens)
+  expect(looks).toBeGreaterThan(0)
+  memory.forEach((size, index) => {
+    expect(size - (memoryBefore[index] ?? 0)).toBeLessThan(MAX_GROWTH)
+  })
+  expect(replicas.all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
+  expect(await Promise.all(replicas.all.map((replica) => replica.stop()))).toEqual(replicas.all.map(() => 0))
+  expect(
+    replicas.all.flatMap(({ output }) => output.split('\n').filter((line) => line.includes('"level":"error"'))),
+  ).toEqual([])
+  close()
+  return figures
+}
