@@ -9,6 +9,7 @@ import { MAX_AGE_SECONDS, type Replica, type Replicas } from './replicas.ts'
 import { askForToken } from './token-request.ts'
 
 const SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
+/** When no replica could do it. */
 const PAUSE_MILLIS = 50
 
 /** What became of a call. `certain`: it is known that nothing happened. */
@@ -55,13 +56,14 @@ export class Administrator {
     }
   }
 
-  /** Calls a method on one replica after the other until one answers. @throws {Error} if stopped before. */
-  async insist<T>(method: string, request: object, signal?: AbortSignal): Promise<Settled<T>> {
+  /** Calls a method on one replica after the other until one answers. */
+  async insist<T>(method: string, request: object): Promise<Settled<T>> {
     for (let unanswered = 0; ; ) {
-      signal?.throwIfAborted()
-      const outcome = await this.call<T>(anyOf(this.#replicas.all), method, request)
-      if (outcome.kind !== 'unavailable') return { ...outcome, unanswered }
-      if (!outcome.certain) unanswered += 1
+      for (const replica of shuffled(this.#replicas.all)) {
+        const outcome = await this.call<T>(replica, method, request)
+        if (outcome.kind !== 'unavailable') return { ...outcome, unanswered }
+        if (!outcome.certain) unanswered += 1
+      }
       await delay(PAUSE_MILLIS)
     }
   }

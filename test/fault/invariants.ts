@@ -71,7 +71,7 @@ export async function expectAgreement({ server, replicas, administrator, send }:
 
 async function expectAudited(ledger: Ledger, server: PostgresServer): Promise<void> {
   const rows = await server.query<{ action: string; resource: string }>(
-    `select action, resource from audit_events where outcome = 'success'`,
+    `select action, resource from audit_events where outcome = 'ok'`,
   )
   const events = new Set(rows.map(({ action, resource }) => `${action.split('/')[1]} ${resource}`))
   const expected = ledger.changes.map(({ kind, keyId }) => `${METHODS[kind]} web_keys/${keyId}`)

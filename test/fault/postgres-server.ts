@@ -27,7 +27,7 @@ interface Site {
 }
 
 /** Makes an empty server with a database `keyturn`, and starts it. Everyone on this machine may log in. */
-export async function createPostgresServer(settings: readonly string[] = []): Promise<PostgresServer> {
+export async function createPostgresServer(): Promise<PostgresServer> {
   const user = await databaseUser()
   const programs = await findPrograms()
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
@@ -37,7 +37,7 @@ export async function createPostgresServer(settings: readonly string[] = []): Pr
     ['-D', join(folder, 'data'), '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
     { ...user, cwd: folder },
   )
-  const server = new PostgresServer({ programs, user, folder, port: await lastingPort() }, settings)
+  const server = new PostgresServer({ programs, user, folder, port: await lastingPort() })
   await server.start()
   await server.query('create database keyturn', [], 'postgres')
   return server
@@ -45,13 +45,11 @@ export async function createPostgresServer(settings: readonly string[] = []): Pr
 
 export class PostgresServer {
   readonly #site: Site
-  readonly #settings: readonly string[]
   #process: ChildProcess | undefined
   #log = ''
 
-  constructor(site: Site, settings: readonly string[]) {
+  constructor(site: Site) {
     this.#site = site
-    this.#settings = settings
   }
 
   get port(): number {
@@ -63,10 +61,10 @@ export class PostgresServer {
     return `postgresql://postgres@127.0.0.1:${port}/${database}`
   }
 
-  /** Starts it and waits until it answers. */
+  /** Starts it and waits until it answers. @param settings For this time only, such as `fsync=off`. */
   async start(settings: readonly string[] = []): Promise<void> {
     const { programs, user, folder, port } = this.#site
-    const flags = [...SETTINGS, ...this.#settings, ...settings].flatMap((setting) => ['-c', setting])
+    const flags = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting])
     await eventually(async () => {
       if (this.#process === undefined || hasEnded(this.#process)) {
         const child = spawn(programs.postgres, ['-D', join(folder, 'data'), '-p', String(port), ...flags], {
@@ -108,11 +106,11 @@ export class PostgresServer {
   }
 
   /** Copies the server, which must be stopped cleanly, to another port. The copy is not started. */
-  async copy(settings: readonly string[]): Promise<PostgresServer> {
+  async copy(): Promise<PostgresServer> {
     const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
     await giveTo(this.#site.user, folder)
     await run('cp', ['-a', join(this.#site.folder, 'data'), join(folder, 'data')])
-    return new PostgresServer({ ...this.#site, folder, port: await lastingPort() }, settings)
+    return new PostgresServer({ ...this.#site, folder, port: await lastingPort() })
   }
 
   /** Makes it follow another server from its next start on, until it is promoted. */

@@ -33,7 +33,8 @@ export interface Scene {
   readonly replicas: Replicas
   readonly administrator: Administrator
   readonly send: Send
-  readonly projectId: string
+  /** A service user with room for more secrets. */
+  readonly userId: string
   /** Ends a replica with SIGKILL and starts it again on its port. Returns when it listens. */
   killAndRestart(replica: Replica): Promise<void>
 }
@@ -55,8 +56,8 @@ export async function playScenario({ name, replicas, server, fault }: ScenarioOp
   const verifier = new Verifier({ replicas, send, ledger })
   const administrator = new Administrator({ replicas, send, ledger })
   const projectId = await createProject(administrator, 'robots')
-  const client = await generateSecret(administrator, await createServiceUser(administrator, projectId, 'gets tokens'))
-  const secrets = await prepareSecrets(administrator, projectId)
+  const userId = await createServiceUser(administrator, projectId, 'gets tokens')
+  const client = await generateSecret(administrator, userId)
 
   const ask = async (replica: Replica, as: TokenClient): Promise<TokenResult> => {
     const result = await askForToken(send, replica, as)
@@ -78,6 +79,7 @@ export async function playScenario({ name, replicas, server, fault }: ScenarioOp
     return kind === 'issued'
   }
   const rotationDelay = new RotationDelay(replicas.all, getToken)
+  const secrets = await prepareSecrets({ administrator, replicas, ask }, projectId)
   const rotation = startRotation({ administrator, ledger, onActivated: (keyId) => rotationDelay.activated(keyId) })
   const stopLoad = startTokenLoad(replicas.all, getToken)
   const stopWatch = startDatabaseWatch(() => server().url(), ledger)
@@ -94,7 +96,7 @@ export async function playScenario({ name, replicas, server, fault }: ScenarioOp
     await replica.start()
     rotationDelay.forget(replica)
   }
-  await fault({ ledger, replicas, administrator, send, projectId, killAndRestart })
+  await fault({ ledger, replicas, administrator, send, userId, killAndRestart })
   await untilRotatedTo(activations() + ROTATIONS_AFTERWARDS)
   await eventually(async () => {
     for (const replica of replicas.all) expect((await send(`${replica.url}/readyz`)).status).toBe(200)

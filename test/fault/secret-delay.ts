@@ -14,18 +14,30 @@ const USERS = 3
 const SECRETS_OF_EACH = 10
 const PAUSE_MILLIS = 400
 
-/** Secrets to be deactivated. */
-export async function prepareSecrets(administrator: Administrator, projectId: string): Promise<ServiceUserSecret[]> {
+/** Asks a replica for a token. */
+export type AskAs = (replica: Replica, client: TokenClient) => Promise<TokenResult>
+
+/** What deactivations are made with. */
+export interface DeactivationOptions {
+  readonly administrator: Administrator
+  readonly replicas: Replicas
+  readonly ask: AskAs
+}
+
+/** Makes secrets to be deactivated. Every replica gets to know their users, as it knows those of clients in use. */
+export async function prepareSecrets(
+  { administrator, replicas, ask }: DeactivationOptions,
+  projectId: string,
+): Promise<ServiceUserSecret[]> {
   const secrets: ServiceUserSecret[] = []
   for (let user = 0; user < USERS; user += 1) {
     const userId = await createServiceUser(administrator, projectId, `loses secrets ${user}`)
     for (let count = 0; count < SECRETS_OF_EACH; count += 1) secrets.push(await generateSecret(administrator, userId))
+    const newest = secrets.at(-1)
+    if (newest !== undefined) await Promise.all(replicas.all.map((replica) => ask(replica, newest)))
   }
   return secrets
 }
-
-/** Asks a replica for a token. */
-export type AskAs = (replica: Replica, client: TokenClient) => Promise<TokenResult>
 
 /** Deactivations under way. */
 export interface SecretDelay {
@@ -38,7 +50,7 @@ export interface SecretDelay {
 /** Deactivates one secret after the other. */
 export function startDeactivations(
   secrets: readonly ServiceUserSecret[],
-  { administrator, replicas, ask }: { administrator: Administrator; replicas: Replicas; ask: AskAs },
+  { administrator, replicas, ask }: DeactivationOptions,
 ): SecretDelay {
   const delays: number[] = []
   const stopping = new AbortController()
@@ -53,8 +65,6 @@ export function startDeactivations(
   }
   const run = async () => {
     for (const secret of secrets) {
-      // They know the user, as the replicas of a client that is in use do.
-      await Promise.all(replicas.all.map((replica) => ask(replica, secret)))
       await delay(PAUSE_MILLIS, undefined, { signal: stopping.signal }).catch(() => {})
       if (stopping.signal.aborted) return
       const since = await deactivateSecret(administrator, secret)

@@ -27,7 +27,7 @@ export function startTokenLoad(replicas: readonly Replica[], getToken: GetToken)
         continue
       }
       next = Math.max(next + interval, performance.now())
-      await delay(next - performance.now())
+      await delay(Math.max(0, next - performance.now()))
     }
   }
   const clients = Array.from({ length: CLIENTS }, (_, index) => goRound(index))

@@ -61,7 +61,7 @@ export class Verifier {
     }
     await this.#verifyNow(token, replica, issuedAt)
     if (!again) return
-    await delay(exp * 1000 - BEFORE_EXPIRY_MILLIS - Date.now())
+    await delay(Math.max(0, exp * 1000 - BEFORE_EXPIRY_MILLIS - Date.now()))
     await this.#verifyNow(token, replica, exp * 1000 - BEFORE_EXPIRY_MILLIS)
   }
 
