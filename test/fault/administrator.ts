@@ -21,14 +21,25 @@ export type Outcome<T> =
 /** What became of a call that was repeated until it was answered, and how many times it may have been done before. */
 export type Settled<T> = Exclude<Outcome<T>, { kind: 'unavailable' }> & { readonly unanswered: number }
 
+/** What an administrator needs. */
+export interface AdministratorOptions {
+  readonly replicas: Replicas
+  /** Those that changes go through. */
+  readonly administered: readonly Replica[]
+  readonly send: Send
+  readonly ledger: Ledger
+}
+
 export class Administrator {
   readonly #replicas: Replicas
+  readonly #administered: readonly Replica[]
   readonly #send: Send
   readonly #ledger: Ledger
   #token: { readonly text: string; readonly at: number } | undefined
 
-  constructor({ replicas, send, ledger }: { replicas: Replicas; send: Send; ledger: Ledger }) {
+  constructor({ replicas, administered, send, ledger }: AdministratorOptions) {
     this.#replicas = replicas
+    this.#administered = administered
     this.#send = send
     this.#ledger = ledger
   }
@@ -59,7 +70,7 @@ export class Administrator {
   /** Calls a method on one replica after the other until one answers. */
   async insist<T>(method: string, request: object): Promise<Settled<T>> {
     for (let unanswered = 0; ; ) {
-      for (const replica of shuffled(this.#replicas.all)) {
+      for (const replica of shuffled(this.#administered)) {
         const outcome = await this.call<T>(replica, method, request)
         if (outcome.kind !== 'unavailable') return { ...outcome, unanswered }
         if (!outcome.certain) unanswered += 1

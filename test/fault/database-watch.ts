@@ -7,8 +7,15 @@ import type { Ledger } from './ledger.ts'
 
 const EVERY_MILLIS = 50
 
-/** Starts looking. Returns what stops it and tells how many looks there were. @param url Asked before each connection. */
-export function startDatabaseWatch(url: () => string, ledger: Ledger): () => Promise<number> {
+/** A watch that goes on until it is stopped. */
+export interface DatabaseWatch {
+  /** How many times it has looked so far. */
+  looks(): number
+  stop(): Promise<void>
+}
+
+/** Starts looking. @param url Asked before each connection. */
+export function startDatabaseWatch(url: () => string, ledger: Ledger): DatabaseWatch {
   let stopped = false
   let looks = 0
   let newest = -1
@@ -46,9 +53,11 @@ export function startDatabaseWatch(url: () => string, ledger: Ledger): () => Pro
     }
   }
   const running = run()
-  return async () => {
-    stopped = true
-    await running
-    return looks
+  return {
+    looks: () => looks,
+    stop: async () => {
+      stopped = true
+      await running
+    },
   }
 }

@@ -41,18 +41,35 @@ export function distributionOf(delays: readonly number[]): Distribution | undefi
   return { count: sorted.length, median: at(0.5), p99: at(0.99), worst: at(1) }
 }
 
-/** The longest time without a token: of all, and after each fault until the next one. */
-export function gapsOf({ tokenTimes, faults }: Ledger): { readonly longest: number; readonly perFault: number[] } {
-  const times = [...tokenTimes].sort((a, b) => a - b)
+/** What was counted. */
+export function countsOf(
+  ledger: Ledger,
+): Pick<Figures, 'tokens' | 'failures' | 'changes' | 'unavailableCalls' | 'faults'> {
+  const count = (kind: 'create' | 'activate' | 'delete') => ledger.keysThatWere(kind).length
+  return {
+    tokens: ledger.tokenTimes.length,
+    failures: ledger.tokenFailures,
+    changes: { create: count('create'), activate: count('activate'), delete: count('delete') },
+    unavailableCalls: ledger.unavailableCalls,
+    faults: ledger.faults.length,
+  }
+}
+
+/** The longest time without a token under load: of all, and after each fault until the next one. */
+export function gapsOf(
+  { tokenTimes, faults }: Ledger,
+  { startedAt, endedAt }: { readonly startedAt: number; readonly endedAt: number },
+): Pick<Figures, 'longestGap' | 'gaps'> {
+  const times = tokenTimes.filter((time) => time >= startedAt && time <= endedAt).sort((a, b) => a - b)
   const perFault = faults.map(() => 0)
-  let longest = 0
+  let longestGap = 0
   times.forEach((time, index) => {
     const gap = time - (times[index - 1] ?? time)
-    longest = Math.max(longest, gap)
+    longestGap = Math.max(longestGap, gap)
     const fault = faults.findLastIndex(({ at }) => at <= time)
     if (fault >= 0) perFault[fault] = Math.max(perFault[fault] ?? 0, gap)
   })
-  return { longest, perFault }
+  return { longestGap, gaps: distributionOf(perFault) }
 }
 
 /** Prints the figures, and writes them to `results/` if `KEYTURN_FAULT_RESULTS` is set. */

@@ -38,11 +38,13 @@ export interface Question {
 /** Sends a request. @throws {NoAnswer} */
 export type Send = (url: string, question?: Question) => Promise<Answer>
 
-/** A client that keeps its connections. Close it at the end. */
+/** A client that keeps its connections. After `close` every request fails with another error than `NoAnswer`. */
 export function createHttpClient(): { readonly send: Send; close(): void } {
   const agent = new Agent({ keepAlive: true })
+  let closed = false
   const send: Send = (url, { method = 'GET', headers = {}, body } = {}) =>
     new Promise((resolve, reject) => {
+      if (closed) return reject(new Error('the scenario is over'))
       const options: RequestOptions = { method, headers, agent, signal: AbortSignal.timeout(PATIENCE_MILLIS) }
       const fail = (error: unknown) => reject(new NoAnswer(disconnectionOf(error), error))
       const outgoing = request(url, options, (response) => {
@@ -54,7 +56,11 @@ export function createHttpClient(): { readonly send: Send; close(): void } {
       outgoing.on('error', fail)
       outgoing.end(body)
     })
-  return { send, close: () => agent.destroy() }
+  const close = () => {
+    closed = true
+    agent.destroy()
+  }
+  return { send, close }
 }
 
 function disconnectionOf(error: unknown): Disconnection {

@@ -8,7 +8,7 @@ import { expect } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { Administrator } from './administrator.ts'
 import { startDatabaseWatch } from './database-watch.ts'
-import { distributionOf, type Figures, gapsOf, publish } from './figures.ts'
+import { countsOf, distributionOf, type Figures, gapsOf, publish } from './figures.ts'
 import { createHttpClient, type Send } from './http-client.ts'
 import { type Aftermath, expectAgreement, expectNothingLost } from './invariants.ts'
 import { Ledger } from './ledger.ts'
@@ -45,16 +45,38 @@ export interface ScenarioOptions {
   readonly replicas: Replicas
   /** The server that has the database in the end. Asked again whenever it is needed. */
   readonly server: () => PostgresServer
+  /**
+   * Whether all changes go through the first replica, and the others are measured. Otherwise changes go through all, and
+   * all are measured, though each hears of the changes of others whenever it makes one of its own.
+   */
+  readonly administerFirst?: boolean
   /** Breaks things and mends them; returns when there is nothing left to mend. */
   readonly fault: (scene: Scene) => Promise<void>
 }
 
 /** Plays a scenario to its end, checks it and prints its figures. */
-export async function playScenario({ name, replicas, server, fault }: ScenarioOptions): Promise<Figures> {
-  const ledger = new Ledger()
+export async function playScenario(options: ScenarioOptions): Promise<Figures> {
   const { send, close } = createHttpClient()
+  const stops: Stop[] = []
+  try {
+    return await play(options, send, stops)
+  } finally {
+    // Whatever still asks for something fails now, and with that it ends.
+    close()
+    await Promise.allSettled(stops.map((stop) => stop()))
+  }
+}
+
+type Stop = () => Promise<unknown>
+
+async function play(options: ScenarioOptions, send: Send, stops: Stop[]): Promise<Figures> {
+  const { name, replicas, server, fault, administerFirst = false } = options
+  const administered = administerFirst ? replicas.all.slice(0, 1) : replicas.all
+  const measured = administerFirst ? replicas.all.slice(1) : replicas.all
+  const ledger = new Ledger()
   const verifier = new Verifier({ replicas, send, ledger })
-  const administrator = new Administrator({ replicas, send, ledger })
+  stops.push(() => verifier.drain())
+  const administrator = new Administrator({ replicas, administered, send, ledger })
   const projectId = await createProject(administrator, 'robots')
   const userId = await createServiceUser(administrator, projectId, 'gets tokens')
   const client = await generateSecret(administrator, userId)
@@ -78,30 +100,36 @@ export async function playScenario({ name, replicas, server, fault }: ScenarioOp
     if (kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
     return kind === 'issued'
   }
-  const rotationDelay = new RotationDelay(replicas.all, getToken)
-  const secrets = await prepareSecrets({ administrator, replicas, ask }, projectId)
+
+  const rotationDelay = new RotationDelay(measured, getToken)
+  stops.push(() => rotationDelay.stop())
+  const secrets = await prepareSecrets({ administrator, replicas: measured, ask }, projectId)
   const rotation = startRotation({ administrator, ledger, onActivated: (keyId) => rotationDelay.activated(keyId) })
+  stops.push(() => rotation.stop())
   const stopLoad = startTokenLoad(replicas.all, getToken)
-  const stopWatch = startDatabaseWatch(() => server().url(), ledger)
+  stops.push(stopLoad)
+  const watch = startDatabaseWatch(() => server().url(), ledger)
+  stops.push(() => watch.stop())
+
   const activations = () => ledger.keysThatWere('activate').length
   const untilRotatedTo = (count: number) => eventually(() => expect(activations()).toBeGreaterThanOrEqual(count))
-
   await untilRotatedTo(ROTATIONS_AFTERWARDS)
-  const memoryBefore = await Promise.all(replicas.all.map((replica) => replica.memory()))
-  const deactivations = startDeactivations(secrets, { administrator, replicas, ask })
+  const memoryBefore = await memoryOf(replicas)
+  const deactivations = startDeactivations(secrets, { administrator, replicas: measured, ask })
+  stops.push(() => deactivations.stop())
+
   const startedAt = performance.now()
   const killAndRestart = async (replica: Replica) => {
     await replica.kill()
-    rotationDelay.forget(replica)
     await replica.start()
     rotationDelay.forget(replica)
   }
   await fault({ ledger, replicas, administrator, send, userId, killAndRestart })
   await untilRotatedTo(activations() + ROTATIONS_AFTERWARDS)
-  await eventually(async () => {
-    for (const replica of replicas.all) expect((await send(`${replica.url}/readyz`)).status).toBe(200)
-  })
-  const seconds = (performance.now() - startedAt) / 1000
+  for (const { url } of replicas.all) {
+    await eventually(async () => expect(await send(`${url}/readyz`)).toMatchObject({ status: 200 }))
+  }
+  const endedAt = performance.now()
 
   await deactivations.stop()
   await rotation.stop()
@@ -109,49 +137,43 @@ export async function playScenario({ name, replicas, server, fault }: ScenarioOp
   await rotationDelay.stop()
   await stopLoad()
   await verifier.drain()
-  const looks = await stopWatch()
-  const memory = await Promise.all(replicas.all.map((replica) => replica.memory()))
+  await watch.stop()
+  const memory = await memoryOf(replicas)
 
-  const gaps = gapsOf(ledger)
-  const count = (kind: 'create' | 'activate' | 'delete') => ledger.keysThatWere(kind).length
   const figures: Figures = {
     scenario: name,
-    seconds,
-    tokens: ledger.tokenTimes.length,
+    seconds: (endedAt - startedAt) / 1000,
     verifications: verifier.verifications,
-    failures: ledger.tokenFailures,
-    changes: { create: count('create'), activate: count('activate'), delete: count('delete') },
-    unavailableCalls: ledger.unavailableCalls,
-    faults: ledger.faults.length,
-    longestGap: gaps.longest,
-    gaps: distributionOf(gaps.perFault),
+    ...countsOf(ledger),
+    ...gapsOf(ledger, { startedAt, endedAt }),
     rotationDelay: distributionOf(rotationDelay.delays),
     secretDelay: distributionOf(deactivations.delays),
     memory,
   }
   await publish(figures)
 
-  const aftermath: Aftermath = {
-    ledger,
-    server: server(),
-    replicas,
-    administrator,
-    send,
-    deletionsBegun: rotation.deletionsBegun,
-  }
+  const { deletionsBegun } = rotation
+  const aftermath: Aftermath = { ledger, server: server(), replicas, administrator, send, deletionsBegun }
   await expectNothingLost(aftermath)
   await expectAgreement(aftermath)
   expect(ledger.wrongs).toEqual([])
+  // At once by each of the verifiers, and some again later.
   expect(figures.verifications).toBeGreaterThanOrEqual(replicas.all.length * figures.tokens)
-  expect(looks).toBeGreaterThan(0)
+  expect(watch.looks()).toBeGreaterThan(0)
   memory.forEach((size, index) => {
     expect(size - (memoryBefore[index] ?? 0)).toBeLessThan(MAX_GROWTH)
   })
-  expect(replicas.all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
-  expect(await Promise.all(replicas.all.map((replica) => replica.stop()))).toEqual(replicas.all.map(() => 0))
-  expect(
-    replicas.all.flatMap(({ output }) => output.split('\n').filter((line) => line.includes('"level":"error"'))),
-  ).toEqual([])
-  close()
+  await expectCleanEnd(replicas)
   return figures
+}
+
+function memoryOf(replicas: Replicas): Promise<number[]> {
+  return Promise.all(replicas.all.map((replica) => replica.memory()))
+}
+
+async function expectCleanEnd({ all }: Replicas): Promise<void> {
+  expect(all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
+  expect(await Promise.all(all.map((replica) => replica.stop()))).toEqual(all.map(() => 0))
+  const lines = all.flatMap(({ output }) => output.split('\n'))
+  expect(lines.filter((line) => line.includes('"level":"error"') || line.includes('"level":"fatal"'))).toEqual([])
 }

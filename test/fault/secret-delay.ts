@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Administrator } from './administrator.ts'
-import type { Replica, Replicas } from './replicas.ts'
+import type { Replica } from './replicas.ts'
 import { createServiceUser, deactivateSecret, generateSecret, type ServiceUserSecret } from './service-users.ts'
 import type { TokenClient, TokenResult } from './token-request.ts'
 
@@ -20,7 +20,7 @@ export type AskAs = (replica: Replica, client: TokenClient) => Promise<TokenResu
 /** What deactivations are made with. */
 export interface DeactivationOptions {
   readonly administrator: Administrator
-  readonly replicas: Replicas
+  readonly replicas: readonly Replica[]
   readonly ask: AskAs
 }
 
@@ -34,7 +34,7 @@ export async function prepareSecrets(
     const userId = await createServiceUser(administrator, projectId, `loses secrets ${user}`)
     for (let count = 0; count < SECRETS_OF_EACH; count += 1) secrets.push(await generateSecret(administrator, userId))
     const newest = secrets.at(-1)
-    if (newest !== undefined) await Promise.all(replicas.all.map((replica) => ask(replica, newest)))
+    if (newest !== undefined) await Promise.all(replicas.map((replica) => ask(replica, newest)))
   }
   return secrets
 }
@@ -68,7 +68,7 @@ export function startDeactivations(
       await delay(PAUSE_MILLIS, undefined, { signal: stopping.signal }).catch(() => {})
       if (stopping.signal.aborted) return
       const since = await deactivateSecret(administrator, secret)
-      await Promise.all(replicas.all.map((replica) => untilRefused(replica, secret, since)))
+      await Promise.all(replicas.map((replica) => untilRefused(replica, secret, since)))
     }
   }
   const running = run()
