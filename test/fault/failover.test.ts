@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import type { Ledger } from './ledger.ts'
+import { lastingPort } from './ports.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
@@ -29,7 +30,7 @@ beforeEach(async () => {
     const rows = await first.query('select sync_state from pg_stat_replication')
     expect(rows).toEqual([{ sync_state: 'sync' }])
   })
-  proxy = await startTcpProxy(first.port)
+  proxy = await startTcpProxy(first.port, await lastingPort())
 })
 afterEach(async () => {
   await replicas?.kill()
@@ -57,7 +58,8 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
       serving = heir
       takenOverAt = performance.now()
       await heir.query('select pg_promote()')
-      address.switchTo(heir.port)
+      await address.close()
+      proxy = await startTcpProxy(heir.port, address.port)
       await delay(3000)
     },
   })

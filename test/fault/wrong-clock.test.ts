@@ -52,12 +52,23 @@ describe('a replica whose clock is wrong', () => {
         server: () => database,
         fault: async (scene) => {
           scene.ledger.fault(`the clock of a replica is ${how}`)
+          await expectWrongClock(scene, Number(offset))
           await Promise.all([expectSecretToExpire(scene), delay(LOAD_MILLIS)])
         },
       })
     },
   )
 })
+
+/** Node dates its answers by the clock of the machine, so they show that it is wrong indeed. */
+async function expectWrongClock({ replicas, send }: Scene, offsetSeconds: number): Promise<void> {
+  const offsets: number[] = []
+  for (const { url } of replicas.all) {
+    const { headers } = await send(`${url}/healthz`)
+    offsets.push(Math.round((Date.parse(headers.date ?? '') - Date.now()) / 60_000) * 60)
+  }
+  expect(offsets).toEqual([0, offsetSeconds, 0])
+}
 
 async function expectSecretToExpire({ administrator, userId, replicas, send }: Scene): Promise<void> {
   const expiresAt = Date.now() + SECRET_LIFETIME_MILLIS

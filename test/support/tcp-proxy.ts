@@ -8,17 +8,14 @@ export interface TcpProxy {
   readonly port: number
   /** From now on the connections that are open carry nothing, and nobody is told. New ones work. */
   freeze(): void
-  /** Breaks the connections that are open; new ones go to another port from now on. */
-  switchTo(targetPort: number): void
   close(): Promise<void>
 }
 
 /** Starts a proxy on 127.0.0.1; port 0 picks one. */
 export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
-  let target = targetPort
   const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1')
+    const far = connect(targetPort, '127.0.0.1')
     for (const [socket, other] of [
       [near, far],
       [far, near],
@@ -37,10 +34,6 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
         socket.unpipe()
         socket.pause()
       }
-    },
-    switchTo: (newTarget) => {
-      target = newTarget
-      for (const socket of sockets) socket.destroy()
     },
     close: async () => {
       for (const socket of sockets) socket.destroy()
