@@ -3,9 +3,9 @@
  */
 import { createServer } from 'node:net'
 
-/** Below what Linux and macOS hand to outgoing connections, which would take the port while its server is away. */
-const FIRST = 20_000
-const COUNT = 10_000
+/** Below what systems hand to outgoing connections, one of which could take the port while its server is away. */
+const FIRST = 10_000
+const COUNT = 6_000
 
 /** A port of 127.0.0.1 on which nothing listens, and which no outgoing connection gets. */
 export async function lastingPort(): Promise<number> {
