@@ -108,6 +108,9 @@ async function dispatch(
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
+    return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
+  }
   if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
   if (route === undefined) return fallback(req, res)
 

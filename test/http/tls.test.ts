@@ -35,7 +35,7 @@ async function start(limits: Partial<Limits> = {}): Promise<Listener> {
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
-    tls: { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') },
+    tls: { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem'), clientCaFile: null },
     limits: { ...DEFAULT_LIMITS, headTimeout: 300, checkEvery: 50, ...limits },
     log: createRecordingLog(),
     handler: (req, res) => void res.end(`HTTP/${req.httpVersion}`),
