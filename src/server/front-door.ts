@@ -9,8 +9,9 @@ import type { Log } from '../domain/ports.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
 import { type Handler, sendError } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
-import { DEFAULT_LIMITS } from '../http/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
+import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
 import type { RequestNotebook } from '../http/request-notes.ts'
 import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
@@ -49,7 +50,8 @@ export class FrontDoor {
     const routing = new Routing(options)
     const { log } = options
     const { listen: address, tls } = config
-    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler: routing.handle })
+    const limits = await limitsHere(log)
+    const listener = await listen({ ...address, tls, limits, log, handler: routing.handle })
     const scheme = tls === null ? 'http' : 'https'
     return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
   }
@@ -123,6 +125,19 @@ class Routing {
       ...this.#options,
     })
   }
+}
+
+async function limitsHere(log: Log): Promise<Limits> {
+  const maxOpenFiles = await readMaxOpenFiles()
+  const limits = withinOpenFiles(DEFAULT_LIMITS, maxOpenFiles)
+  const { maxConnections } = limits
+  if (maxConnections < DEFAULT_LIMITS.maxConnections) {
+    log.warn(
+      { maxOpenFiles, maxConnections },
+      'fewer connections are possible, because the process may not open more files',
+    )
+  }
+  return limits
 }
 
 /** Connect makes a URL of what the client calls the server. Nothing depends on that, so it must not fail on it either. */

@@ -209,3 +209,22 @@ it('connections that have ended are not counted', async () => {
   const other = await (await Client.open()).ask(GET)
   for (const { socket } of [kept, other]) expect(socket.destroyed).toBe(false)
 })
+
+describe('a client that does not take its answer over HTTP/1.1', () => {
+  it('loses its connection after a while', async () => {
+    const body = Buffer.alloc(64 * 1024 * 1024)
+    let cut: Promise<unknown> | undefined
+    const limits = { ...DEFAULT_LIMITS, answerTimeout: 100 }
+    const handler: Handler = (_req, res) => {
+      cut = once(res, 'close')
+      res.end(body)
+    }
+    listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits, log: createRecordingLog(), handler })
+    const socket = connect(listener.port, '127.0.0.1').pause()
+    opened.push(socket)
+    socket.on('error', () => {})
+    socket.write(GET)
+    while (cut === undefined) await new Promise((resolve) => setImmediate(resolve))
+    await cut
+  })
+})
