@@ -52,11 +52,6 @@ export class Connections {
     this.#max = max
   }
 
-  /** How many there are. */
-  get size(): number {
-    return this.#all.size
-  }
-
   /** Takes a new TCP connection, or closes it if all others are waited for. */
   add(socket: Socket): void {
     const peer = peerOf(socket)
