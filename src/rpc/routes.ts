@@ -19,9 +19,10 @@ import type { Credentials } from '../app/credentials.ts'
 import type { Projects } from '../app/projects.ts'
 import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log, RequestNotes } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
 import { authorize } from './authorize.ts'
+import { CallNotes } from './call-notes.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
 import { translateErrors } from './errors.ts'
@@ -56,6 +57,7 @@ export interface RpcOptions {
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
+  readonly notes: RequestNotes
   readonly log: Log
 }
 
@@ -72,20 +74,26 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, projects, users, credentials, audit, access, log } = options
+  const notes = new CallNotes(options.notes)
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), log }),
-    interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), notes, log }),
+    interceptors: [
+      translateErrors(log, notes),
+      writeDownRefusals(audit),
+      normalizeTexts(),
+      createValidateInterceptor(),
+    ],
   })
     .service(WebKeyService, webKeyService(webKeys))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, log)
+  return routesOf(router, notes, log)
 }
 
 /** The handlers of a router by path. */
-export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
+export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): RpcRoutes {
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
@@ -94,7 +102,7 @@ export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, res), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -105,8 +113,13 @@ export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
   )
 }
 
-async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
-  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
+async function answer(
+  handler: UniversalHandler,
+  req: IncomingMessage,
+  { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
+) {
+  const values = notes.valuesFor(req)
+  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   capDeadline(request.header, handler.method)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
   if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
@@ -114,6 +127,7 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, res: Serv
     type: handler.method.input,
     contentType: request.header.get('content-type'),
     maxBytes: MAX_MESSAGE_BYTES,
+    onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
 }
