@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
+import { WorkerMetrics } from '../../src/server/workers/worker-metrics.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
@@ -74,9 +75,13 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
   return families
 }
 
+/** What the primary of several processes has besides the sums. */
+async function scrapeWorkers(): Promise<Map<string, Family>> {
+  return parsePrometheusText(await new WorkerMetrics().sum([]))
+}
+
 beforeAll(async () => {
-  const [database, live] = [await scrapeDatabase(), await scrapeServer()]
-  exposed = new Map([...database, ...live])
+  exposed = new Map([...(await scrapeDatabase()), ...(await scrapeWorkers()), ...(await scrapeServer())])
 })
 
 afterAll(async () => {
