@@ -95,7 +95,10 @@ class EmbeddedDriver implements Driver {
     } catch (error) {
       this.#retryAt = Date.now() + Math.min(LAST_RETRY, FIRST_RETRY * 2 ** this.#failures)
       this.#failures += 1
-      this.#log.warn({ err: error }, 'the embedded database cannot be opened')
+      this.#log.warn(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'the embedded database is not open yet',
+      )
     }
   }
 }

@@ -39,7 +39,9 @@ describeIfPossible(`a full disk under the embedded database${obstacle === null ?
 
   async function start() {
     server = await startKeyturn({ dataDir })
-    const admin = await server.admin()
+    // The port, and with it the address in the file, may be another one than at the first start.
+    const admin = { ...(await server.admin()), token_endpoint: `${server.baseUrl}/oauth/v2/token` }
+    const { baseUrl } = server
     const token = await requestToken(admin)
     const authenticate: Interceptor = (next) => (req) => {
       req.header.set('authorization', `Bearer ${token}`)
@@ -63,7 +65,7 @@ describeIfPossible(`a full disk under the embedded database${obstacle === null ?
     }
     const keyIds = async () => (await client.listWebKeys({})).webKeys.map((key) => key.keyId).sort()
     const published = async () => {
-      const response = await fetch(new URL('/.well-known/openid-configuration/jwks', admin.base_url))
+      const response = await fetch(new URL('/.well-known/openid-configuration/jwks', baseUrl))
       return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid).sort()
     }
     return { server, admin, projects, roles, keyIds, published }
