@@ -6,6 +6,9 @@ import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 
+/** How long the last lines of the log may take to be written, in milliseconds. */
+const LOG_GRACE = 1_000
+
 /** The command. */
 export function serveCommand(): Command {
   return withServeFlags(new Command('serve'))
@@ -18,7 +21,8 @@ export function serveCommand(): Command {
         import('../server/server.ts'),
         import('../server/log.ts'),
       ])
-      const server = await startServer(config, openLog(config.logLevel))
+      const log = openLog(config.logLevel)
+      const server = await startServer(config, log)
       process.stdout.write(
         [
           `Keyturn listens on ${server.listenUrl} (base URL ${server.baseUrl}).`,
@@ -31,6 +35,8 @@ export function serveCommand(): Command {
       )
       await stopped
       await server.stop()
+      // Otherwise the process would live on until somebody reads what it has to say.
+      if (!(await log.written(LOG_GRACE))) process.exit()
     })
 }
 

@@ -2,6 +2,7 @@
  * The OAuth endpoints as request handlers, one for each path.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestNotes } from '../domain/ports.ts'
 import { RETRY_AFTER_SECONDS } from './errors.ts'
 import { isUnchanged, type PublishedDocument } from './published-document.ts'
 import type { TokenService } from './token-service.ts'
@@ -13,7 +14,10 @@ export interface OAuthRoutesOptions {
   readonly jwksMaxAgeSeconds: number
   /** Whether what this replica knows is recent enough to be served. */
   readonly isFresh: () => boolean
+  readonly notes: Pick<RequestNotes, 'refused'>
 }
+
+const UNAVAILABLE = 'temporarily_unavailable'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
@@ -28,18 +32,22 @@ export interface OAuthRoutes {
 }
 
 /** Makes the handlers. */
-export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh }: OAuthRoutesOptions): OAuthRoutes {
+export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh, notes }: OAuthRoutesOptions): OAuthRoutes {
+  const unavailable: Handler = (req, res) => {
+    notes.refused(req, UNAVAILABLE)
+    sendUnavailable(res)
+  }
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
     return (req, res) => {
-      if (!isFresh()) sendUnavailable(res)
+      if (!isFresh()) unavailable(req, res)
       else sendDocument(req, res, pick(service.current), cacheControl)
     }
   }
   return {
     token: (req, res) => {
       const { tokens } = service.current
-      if (!isFresh() || tokens === null) return sendUnavailable(res)
+      if (!isFresh() || tokens === null) return unavailable(req, res)
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       res.setHeader('pragma', 'no-cache')
       announceBody(req)
@@ -86,7 +94,7 @@ function sendUnavailable(res: ServerResponse): void {
   })
   res.end(
     JSON.stringify({
-      error: 'temporarily_unavailable',
+      error: UNAVAILABLE,
       error_description: 'the service is not available at the moment',
     }),
   )

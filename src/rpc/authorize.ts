@@ -6,6 +6,7 @@ import type { Access } from '../app/access.ts'
 import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
 import type { Log } from '../domain/ports.ts'
 import { actorOfCall, setActor } from './actor.ts'
+import type { CallNotes } from './call-notes.ts'
 import { toConnectError } from './errors.ts'
 import type { permissionsOf } from './method-permissions.ts'
 import { writeDownRefusal } from './refusals.ts'
@@ -15,6 +16,7 @@ export interface GateOptions {
   readonly access: Access
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
+  readonly notes: CallNotes
   readonly log: Log
 }
 
@@ -26,6 +28,7 @@ export function authorize({
   access,
   audit,
   permissionFor,
+  notes,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
@@ -34,11 +37,14 @@ export function authorize({
       const caller = await access.authenticate(requestHeader.get('authorization'))
       actor = { ...actor, actor: caller.userId }
       setActor(values, actor)
+      notes.identified(values, caller.userId)
       access.assertMay(caller, permissionFor(method))
     } catch (error) {
       // What was asked for has not been read, so the resource is not known.
       writeDownRefusal(audit, { ...actor, resource: '' }, error)
-      throw toConnectError(error, requestHeader, log)
+      const refusal = toConnectError(error, requestHeader, log)
+      notes.refused(values, refusal)
+      throw refusal
     }
   }
 }

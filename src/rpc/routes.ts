@@ -17,9 +17,10 @@ import type { Credentials } from '../app/credentials.ts'
 import type { Projects } from '../app/projects.ts'
 import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log, RequestNotes } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
 import { authorize } from './authorize.ts'
+import { CallNotes } from './call-notes.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
 import { translateErrors } from './errors.ts'
@@ -45,6 +46,7 @@ export interface RpcOptions {
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
+  readonly notes: RequestNotes
   readonly log: Log
 }
 
@@ -61,9 +63,15 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, projects, users, credentials, audit, access, log } = options
+  const notes = new CallNotes(options.notes)
   const router = createConnectRouter({
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), log }),
-    interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), notes, log }),
+    interceptors: [
+      translateErrors(log, notes),
+      writeDownRefusals(audit),
+      normalizeTexts(),
+      createValidateInterceptor(),
+    ],
     // A misspelt field or enum name must not make another key than asked.
     jsonOptions: { ignoreUnknownFields: false },
     // Messages are small, and what is not decompressed cannot be a bomb.
@@ -83,7 +91,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, res), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -94,14 +102,20 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   )
 }
 
-async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
-  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
+async function answer(
+  handler: UniversalHandler,
+  req: IncomingMessage,
+  { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
+) {
+  const values = notes.valuesFor(req)
+  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   capDeadline(request.header)
   if (!isIterable(request.body)) return handler(request)
   const body = decodableBody(request.body, {
     type: handler.method.input,
     contentType: request.header.get('content-type'),
     maxBytes: MAX_MESSAGE_BYTES,
+    onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
 }

@@ -14,6 +14,9 @@ import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/key-ring.ts'
 import type { Log } from '../domain/ports.ts'
+import { createAddressReader } from '../http/client-address.ts'
+import { RequestNotebook } from '../http/request-notes.ts'
+import type { Answered } from '../http/router.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
@@ -22,8 +25,10 @@ import { checkConfigFiles } from './config-files.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { FrontDoor } from './front-door.ts'
+import type { ServerLog } from './log.ts'
 import { loadMasterKeys } from './master-key-source.ts'
 import { startMetrics } from './metrics.ts'
+import { logRequests } from './request-log.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
@@ -48,7 +53,7 @@ export interface RunningServer {
  *
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
-export async function startServer(config: Config, log: Log): Promise<RunningServer> {
+export async function startServer(config: Config, log: ServerLog): Promise<RunningServer> {
   const stack = new Stack()
   try {
     return await start(config, log, stack)
@@ -72,14 +77,20 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
   }
 }
 
-async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
+async function start(config: Config, log: ServerLog, stack: Stack): Promise<RunningServer> {
   const metrics = await startMetrics(config.metricsListen, log)
   stack.push(() => metrics.stop())
 
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
+  const notes = new RequestNotebook(createAddressReader(config.trustedProxies))
+  const logRequest = logRequests(log.requests)
+  const onAnswered = (answered: Answered): void => {
+    metrics.recordRequest(answered)
+    logRequest(answered)
+  }
+  const door = await FrontDoor.open({ config, log, notes, onAnswered })
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
@@ -112,7 +123,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   await replica.start()
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl }
+  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl, notes }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),

@@ -15,7 +15,7 @@ import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, InstanceReader, KeyPairGenerator, Log } from '../domain/ports.ts'
+import type { ClientSecrets, InstanceReader, KeyPairGenerator, Log, RequestNotes } from '../domain/ports.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
@@ -40,11 +40,13 @@ export interface ServicesOptions {
   readonly replica: Replica
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
+  /** About the requests that come in. */
+  readonly notes: RequestNotes
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, baseUrl } = options
+  const { config, log, stack, database, secrets, replica, baseUrl, notes } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -56,16 +58,17 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     assertions: uses,
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
+    notes,
     log,
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
   const { jwksMaxAgeSeconds } = config
-  return createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() })
+  return createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh: () => replica.isFresh(), notes })
 }
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl } = options
+  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl, notes } = options
   const store = createIdentityStore(database)
   const events = createAuditLog(database)
   const audit = new AuditTrail({ events, clock: systemClock, log })
@@ -93,6 +96,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       secrets,
       now: systemTime,
     }),
+    notes,
     log,
   })
 }
