@@ -11,8 +11,9 @@ export interface RawAnswer {
   readonly body: Buffer
 }
 
-/** How long an answer may take, in milliseconds. */
+/** How long an answer may take, in milliseconds; and how long one is waited for that may never come. */
 const TIMEOUT = 20_000
+const SHORT_TIMEOUT = 100
 
 /** A connection, opened again when the server closes it. */
 export class RawHttp1 {
@@ -29,14 +30,19 @@ export class RawHttp1 {
   /**
    * Sends a request and reads one answer; null if the server closed the connection instead of answering.
    *
+   * @param mayNotEnd The server may wait for more: then null is returned soon, and the connection is not used again.
+   *
    * @throws {Error} if what comes back is no answer of HTTP, or nothing comes back in time.
    */
-  async send(bytes: Buffer, isHead: boolean): Promise<RawAnswer | null> {
+  async send(
+    bytes: Buffer,
+    { isHead, mayNotEnd }: { readonly isHead: boolean; readonly mayNotEnd: boolean },
+  ): Promise<RawAnswer | null> {
     const socket = await this.#open()
-    const answer = readAnswer(socket, isHead)
+    const answer = readAnswer(socket, isHead, mayNotEnd)
     socket.write(bytes)
     const { value, reusable } = await answer
-    if (!reusable) this.close()
+    if (!reusable || mayNotEnd) this.close()
     return value
   }
 
@@ -56,10 +62,19 @@ export class RawHttp1 {
   }
 }
 
-function readAnswer(socket: Socket, isHead: boolean): Promise<{ value: RawAnswer | null; reusable: boolean }> {
+function readAnswer(
+  socket: Socket,
+  isHead: boolean,
+  mayNotEnd: boolean,
+): Promise<{ value: RawAnswer | null; reusable: boolean }> {
   let received = Buffer.alloc(0)
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => finish(() => reject(new Error('there was no answer in time'))), TIMEOUT)
+    const giveUp = () =>
+      finish(() => {
+        if (mayNotEnd) resolve({ value: null, reusable: false })
+        else reject(new Error('there was no answer in time'))
+      })
+    const timer = setTimeout(giveUp, mayNotEnd ? SHORT_TIMEOUT : TIMEOUT)
     const finish = (settle: () => void) => {
       clearTimeout(timer)
       socket.off('data', onData).off('close', onClose).off('end', onClose)
