@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
-import { HTTP1_FLOODS, HTTP2_FLOODS, unfinishedHandshakes } from './floods.ts'
+import { CLEARTEXT_FLOODS, TLS_FLOODS } from './floods.ts'
 import { beServedDuring } from './polite-client.ts'
 
 const IDLE_CONNECTIONS = 10_000
@@ -24,6 +24,16 @@ async function start(env: Record<string, string> = {}) {
   const server = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'warn', ...env } })
   servers.push(server)
   return { server, port: Number(new URL(server.listenUrl).port), admin: await server.admin() }
+}
+
+/** Floods in a process of its own. */
+async function flood(port: number, name: string): Promise<void> {
+  const worker = startWorker(new URL('flood-worker.ts', import.meta.url), [String(port), name])
+  try {
+    expect(await worker.next()).toEqual({ over: name })
+  } finally {
+    await worker.kill()
+  }
 }
 
 async function usage({ process: { pid } }: Keyturn) {
@@ -62,14 +72,14 @@ describe('a server that is flooded serves others all the same, and is itself aft
     before = await usage(server)
   })
 
-  it.each(Object.entries({ ...HTTP1_FLOODS, ...HTTP2_FLOODS }))('%s', async (name, flood) => {
-    report(name, { ...(await beServedDuring(flood(port), { admin })), ...(await usage(server)) })
+  it.each(Object.keys(CLEARTEXT_FLOODS))('%s', async (name) => {
+    report(name, { ...(await beServedDuring(flood(port, name), { admin })), ...(await usage(server)) })
     await expectUnharmed(server, before)
   })
 
   it(`${IDLE_CONNECTIONS} connections that are idle`, async () => {
     const workers: Worker[] = []
-    const flood = async () => {
+    const openAll = async () => {
       for (const _ of [1, 2]) {
         const args = [String(port), String(IDLE_CONNECTIONS / 2)]
         workers.push(startWorker(new URL('idle-connections.ts', import.meta.url), args))
@@ -78,7 +88,7 @@ describe('a server that is flooded serves others all the same, and is itself aft
       return tried.reduce((sum, { connected }) => sum + connected, 0)
     }
     try {
-      const flooding = flood()
+      const flooding = openAll()
       const served = await beServedDuring(flooding, { admin })
       report('idle connections', { ...served, connected: await flooding, ...(await usage(server)) })
       expect(await flooding).toBeGreaterThanOrEqual(IDLE_CONNECTIONS * 0.9)
@@ -90,7 +100,7 @@ describe('a server that is flooded serves others all the same, and is itself aft
 })
 
 describe('a server with TLS serves others all the same:', () => {
-  it('handshakes that never finish', async () => {
+  it.each(Object.keys(TLS_FLOODS))('%s', async (name) => {
     const file = (name: string) => new URL(name, CERTIFICATES).pathname
     const { server, port, admin } = await start({
       KEYTURN_TLS_CERT_FILE: file('first.cert.pem'),
@@ -99,7 +109,7 @@ describe('a server with TLS serves others all the same:', () => {
     const ca = await readFile(file('first.cert.pem'))
     await beServedDuring(Promise.resolve(), { admin, ca })
     const before = await usage(server)
-    report('handshakes', await beServedDuring(unfinishedHandshakes(port), { admin, ca }))
+    report(name, await beServedDuring(flood(port, name), { admin, ca }))
     await expectUnharmed(server, before)
   })
 })

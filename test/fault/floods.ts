@@ -14,10 +14,10 @@ const NO_SETTINGS = Buffer.alloc(0)
 const JWKS = '/.well-known/openid-configuration/jwks'
 
 /** Floods a port. */
-export type Flood = (port: number) => Promise<void>
+type Flood = (port: number) => Promise<void>
 
 /** Floods of HTTP/1.1 and of what is below it. */
-export const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
+const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
   'heads that come a byte at a time': (port) => drip(port, 'GET / HTTP/1.1\r\nhost: x\r\n', 'a'),
   'bodies that come a byte at a time': (port) =>
     drip(
@@ -36,7 +36,7 @@ export const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
 }
 
 /** Floods of HTTP/2. */
-export const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
+const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
   'requests that it takes back at once (CVE-2023-44487)': (port) =>
     frames(port, (i) =>
       Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
@@ -72,10 +72,17 @@ export const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
     }),
 }
 
-/** TLS handshakes that begin and do not go on. */
-export const unfinishedHandshakes: Flood = (port) =>
+/** Of a port without TLS. */
+export const CLEARTEXT_FLOODS = { ...HTTP1_FLOODS, ...HTTP2_FLOODS }
+
+/** Of a port with TLS. */
+export const TLS_FLOODS: Readonly<Record<string, Flood>> = {
   // The head of a record that promises more: a ClientHello of 512 bytes.
-  drip(port, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]).toString('latin1'), '')
+  'handshakes that never finish': (port) => drip(port, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', ''),
+}
+
+/** Every flood by its name. */
+export const FLOODS: Readonly<Record<string, Flood>> = { ...CLEARTEXT_FLOODS, ...TLS_FLOODS }
 
 /** Many connections that begin with a text and send a little more now and then. */
 async function drip(port: number, start: string, more: string, { reads = true } = {}): Promise<void> {
