@@ -279,11 +279,11 @@ describe('ten years of rotation', () => {
       for (const [index, { at, ring, by }] of history.entries()) {
         const before = activeKey(history[index - 1]?.ring ?? [])
         if (before === undefined || activeKey(ring)?.keyId === before.keyId || by !== 'policy') continue
-        // Creation and activation may both be late, and a kind that is changed at the last moment has to become known.
-        expect(secondsBetween(before.activatedAt, at)).toBeLessThanOrEqual(interval + known + 2 * late)
+        // Each step may be late and holds up the next one, and a kind that is changed at the last moment has to become known.
+        expect(secondsBetween(before.activatedAt, at)).toBeLessThanOrEqual(interval + known + 4 * late)
       }
       const last = activeKey(history.at(-1)?.ring ?? [])
-      expect(secondsBetween(last?.activatedAt ?? START, END)).toBeLessThanOrEqual(interval + known + 2 * late)
+      expect(secondsBetween(last?.activatedAt ?? START, END)).toBeLessThanOrEqual(interval + known + 4 * late)
     })
   })
 
@@ -301,13 +301,7 @@ describe('ten years of rotation', () => {
 
   it('always has a standby that verifiers know, if one is wanted, a while after each change', () => {
     everyLife(
-      (life) => {
-        const { history } = live({
-          ...life,
-          policy: { ...life.policy, keepStandby: true },
-          delays: [0],
-          interventions: [],
-        })
+      (life, history) => {
         const { ahead } = timesOf(life.policy, life.limits)
         for (const { at, ring, by } of history) {
           if (by !== 'policy' || ring.some(({ state }) => state === 'initial')) continue
@@ -322,15 +316,15 @@ describe('ten years of rotation', () => {
   it('destroys private keys when they cannot be wanted any more, and leaves no key behind', () => {
     everyLife((life, history) => {
       const { retention, rollback } = timesOf(life.policy, life.limits)
-      for (const { at, ring } of history) {
-        for (const key of ring) {
-          if (key.state !== 'inactive') continue
-          expect(secondsBetween(key.deactivatedAt, at)).toBeLessThanOrEqual(retention)
-          if (secondsBetween(key.deactivatedAt, at) > rollback && rollback < retention)
-            expect(key.hasPrivateKey).toBe(false)
-        }
-        for (const key of ring) expect(configOf(key.algorithm, key.publicJwk)).toEqual(life.policy.config)
-      }
-    })
+      const wrong = history.filter(({ at, ring }) =>
+        ring.some((key) => {
+          if (!isSameConfig(configOf(key.algorithm, key.publicJwk), life.policy.config)) return true
+          if (key.state !== 'inactive') return false
+          const idle = secondsBetween(key.deactivatedAt, at)
+          return idle > retention || (idle > rollback && rollback < retention && key.hasPrivateKey)
+        }),
+      )
+      expect(wrong).toEqual([])
+    }, undisturbed)
   })
 })
