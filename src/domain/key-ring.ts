@@ -35,7 +35,7 @@ export type KeyRingStep =
   /** The key leaves the ring; a record of it stays. */
   | { readonly kind: 'revoke'; readonly key: RevokedWebKey }
 
-/** What has to be stored, in this order, and what the caller is told. No steps: nothing changes. */
+/** What has to be stored, in this order, and what the caller is told. */
 export interface KeyRingChange<T> {
   readonly steps: readonly KeyRingStep[]
   readonly result: T

@@ -6,7 +6,7 @@ import { type KeyRing, type KeyRingChange, type SealedKeyPair, takeOver } from '
 import { nextStep, type PlannedStep, type Rotation, type RotationStep, standbyOf } from './rotation.ts'
 import { type RotationLimits, timesOf } from './rotation-policy.ts'
 import { after, latest } from './time.ts'
-import { activate, createWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
+import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
 
 /** What a plan is made with. */
 export interface PlanOptions {
@@ -49,10 +49,12 @@ const NOTHING: KeyRingChange<undefined> = { steps: [], result: undefined }
 
 /** A rotation that somebody asked for. */
 export interface RequestedRotation {
-  /** When it is done, or was. */
+  /** Whether another key signs already. */
+  readonly done: boolean
+  /** When it does. */
   readonly doneAt: Date
-  /** The key that takes over; undefined if it has yet to be made. */
-  readonly keyId: string | undefined
+  /** That key; undefined if it has yet to be made. */
+  readonly key: ActiveWebKey | InitialWebKey | undefined
 }
 
 /**
@@ -68,13 +70,13 @@ export function planRequestedRotation(
   const { known } = timesOf(rotation.policy, limits)
   const standby = standbyOf(ring, rotation.policy)
   if (standby !== undefined && after(standby.createdAt, known) <= now) {
-    const steps = takeOver(ring, activate(standby, now))
-    return { steps, rotation, result: { doneAt: now, keyId: standby.keyId } }
+    const key = activate(standby, now)
+    return { steps: takeOver(ring, key), rotation, result: { done: true, doneAt: now, key } }
   }
   return {
     steps: [],
     rotation: { ...rotation, requestedAt: now },
-    result: { doneAt: after(standby?.createdAt ?? now, known), keyId: standby?.keyId },
+    result: { done: false, doneAt: after(standby?.createdAt ?? now, known), key: standby },
   }
 }
 

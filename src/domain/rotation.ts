@@ -9,7 +9,7 @@ import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
 import { activeKey, type KeyRing } from './key-ring.ts'
 import { type RotationLimits, type RotationPolicy, type RotationTimes, timesOf } from './rotation-policy.ts'
 import { after, earliest, latest } from './time.ts'
-import type { InactiveWebKey, InitialWebKey, WebKey } from './web-key.ts'
+import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
 
 /** What is stored about rotation. */
 export interface Rotation {
@@ -104,17 +104,7 @@ function quietSeconds({ ahead }: RotationTimes): number {
 }
 
 function lastChange(ring: KeyRing): Date {
-  const dates = ring.flatMap((key) => {
-    switch (key.state) {
-      case 'initial':
-        return [key.createdAt]
-      case 'active':
-        return [key.createdAt, key.activatedAt]
-      case 'inactive':
-        return [key.createdAt, key.activatedAt, key.deactivatedAt]
-    }
-  })
-  return latest(new Date(0), ...dates)
+  return latest(new Date(0), ...ring.flatMap(datesOf))
 }
 
 function isInactive(key: WebKey): key is InactiveWebKey {

@@ -8,9 +8,9 @@ export function after(moment: Date, seconds: number): Date {
 }
 
 export function earliest(first: Date, ...others: readonly Date[]): Date {
-  return others.reduce((found, moment) => (moment < found ? moment : found), first)
+  return new Date(Math.min(first.getTime(), ...others.map(Number)))
 }
 
 export function latest(first: Date, ...others: readonly Date[]): Date {
-  return others.reduce((found, moment) => (moment > found ? moment : found), first)
+  return new Date(Math.max(first.getTime(), ...others.map(Number)))
 }

@@ -99,3 +99,15 @@ export function revoke(key: WebKey, at: Date): RevokedWebKey {
     revokedAt: at,
   }
 }
+
+/** When the key changed. */
+export function datesOf(key: WebKey): readonly Date[] {
+  switch (key.state) {
+    case 'initial':
+      return [key.createdAt]
+    case 'active':
+      return [key.createdAt, key.activatedAt]
+    case 'inactive':
+      return [key.createdAt, key.activatedAt, key.deactivatedAt]
+  }
+}
