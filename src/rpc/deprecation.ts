@@ -1,0 +1,50 @@
+/**
+ * Tells callers of a deprecated service so, in every answer: since when (RFC 9745), until when (RFC 8594) and what to call
+ * instead (RFC 5829 §3.2). Headers of HTTP, so gRPC, gRPC-Web, Connect and plain JSON callers all see them.
+ */
+import type { ServerResponse } from 'node:http'
+import type { DescService } from '@bufbuild/protobuf'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+
+interface Deprecation {
+  readonly since: Date
+  /** It may be gone from then on; in no case before the next major version (Spec §9). */
+  readonly until: Date
+  readonly successor: DescService
+}
+
+const DEPRECATIONS: ReadonlyMap<string, Deprecation> = new Map([
+  [
+    BetaWebKeyService.typeName,
+    {
+      since: new Date('2026-11-21T00:00:00Z'),
+      until: new Date('2027-11-30T23:59:59Z'),
+      successor: WebKeyService,
+    },
+  ],
+])
+
+/** The headers, for page scripts of other origins to read as well. */
+export const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link']
+
+/** Whether a service is deprecated. */
+export function isDeprecated({ typeName }: DescService): boolean {
+  return DEPRECATIONS.has(typeName)
+}
+
+/** The service to call instead; undefined if the service is not deprecated. */
+export function successorOf({ typeName }: DescService): DescService | undefined {
+  return DEPRECATIONS.get(typeName)?.successor
+}
+
+/** Sets the headers if the path is a method of a deprecated service. */
+export function announceDeprecation(path: string, res: ServerResponse): void {
+  const [, service = '', method = ''] = path.split('/')
+  const deprecation = DEPRECATIONS.get(service)
+  if (deprecation === undefined) return
+  const { since, until, successor } = deprecation
+  res.setHeader('deprecation', `@${Math.floor(since.getTime() / 1000)}`)
+  res.setHeader('sunset', until.toUTCString())
+  res.setHeader('link', `</${successor.typeName}/${method}>; rel="successor-version"`)
+}
