@@ -1,9 +1,11 @@
 /**
  * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
+ *
+ * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
+import { Code, ConnectError, type ConnectRouter, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
@@ -34,8 +36,17 @@ import { webKeyService } from './web-key-service.ts'
 /** The largest message that is read, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
-/** Every service. None is served that is not here, because the gate would not know its permissions. */
-const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+/** How Connect is set up for every service. */
+export const CONNECT_OPTIONS = {
+  // A misspelt field or enum name must not make another key than asked.
+  jsonOptions: { ignoreUnknownFields: false },
+  // Messages are small, and what is not decompressed cannot be a bomb.
+  acceptCompression: [],
+  readMaxBytes: MAX_MESSAGE_BYTES,
+}
+
+/** Every service behind the gate. None is that is not here, because the gate would not know its permissions. */
+export const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
 
 /** What the services need. */
 export interface RpcOptions {
@@ -58,23 +69,23 @@ export interface RpcRoute {
 /** The methods by path. */
 export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
-/** Makes the handlers of all RPC services by path. @throws {Error} if a method names no permission. */
+/** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, projects, users, credentials, audit, access, log } = options
   const router = createConnectRouter({
+    ...CONNECT_OPTIONS,
     requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), log }),
     interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
-    // A misspelt field or enum name must not make another key than asked.
-    jsonOptions: { ignoreUnknownFields: false },
-    // Messages are small, and what is not decompressed cannot be a bomb.
-    acceptCompression: [],
-    readMaxBytes: MAX_MESSAGE_BYTES,
   })
     .service(WebKeyService, webKeyService(webKeys))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
+  return routesOf(router, log)
+}
 
+/** The handlers of a router by path. */
+export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
@@ -96,8 +107,9 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
-  capDeadline(request.header)
-  if (!isIterable(request.body)) return handler(request)
+  capDeadline(request.header, handler.method)
+  // A body of several messages is read while it is answered, so it cannot be looked at before.
+  if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
   const body = decodableBody(request.body, {
     type: handler.method.input,
     contentType: request.header.get('content-type'),

@@ -14,13 +14,17 @@ import { type Listener, listen } from '../http/listener.ts'
 import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
+import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
+import { systemClock } from './system-clock.ts'
 
 /** What is served once the server is ready. */
 export interface Services {
   readonly oauth: OAuthRoutes
   readonly rpc: RpcRoutes
   readonly readiness: () => Readiness
+  /** Whether administrative calls can be answered. */
+  readonly isFresh: () => boolean
 }
 
 /** What a front door needs. */
@@ -71,7 +75,7 @@ export class FrontDoor {
 
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   close(grace: number): Promise<void> {
-    this.#routing.readiness = () => ({ ready: false, reason: 'the server is stopping' })
+    this.#routing.stop()
     return this.#listener.close(grace)
   }
 }
@@ -80,45 +84,51 @@ export class FrontDoor {
 class Routing {
   readonly #log: Log
   readonly #onAnswered: (answered: Answered) => void
+  readonly #public: PublicRpc
   #router: Handler
-  readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
+  #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
+  #isFresh = () => false
 
   constructor(log: Log, onAnswered: (answered: Answered) => void) {
     this.#log = log
     this.#onAnswered = onAnswered
+    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#isFresh() })
+    this.#public = createPublicRpc({ serving, clock: systemClock, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
-    this.#router = this.#createRouter([], notYet)
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), notYet)
   }
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
 
-  serve({ oauth, rpc, readiness }: Services, authority: string): void {
-    this.readiness = readiness
+  serve({ oauth, rpc, readiness, isFresh }: Services, authority: string): void {
+    this.#readiness = readiness
+    this.#isFresh = isFresh
     const document = (handler: Handler): Route => ({ methods: { GET: handler }, cors: READ_ONLY })
-    const calls = [...rpc].map(([path, call]): [string, Route] => {
-      const answer: Handler = (req, res) => {
-        setAuthority(req, authority)
-        return call.answer(req, res)
-      }
-      return [path, { methods: call.readOnly ? { GET: answer, POST: answer } : { POST: answer }, cors: RPC }]
-    })
     this.#router = this.#createRouter(
       [
         [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null }],
         [OAUTH_PATHS.jwks, document(oauth.jwks)],
         [OAUTH_PATHS.openidConfiguration, document(oauth.discovery)],
         [OAUTH_PATHS.authorizationServer, document(oauth.discovery)],
-        ...calls,
+        ...calls(this.#public.routes, authority),
+        ...calls(rpc, authority),
       ],
       notFound,
     )
+  }
+
+  /** Says that the server stops, and ends what would not end by itself. */
+  stop(): void {
+    this.#readiness = () => ({ ready: false, reason: 'the server is stopping' })
+    this.#isFresh = () => false
+    this.#public.endStreams()
   }
 
   #createRouter(routes: readonly (readonly [string, Route])[], fallback: Handler): Handler {
     return createRouter({
       routes: new Map([
         ['/healthz', { methods: { GET: healthz }, cors: null }],
-        ['/readyz', { methods: { GET: readyz(() => this.readiness()) }, cors: null }],
+        ['/readyz', { methods: { GET: readyz(() => this.#readiness()) }, cors: null }],
         ...routes,
       ]),
       fallback,
@@ -127,6 +137,16 @@ class Routing {
       onAnswered: this.#onAnswered,
     })
   }
+}
+
+function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
+  return [...rpc].map(([path, call]) => {
+    const answer: Handler = (req, res) => {
+      setAuthority(req, authority)
+      return call.answer(req, res)
+    }
+    return [path, { methods: call.readOnly ? { GET: answer, POST: answer } : { POST: answer }, cors: RPC }]
+  })
 }
 
 /** Connect makes a URL of what the client calls the server. Nothing depends on that, so it must not fail on it either. */

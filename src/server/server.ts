@@ -117,6 +117,7 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),
     readiness: () => replica.readiness(),
+    isFresh: () => replica.isFresh(),
   })
   metrics.observe(replica)
   // Requests in flight need everything else, so once there are any the port is the first to close.

@@ -30,6 +30,7 @@ const VALUES: Readonly<Record<string, RegExp>> = {
   USER_ID: /^created (\S+)@\S+$/m,
   OLD_SECRET_ID: /^SECRET ID.*\n(\S{36}) /m,
   TOKEN_ID: /^token id +(\S{36})$/m,
+  ACCESS_TOKEN: /^(eyJ\S+)$/m,
   PERSONAL_ACCESS_TOKEN: /^token +(ktn_pat_\S+)$/m,
   PROJECT_ID: /^created billing \((\S{36})\)$/m,
 }
@@ -72,7 +73,7 @@ function commandsOf({ text: code }: Block): string[] {
 
 /** What is run of a page. The README also says how to start a server, which is done already. */
 function runnable(page: string, command: string): boolean {
-  return page !== 'README.md' || command.startsWith('npx keyturn ')
+  return page !== 'README.md' || /^npx (keyturn|buf curl) /.test(command)
 }
 
 function filledIn(code: string): string {
@@ -85,13 +86,17 @@ function filledIn(code: string): string {
 }
 
 async function run(command: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const shell = spawn('bash', ['-c', `npx() { shift; "$NODE" "$MAIN" "$@"; }; node() { "$NODE" "$@"; }; ${command}`], {
+  const npx =
+    'npx() { local name=$1; shift; if [ $name = buf ]; then "$NODE" "$BUF" "$@"; else "$NODE" "$MAIN" "$@"; fi; }'
+  const shell = spawn('bash', ['-c', `${npx}; node() { "$NODE" "$@"; }; ${command}`], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       NODE: process.execPath,
       MAIN: join(ROOT, 'src/cli/main.ts'),
+      BUF: join(ROOT, 'node_modules/@bufbuild/buf/bin/buf'),
+      TOKEN: values.get('ACCESS_TOKEN'),
       KEYTURN_DATA_DIR: server.dataDir,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,61 @@
+/**
+ * The RPC services that need no token: health and the schema. They say nothing that only some may know, and change
+ * nothing.
+ *
+ * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
+ * work from the moment that the port is open, before there is anything to administer.
+ */
+import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
+import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js'
+import { Health } from '../../gen/grpc/health/v1/health_pb.js'
+import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.js'
+import { ServerReflection as AlphaServerReflection } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import type { Clock } from '../app/replica.ts'
+import type { Log } from '../domain/ports.ts'
+import { translateErrors } from './errors.ts'
+import { healthService, type Serving } from './health-service.ts'
+import { reflectionServices } from './reflection-service.ts'
+import { CONNECT_OPTIONS, type RpcRoutes, routesOf, SERVICES } from './routes.ts'
+import { Schema } from './schema.ts'
+
+/** Every public service. */
+const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
+
+/** What the services need. */
+export interface PublicRpcOptions {
+  readonly serving: () => Serving
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The public services. */
+export interface PublicRpc {
+  readonly routes: RpcRoutes
+  /** Ends the streams that clients keep open, with `unavailable`. Other calls are still answered. */
+  endStreams(): void
+}
+
+/** Makes the handlers of the public RPC services by path. */
+export function createPublicRpc({ serving, clock, log }: PublicRpcOptions): PublicRpc {
+  const all = [...SERVICES, ...PUBLIC_SERVICES]
+  // Errors carry details that nothing else refers to.
+  const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
+  const reflection = reflectionServices(
+    schema,
+    all.map(({ typeName }) => typeName),
+  )
+  const stopping = new AbortController()
+  const router = createConnectRouter({
+    ...CONNECT_OPTIONS,
+    interceptors: [translateErrors(log)],
+    shutdownSignal: stopping.signal,
+  })
+    .service(Health, healthService({ serving, administration: SERVICES, clock }))
+    .service(ServerReflection, reflection.v1)
+    .service(AlphaServerReflection, reflection.v1alpha)
+
+  return {
+    routes: routesOf(router, log),
+    endStreams: () => stopping.abort(new ConnectError('the server is stopping', Code.Unavailable)),
+  }
+}

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { credentials, Client as GrpcJsClient, Metadata, type StatusObject, status } from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from '../../gen/grpc/reflection/v1/reflection_pb.js'
+import { eventually } from '../support/eventually.ts'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { SERVICES } from './administration.ts'
+
+const BUF = join(import.meta.dirname, '../../node_modules/@bufbuild/buf/bin/buf')
+
+/** The services that anybody may call. A name more is a decision about what strangers may see. */
+const PUBLIC = [
+  'grpc.health.v1.Health',
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+]
+
+let server: Keyturn
+let token: string
+beforeAll(async () => {
+  server = await startKeyturn()
+  token = await requestToken(await server.admin())
+})
+afterAll(async () => {
+  await server?.kill()
+  if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+/** A client without any schema. It must not find that of the checkout. */
+async function bufCurl(...args: readonly string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  const buf = spawn(process.execPath, [BUF, 'curl', '--protocol', 'grpc', '--http2-prior-knowledge', ...args], {
+    cwd: server.dataDir,
+    env: { PATH: process.env.PATH, HOME: server.dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, [code]] = await Promise.all([text(buf.stdout), text(buf.stderr), once(buf, 'close')])
+  return { code, stdout, stderr }
+}
+
+describe.each(['grpc-v1', 'grpc-v1alpha'])('a tool that has no schema and asks for %s', (version) => {
+  const curl = (...args: readonly string[]) => bufCurl('--reflect-protocol', version, ...args)
+
+  it('lists the services: those that need a permission, and those that are public', async () => {
+    const { stdout, stderr, code } = await curl('--list-services', server.listenUrl)
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+    expect(stdout.trimEnd().split('\n')).toEqual([...SERVICES.map(({ typeName }) => typeName), ...PUBLIC].sort())
+  })
+
+  it('calls a method', async () => {
+    const url = `${server.listenUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys`
+    const { stdout, stderr, code } = await curl('-H', `Authorization: Bearer ${token}`, url)
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+    expect(JSON.parse(stdout)).toMatchObject({ webKeys: [{ state: 'STATE_ACTIVE' }] })
+  })
+
+  it('reads the details of errors', async () => {
+    const url = `${server.listenUrl}/iam.webkey.v2beta.WebKeyService/ListWebKeys`
+    const { stderr, code } = await curl(url)
+    expect(code).not.toBe(0)
+    expect(JSON.parse(stderr)).toMatchObject({ code: 'unauthenticated', details: [{ type: 'google.rpc.ErrorInfo' }] })
+  })
+
+  it('asks for the health', async () => {
+    const { stdout } = await curl(`${server.listenUrl}/grpc.health.v1.Health/Check`)
+    expect(JSON.parse(stdout)).toEqual({ status: 'SERVING' })
+  })
+})
+
+describe('a reflection stream', () => {
+  function open(client: GrpcJsClient) {
+    const stream = client.makeBidiStreamRequest(
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes: Buffer) => fromBinary(ServerReflectionResponseSchema, bytes),
+      new Metadata(),
+    )
+    const responses: ServerReflectionResponse[] = []
+    stream.on('data', (response: ServerReflectionResponse) => void responses.push(response))
+    stream.on('error', () => {})
+    const ended = new Promise<StatusObject>((resolve) => stream.once('status', resolve))
+    const ask = (value: string) =>
+      stream.write(
+        toBinary(
+          ServerReflectionRequestSchema,
+          create(ServerReflectionRequestSchema, { messageRequest: { case: 'fileContainingSymbol', value } }),
+        ),
+      )
+    return { ask, send: (bytes: Uint8Array) => stream.write(bytes), responses, ended, end: () => stream.end() }
+  }
+
+  it('answers while it is open, goes on after a refusal, and ends with its client', async () => {
+    const client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
+    const { ask, responses, ended, end } = open(client)
+    ask('no.Thing')
+    await eventually(() => expect(responses).toHaveLength(1))
+    ask('iam.webkey.v2beta.WebKey')
+    await eventually(() => expect(responses).toHaveLength(2))
+    end()
+    expect(await ended).toMatchObject({ code: status.OK })
+    expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+      'errorResponse',
+      'fileDescriptorResponse',
+    ])
+    client.close()
+  })
+
+  it('with a request that does not decode is invalid', async () => {
+    const client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
+    const { send, ended } = open(client)
+    send(Uint8Array.from([0x0a, 0xff, 0xff]))
+    expect(await ended).toMatchObject({ code: status.INVALID_ARGUMENT })
+    client.close()
+  })
+
+  it('that its client keeps open does not hold up a server that stops', async () => {
+    const stopping = await startKeyturn()
+    const client = new GrpcJsClient(new URL(stopping.listenUrl).host, credentials.createInsecure())
+    const { ask, responses, ended } = open(client)
+    ask('iam.webkey.v2beta.WebKey')
+    await eventually(() => expect(responses).toHaveLength(1))
+
+    expect(await stopping.stop()).toBe(0)
+    expect(await ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
+    client.close()
+    await removeFolder(stopping.dataDir)
+  })
+})

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals'
+import { createPublicRpc } from '../../src/rpc/public-routes.ts'
+import { ManualClock } from '../app/manual-clock.ts'
+import { createRecordingLog } from '../support/log.ts'
+
+describe('what anybody may call', () => {
+  it('is the health and the schema, and nothing else', () => {
+    const serving = () => ({ tokens: true, administration: true })
+    const { routes } = createPublicRpc({ serving, clock: new ManualClock(), log: createRecordingLog() })
+    expect([...routes.keys()].sort()).toEqual([
+      '/grpc.health.v1.Health/Check',
+      '/grpc.health.v1.Health/List',
+      '/grpc.health.v1.Health/Watch',
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+    ])
+  })
+})
