@@ -64,6 +64,11 @@ export class Access {
     }
   }
 
+  /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
+  assertStorageReachable(): void {
+    this.#options.replica.assertReachable()
+  }
+
   async #subjectOf(token: string): Promise<ServiceUser> {
     const { replica, verifier } = this.#options
     const subject = await verifier.subjectOf(token, replica.keys().ring)
@@ -76,7 +81,8 @@ export class Access {
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
   async #ownerOf(token: string): Promise<ServiceUser> {
-    const { store, secrets, now } = this.#options
+    const { replica, store, secrets, now } = this.#options
+    replica.assertReachable()
     const caller = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
     const at = now()
     const live = caller?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []

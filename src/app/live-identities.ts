@@ -11,9 +11,17 @@ import { Turnstile } from './turnstile.ts'
 
 const DEFAULT_CAPACITY = 10_000
 
-/** How many users are read at the same time, and how many requests may wait for that. */
-const MAX_READS = 4
+/** How many users are read at the same time unless it is said, and how many requests may wait for that. */
+const DEFAULT_MAX_READS = 4
 const MAX_WAITING = 1000
+
+/** How much is kept and read. */
+export interface IdentitiesLimits {
+  /** The greatest number of users in memory, and of ids known to have no user. Default 10 000. */
+  readonly capacity?: number | undefined
+  /** How many users may be read at the same time. Default 4. */
+  readonly maxReads?: number | undefined
+}
 
 interface Entry<T> {
   readonly version: number
@@ -21,17 +29,20 @@ interface Entry<T> {
 }
 
 export class LiveIdentities {
-  readonly #reader: InstanceReader
+  readonly #reader: Pick<InstanceReader, 'findServiceUser'>
   readonly #users: BoundedMap<string, Entry<ServiceUser>>
   readonly #unknown: BoundedMap<string, Entry<true>>
   readonly #pending = new Map<string, Promise<ServiceUser | undefined>>()
   /** Client IDs are made up easily, and the replica needs the database for itself as well. */
-  readonly #reads = new Turnstile(MAX_READS, MAX_WAITING)
+  readonly #reads: Turnstile
   #version = -1
+  /** How often the database has gone back. */
+  #setbacks = 0
 
-  /** @param capacity The greatest number of users in memory, and of ids known to have no user. */
-  constructor(reader: InstanceReader, capacity: number = DEFAULT_CAPACITY) {
+  constructor(reader: Pick<InstanceReader, 'findServiceUser'>, limits: IdentitiesLimits = {}) {
+    const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
     this.#reader = reader
+    this.#reads = new Turnstile(maxReads, MAX_WAITING)
     this.#users = new BoundedMap(capacity)
     this.#unknown = new BoundedMap(capacity)
   }
@@ -63,8 +74,13 @@ export class LiveIdentities {
     return [...this.#users.entries()].map(([userId]) => userId)
   }
 
-  /** Takes over a newer state. It must have been loaded with `requestedIds`. */
+  /**
+   * Takes over another state. It must have been loaded with `requestedIds`.
+   *
+   * It is newer than the one before, or the database has gone back: then whatever it did not confirm is forgotten.
+   */
   replace(state: InstanceState, requestedIds: readonly string[]): void {
+    const hasGoneBack = state.version <= this.#version
     this.#version = state.version
     // A read that began before this state may not be joined by callers who come after it.
     this.#pending.clear()
@@ -74,14 +90,21 @@ export class LiveIdentities {
       if (user === undefined) this.#users.delete(userId)
       else this.#users.set(userId, { version: state.version, value: user })
     }
+    if (hasGoneBack) {
+      this.#setbacks += 1
+      keepOnly(this.#unknown, new Set())
+      keepOnly(this.#users, new Set(requestedIds))
+    }
     dropOlder(this.#users, state.version)
     dropOlder(this.#unknown, state.version)
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {
+    const setbacks = this.#setbacks
     const { version, user } = await this.#reader.findServiceUser(userId)
-    // An answer that is older than what has been taken over since may lack a change, so it is not kept.
-    if (version >= this.#version) this.#remember(userId, version, user)
+    // An answer that is older than what has been taken over since may lack a change, so it is not kept; nor is one of
+    // before the database went back.
+    if (version >= this.#version && setbacks === this.#setbacks) this.#remember(userId, version, user)
     return user
   }
 
@@ -94,5 +117,11 @@ export class LiveIdentities {
 function dropOlder<T>(entries: BoundedMap<string, Entry<T>>, version: number): void {
   for (const [userId, entry] of entries.entries()) {
     if (entry.version < version) entries.delete(userId)
+  }
+}
+
+function keepOnly<T>(entries: BoundedMap<string, Entry<T>>, userIds: ReadonlySet<string>): void {
+  for (const [userId] of entries.entries()) {
+    if (!userIds.has(userId)) entries.delete(userId)
   }
 }

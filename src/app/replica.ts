@@ -4,10 +4,11 @@
  * The truth is the version in the database, compared once a second, after every own write and at every hint of the
  * change feed. Without the database the replica goes on from memory, but not for ever.
  */
-import { DomainError } from '../domain/errors.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
-import type { ChangeFeed, InstanceReader, Log, SignerFactory } from '../domain/ports.ts'
+import type { ChangeFeed, InstanceReader, InstanceStatus, Log, SignerFactory } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
+import { DatabaseContact } from './database-contact.ts'
+import type { InstanceClock } from './instance-clock.ts'
 import { LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 
@@ -31,7 +32,11 @@ export interface ReplicaOptions {
   readonly feed: ChangeFeed
   readonly signers: SignerFactory
   readonly clock: Clock
+  /** Is kept right by the readings that come with each comparison. */
+  readonly time: Pick<InstanceClock, 'adjust'>
   readonly log: Log
+  /** How many users may be read at the same time. Fewer than the reader has connections. */
+  readonly maxReads?: number | undefined
   /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
 }
@@ -39,12 +44,27 @@ export interface ReplicaOptions {
 /** Whether a replica can serve, and if not, why. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string }
 
+/** What is in memory, however old it is. */
+export interface ReplicaStatus {
+  readonly ring: KeyRing
+  readonly version: number
+  /** How long ago the database confirmed it. */
+  readonly stalenessSeconds: number
+  /** How long the last change of another process took to get here, at most. Null: there has been none. */
+  readonly lagSeconds: number | null
+}
+
+/** A change as it is named: the number alone can come back after a fail-over. */
+type ChangeName = Pick<InstanceStatus, 'version' | 'changedAt'>
+
 export class Replica {
   readonly #options: ReplicaOptions
   readonly #keys: LiveKeyRing
   readonly #identities: LiveIdentities
-  #version = -1
-  #confirmedAt = Number.NEGATIVE_INFINITY
+  readonly #contact: DatabaseContact
+  readonly #lagListeners = new Set<(lagSeconds: number) => void>()
+  #known: ChangeName = { version: -1, changedAt: null }
+  #lagSeconds: number | null = null
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
   #stopped = false
@@ -52,9 +72,15 @@ export class Replica {
   #unsubscribe = async () => {}
 
   constructor(options: ReplicaOptions) {
+    const { reader, signers, log, maxReads } = options
     this.#options = options
-    this.#keys = new LiveKeyRing(options.signers, options.log)
-    this.#identities = new LiveIdentities(options.reader)
+    this.#contact = new DatabaseContact(options)
+    this.#keys = new LiveKeyRing(signers, log)
+    const findServiceUser: InstanceReader['findServiceUser'] = async (userId) => {
+      this.#contact.assertReachable()
+      return reader.findServiceUser(userId)
+    }
+    this.#identities = new LiveIdentities({ findServiceUser }, { maxReads })
   }
 
   /**
@@ -82,7 +108,7 @@ export class Replica {
    * @throws {DomainError} `storage_unavailable` if it has not been confirmed for too long.
    */
   keys(): KeySnapshot {
-    this.#assertFresh()
+    this.#contact.assertFresh()
     return this.#keys.current
   }
 
@@ -93,7 +119,7 @@ export class Replica {
    * cannot be read.
    */
   async findServiceUser(userId: string): Promise<ServiceUser | undefined> {
-    this.#assertFresh()
+    this.#contact.assertFresh()
     return this.#identities.find(userId)
   }
 
@@ -102,20 +128,40 @@ export class Replica {
     return this.#keys.subscribe(listener)
   }
 
-  /** What is in memory, however old it is. */
-  status(): { readonly ring: KeyRing; readonly version: number; readonly stalenessSeconds: number } {
-    const stalenessSeconds = (this.#options.clock.monotonic() - this.#confirmedAt) / 1000
-    return { ring: this.#keys.current.ring, version: this.#version, stalenessSeconds }
+  /** Calls `listener` with the lag of each change that is taken over, in seconds, until the returned function is called. */
+  onLag(listener: (lagSeconds: number) => void): () => void {
+    this.#lagListeners.add(listener)
+    return () => this.#lagListeners.delete(listener)
+  }
+
+  status(): ReplicaStatus {
+    const { stalenessSeconds } = this.#contact
+    return {
+      ring: this.#keys.current.ring,
+      version: this.#known.version,
+      stalenessSeconds,
+      lagSeconds: this.#lagSeconds,
+    }
   }
 
   /** Whether what this replica knows has been confirmed recently enough to be served. */
   isFresh(): boolean {
-    return this.status().stalenessSeconds <= this.#options.maxStalenessSeconds
+    return this.#contact.isFresh()
+  }
+
+  /** Whether the database could be used the last time that versions were compared. */
+  isReachable(): boolean {
+    return this.#contact.isReachable()
+  }
+
+  /** @throws {DomainError} `storage_unavailable` at once, where a call to the database would only wait for it. */
+  assertReachable(): void {
+    this.#contact.assertReachable()
   }
 
   /** Whether tokens can be issued. */
   readiness(): Readiness {
-    if (!this.isFresh()) return { ready: false, reason: 'the database has not been reached for too long' }
+    if (!this.isFresh()) return { ready: false, reason: this.#contact.whyStale() }
     if (this.#keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
     return { ready: true }
@@ -149,26 +195,51 @@ export class Replica {
   }
 
   async #load(): Promise<void> {
-    const { reader, clock } = this.#options
+    const { reader, clock, time } = this.#options
     const startedAt = clock.monotonic()
-    if ((await reader.version()) !== this.#version) {
-      const userIds = this.#identities.cachedIds()
-      const state = await reader.load(userIds)
-      const snapshot = await this.#keys.prepare(state)
-      // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
-      // The version comes last: what fails on the way is tried again.
-      this.#identities.replace(state, userIds)
-      this.#keys.publish(snapshot)
-      this.#version = state.version
+    try {
+      const status = await reader.status()
+      time.adjust(status.clock)
+      if (!isSame(status, this.#known)) await this.#takeOver()
+    } catch (error) {
+      this.#contact.failed(error)
+      throw error
     }
-    this.#confirmedAt = startedAt
+    this.#contact.confirmed(startedAt)
+  }
+
+  async #takeOver(): Promise<void> {
+    const { reader, clock, log } = this.#options
+    const before = this.#known
+    const userIds = this.#identities.cachedIds()
+    const startedAt = clock.monotonic()
+    const state = await reader.load(userIds)
+    const snapshot = await this.#keys.prepare(state)
+    if (state.version <= before.version && !isSame(state, before)) {
+      const facts = { before: before.version, now: state.version }
+      log.warn(facts, 'the database has gone back, as after a fail-over that lost changes: its state is taken over')
+    }
+    // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
+    // The version comes last: what fails on the way is tried again.
+    this.#identities.replace(state, userIds)
+    this.#keys.publish(snapshot)
+    this.#known = { version: state.version, changedAt: state.changedAt }
+    if (before.version < 0 || state.changedAt === null) return
+    // By the clock of the database up to its reading, and by a clock that only measures from there.
+    const atReading = state.clock.databaseTime.getTime() - state.changedAt.getTime()
+    this.#noteLag(Math.max(0, atReading + clock.monotonic() - startedAt) / 1000)
+  }
+
+  #noteLag(lagSeconds: number): void {
+    this.#lagSeconds = lagSeconds
+    for (const listener of this.#lagListeners) listener(lagSeconds)
   }
 
   async #refreshOrLog(): Promise<void> {
     try {
       await this.refresh()
-    } catch (error) {
-      if (!this.#stopped) this.#options.log.warn({ err: error }, 'the state of the instance could not be read')
+    } catch {
+      if (!this.#stopped) this.#contact.tell()
     }
   }
 
@@ -180,10 +251,8 @@ export class Replica {
       void this.#refreshOrLog().then(() => this.#schedule())
     })
   }
+}
 
-  #assertFresh(): void {
-    if (!this.isFresh()) {
-      throw new DomainError('storage_unavailable', 'the database has not been reached for too long: try again later')
-    }
-  }
+function isSame(a: ChangeName, b: ChangeName): boolean {
+  return a.version === b.version && a.changedAt?.getTime() === b.changedAt?.getTime()
 }

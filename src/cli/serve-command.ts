@@ -12,13 +12,19 @@ export function serveCommand(): Command {
     .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
     .action(async (options: Record<string, unknown>) => {
       const config = readConfig(serveFlags(options))
-      const stopped = firstSignal()
+      const stopping = new AbortController()
+      const stopped = firstSignal().then(() => stopping.abort())
       // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
       const [{ startServer }, { openLog }] = await Promise.all([
         import('../server/server.ts'),
         import('../server/log.ts'),
       ])
-      const server = await startServer(config, openLog(config.logLevel))
+      const starting = startServer(config, openLog(config.logLevel), stopping.signal)
+      const server = await starting.catch((error: unknown) => {
+        // Told to stop before it was ready, for example while it waited for the database.
+        if (!stopping.signal.aborted) throw error
+      })
+      if (server === undefined) return
       process.stdout.write(
         [
           `Keyturn listens on ${server.listenUrl} (base URL ${server.baseUrl}).`,

@@ -11,14 +11,15 @@ import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
 /** Anyone may send a token, so the work that one can cause is bounded before it is parsed. Just below what fits a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
 
-/** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
-export function createAccessTokenVerifier({
-  issuer,
-  audience,
-}: {
+/** What tokens must say, and the time at which they are looked at. */
+export interface AccessTokenVerifierOptions {
   readonly issuer: string
   readonly audience: string
-}): AccessTokenVerifier {
+  readonly now: () => Date
+}
+
+/** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
+export function createAccessTokenVerifier({ issuer, audience, now }: AccessTokenVerifierOptions): AccessTokenVerifier {
   return {
     async subjectOf(token, ring) {
       try {
@@ -28,6 +29,7 @@ export function createAccessTokenVerifier({
           typ: 'at+jwt',
           issuer,
           audience,
+          currentDate: now(),
           requiredClaims: ['exp', 'iat', 'sub'],
         })
         if (typeof payload.sub !== 'string') throw new Error('the "sub" claim is not a string')

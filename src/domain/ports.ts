@@ -105,9 +105,27 @@ export interface CredentialUses {
   useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
 }
 
-/** Everything that a replica serves from memory, as it was at one version. */
-export interface InstanceState {
+/** A reading of the database's clock. It was taken between two moments of this machine's clock. */
+export interface ClockReading {
+  readonly databaseTime: Date
+  readonly notBefore: Date
+  readonly notAfter: Date
+}
+
+/** What tells whether a replica is up to date. */
+export interface InstanceStatus {
+  /**
+   * Counts the changes. It grows, unless a fail-over leads to a server that lacks the last ones; then it may also reach
+   * a number that it had before, which is why the date of the change belongs to it.
+   */
   readonly version: number
+  /** When the last change was made, by the database's clock. Null if nothing has been changed since that is noted. */
+  readonly changedAt: Date | null
+  readonly clock: ClockReading
+}
+
+/** Everything that a replica serves from memory, as it was at one version. */
+export interface InstanceState extends InstanceStatus {
   readonly ring: KeyRing
   /** The sealed private key of the active web key; null if none is active. */
   readonly sealedActiveKey: string | null
@@ -118,8 +136,8 @@ export interface InstanceState {
 
 /** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
 export interface InstanceReader {
-  /** The version of the newest committed change. It only grows. */
-  version(): Promise<number>
+  /** At which change the instance is. */
+  status(): Promise<InstanceStatus>
   /** The web keys and the named users, all as of the same version. Unknown ids are left out. */
   load(userIds: readonly string[]): Promise<InstanceState>
   /** One user, and the version at which it was so. */
@@ -130,6 +148,8 @@ export interface InstanceReader {
 export interface ChangeFeed {
   /** Calls `onChange` after changes, and after every reconnect, until the returned function is called. */
   subscribe(onChange: () => void): () => Promise<void>
+  /** Whether announcements would arrive now. `off`: nothing is announced, or nobody listens. */
+  status(): 'connected' | 'disconnected' | 'off'
 }
 
 /** The first administrator of an empty instance. */

@@ -32,9 +32,12 @@ export function createDecoys(): Decoys {
 }
 
 /** Gives a client those keys of its user that can be used now, and decoys for when none of them fits. */
-export function addAssertionKeys(client: Client, keys: readonly UserKey[], decoys: Decoys): void {
+export function addAssertionKeys(
+  client: Client,
+  keys: readonly UserKey[],
+  { decoys, now }: { readonly decoys: Decoys; readonly now: Date },
+): void {
   const store = (client as unknown as { readonly asymmetricKeyStore: EngineKeyStore }).asymmetricKeyStore
-  const now = new Date()
   for (const key of keys) if (isLive(key, now)) store.add(toVerificationKey(key))
 
   const select = store.selectForVerify.bind(store)

@@ -26,18 +26,29 @@ export const ASSERTION_ALGORITHMS = [
   'Ed25519',
 ] as const
 
-/** How far clocks may be apart, in seconds. */
-export const CLOCK_TOLERANCE_SECONDS = 60
+/** How far the clock of a client may be off, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 60
+
+/**
+ * The engine looks at the clock of this machine and cannot be given another one. So it is told to tolerate anything, ten
+ * years, and the dates are looked at here.
+ */
+export const ENGINE_TOLERANCE_SECONDS = 10 * 365 * 86_400
 
 const MAX_LIFETIME_SECONDS = 3600
 const MAX_ID_LENGTH = 200
 
 /** Checks the claims of an assertion whose signature is good. @throws `invalid_client`. */
-export function assertAssertionClaims(claims: Readonly<Record<string, unknown>>, issuer: string): void {
+export function assertAssertionClaims(
+  claims: Readonly<Record<string, unknown>>,
+  { issuer, now }: { readonly issuer: string; readonly now: Date },
+): void {
   const { aud, exp, iat, nbf, jti } = claims
-  const soon = Date.now() / 1000 + CLOCK_TOLERANCE_SECONDS
+  const seconds = now.getTime() / 1000
+  const soon = seconds + CLOCK_TOLERANCE_SECONDS
   if (aud !== issuer) refuse('aud must be the issuer, and nothing but the issuer')
   if (!isBefore(exp, soon + MAX_LIFETIME_SECONDS)) refuse(`exp must be within ${MAX_LIFETIME_SECONDS} seconds`)
+  if (isBefore(exp, seconds - CLOCK_TOLERANCE_SECONDS)) refuse('exp must lie in the future')
   if (iat !== undefined && !isBefore(iat, soon)) refuse('iat must not lie in the future')
   if (nbf !== undefined && !isBefore(nbf, soon)) refuse('nbf must not lie in the future')
   if (typeof jti !== 'string' || jti.length > MAX_ID_LENGTH) refuse(`jti has at most ${MAX_ID_LENGTH} characters`)
@@ -49,7 +60,8 @@ export function assertAssertionClaims(claims: Readonly<Record<string, unknown>>,
  * The engine's own way looks whether an assertion was used, and then notes it: two requests at once could both pass.
  */
 export function useAssertionsOnce(provider: Provider, uses: Pick<CredentialUses, 'useAssertionOnce'>): void {
-  provider.ReplayDetection.unique = async (issuer, assertionId, expiresAtSeconds) => {
+  provider.ReplayDetection.unique = async (issuer, assertionId, tolerantlyExpiresAtSeconds) => {
+    const expiresAtSeconds = tolerantlyExpiresAtSeconds - ENGINE_TOLERANCE_SECONDS + CLOCK_TOLERANCE_SECONDS
     const id = createHash('sha256')
       .update(JSON.stringify([issuer, assertionId]))
       .digest('base64url')

@@ -41,10 +41,12 @@ export interface Clients {
 export interface ClientsOptions {
   readonly directory: ClientDirectory
   readonly attempts: AttemptLimiter
+  /** The time at which credentials are looked at. */
+  readonly now: () => Date
 }
 
 /** Makes the engine find its clients among the service users. */
-export function connectClients(provider: Provider, { directory, attempts }: ClientsOptions): Clients {
+export function connectClients(provider: Provider, { directory, attempts, now }: ClientsOptions): Clients {
   const users = new WeakMap<Client, AuthenticatedUser>()
   const secretIds = new WeakMap<Client, string>()
   const template = newClient(provider)
@@ -65,13 +67,13 @@ export function connectClients(provider: Provider, { directory, attempts }: Clie
       // An unknown client gets this far too, and fails here like one with a wrong secret.
       compareClientSecret: {
         value: (secret: string) => {
-          const proved = provedSecret(directory.secrets, user, secret)
+          const proved = provedSecret(directory.secrets, user, { secret, now: now() })
           if (proved !== undefined) secretIds.set(client, proved.secretId)
           return proved !== undefined
         },
       },
     })
-    if (method === 'private_key_jwt') addAssertionKeys(client, user?.keys ?? [], decoys)
+    if (method === 'private_key_jwt') addAssertionKeys(client, user?.keys ?? [], { decoys, now: now() })
     if (user !== undefined && parts !== undefined) users.set(client, { user, projectName: parts.projectName })
     return client
   }
@@ -129,8 +131,11 @@ async function findUser(directory: ClientDirectory, userId: string): Promise<Ser
   }
 }
 
-function provedSecret(secrets: ClientSecrets, user: ServiceUser | undefined, secret: string): ClientSecret | undefined {
-  const now = new Date()
+function provedSecret(
+  secrets: ClientSecrets,
+  user: ServiceUser | undefined,
+  { secret, now }: { readonly secret: string; readonly now: Date },
+): ClientSecret | undefined {
   const live = (user?.secrets ?? []).filter((candidate) => isLive(candidate, now))
   const matches = secrets.matches(
     secret,

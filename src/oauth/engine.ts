@@ -14,7 +14,7 @@ import type { CredentialUses, Log, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
   assertAssertionClaims,
-  CLOCK_TOLERANCE_SECONDS,
+  ENGINE_TOLERANCE_SECONDS,
   useAssertionsOnce,
 } from './assertions.ts'
 import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
@@ -28,6 +28,8 @@ export interface EngineOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** The time that dates tokens and ends credentials. */
+  readonly now: () => Date
   readonly directory: ClientDirectory
   /** Keeps client assertions from being used twice, in all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
@@ -56,13 +58,15 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   }
   const policy = new TokenPolicy({
     issuer: options.issuer,
+    tokenLifetimeSeconds: options.tokenLifetimeSeconds,
+    now: options.now,
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
   })
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims, _header, client) => {
-      assertAssertionClaims(claims, options.issuer)
+      assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
       connected().assertMayAssert(client)
     },
   })
@@ -72,7 +76,7 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client
     const secretId = client === undefined ? null : connected().secretIdOf(client)
-    if (secretId !== null) options.secretUses.note(secretId, new Date())
+    if (secretId !== null) options.secretUses.note(secretId, options.now())
   })
 
   provider.use(async (ctx, next) => {
@@ -117,7 +121,7 @@ function configuration(
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
     clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
-    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    clockTolerance: ENGINE_TOLERANCE_SECONDS,
     routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
     scopes: [],
     // Otherwise the engine has the authorization code grant too, and refuses it as `invalid_request`.

@@ -13,6 +13,8 @@ export interface OAuthRoutesOptions {
   readonly jwksMaxAgeSeconds: number
   /** Whether what this replica knows is recent enough to be served. */
   readonly isFresh: () => boolean
+  /** How long ago the database confirmed what this replica knows, in seconds. */
+  readonly stalenessSeconds: () => number
 }
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
@@ -28,12 +30,14 @@ export interface OAuthRoutes {
 }
 
 /** Makes the handlers. */
-export function createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh }: OAuthRoutesOptions): OAuthRoutes {
+export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
+  const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds } = options
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
     return (req, res) => {
       if (!isFresh()) sendUnavailable(res)
-      else sendDocument(req, res, pick(service.current), cacheControl)
+      else
+        sendDocument(req, res, pick(service.current), { 'cache-control': cacheControl, ...ageOf(stalenessSeconds()) })
     }
   }
   return {
@@ -62,8 +66,23 @@ function announceBody(req: IncomingMessage): void {
   }
 }
 
-function sendDocument(req: IncomingMessage, res: ServerResponse, document: PublishedDocument, cacheControl: string) {
-  const validators = { etag: document.etag, 'cache-control': cacheControl }
+/**
+ * A replica is a cache of the database, so it says how old its answer is (RFC 9111 §5.1). Without that, what it serves
+ * while the database is away would be kept for the whole of `max-age` from now on, and a verifier could know a key set
+ * that is older than `max-age` says: by up to as long as a replica goes on alone.
+ */
+function ageOf(stalenessSeconds: number): { readonly age?: string } {
+  const age = Math.floor(stalenessSeconds)
+  return age >= 1 ? { age: String(age) } : {}
+}
+
+function sendDocument(
+  req: IncomingMessage,
+  res: ServerResponse,
+  document: PublishedDocument,
+  freshness: Readonly<Record<string, string>>,
+) {
+  const validators = { etag: document.etag, ...freshness }
   if (isUnchanged(req.headers['if-none-match'], document)) {
     res.writeHead(304, validators).end()
     return

@@ -14,6 +14,9 @@ type TokenDraft = { payload: Record<string, unknown> }
 /** What the policy needs to know about the service. */
 export interface TokenPolicyOptions {
   readonly issuer: string
+  readonly tokenLifetimeSeconds: number
+  /** The time that dates tokens. The engine only knows that of this machine. */
+  readonly now: () => Date
   /** The key that signs all tokens of this engine. */
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
@@ -58,11 +61,13 @@ export class TokenPolicy {
     }
   }
 
-  /** Puts subject, audience, scope and roles of the grant into the token (RFC 9068 §2.2). */
+  /** Puts dates, and subject, audience, scope and roles of the grant into the token (RFC 9068 §2.2). */
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
     const grant = this.#grants.get(ctx)
     if (grant === undefined) throw new Error('a token is being signed that nobody has granted')
     const { subject, audience, scopes, roleClaims } = grant
-    Object.assign(draft.payload, roleClaims, { sub: subject, aud: audience, scope: scopes.join(' ') })
+    const iat = Math.floor(this.#options.now().getTime() / 1000)
+    const exp = iat + this.#options.tokenLifetimeSeconds
+    Object.assign(draft.payload, roleClaims, { iat, exp, sub: subject, aud: audience, scope: scopes.join(' ') })
   }
 }

@@ -35,6 +35,8 @@ export function authorize({
       actor = { ...actor, actor: caller.userId }
       setActor(values, actor)
       access.assertMay(caller, permissionFor(method))
+      // Every method needs the database. Whether it is there is told to nobody who may not call.
+      access.assertStorageReachable()
     } catch (error) {
       // What was asked for has not been read, so the resource is not known.
       writeDownRefusal(audit, { ...actor, resource: '' }, error)

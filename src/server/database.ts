@@ -20,10 +20,11 @@ export async function openConfigured(config: Config, log: Log, stack: Stack): Pr
 }
 
 /** Where the configured database is. */
-export function databaseOptions({ database, dataDir }: Config, log: Log): DatabaseOptions {
+export function databaseOptions(config: Config, log: Log): DatabaseOptions {
+  const { database, dataDir, databaseMaxConnections: maxConnections, changeFeed } = config
   switch (database.kind) {
     case 'postgres':
-      return { kind: 'postgres', url: database.url, log }
+      return { kind: 'postgres', url: database.url, log, maxConnections, changeFeed }
     case 'embedded':
       return { kind: 'embedded', folder: join(dataDir, DATABASE_FOLDER), log }
     case 'memory':

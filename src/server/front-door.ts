@@ -73,6 +73,11 @@ export class FrontDoor {
     this.#routing.serve(services, new URL(this.baseUrl).host)
   }
 
+  /** Says why there is nothing to serve yet. */
+  wait(reason: string): void {
+    this.#routing.readiness = () => ({ ready: false, reason })
+  }
+
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   close(grace: number): Promise<void> {
     this.#routing.stop()

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { bootstrap } from '../app/bootstrap.ts'
+import { InstanceClock } from '../app/instance-clock.ts'
 import { Replica } from '../app/replica.ts'
 import type { Config } from '../config/config.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
@@ -18,15 +19,17 @@ import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { migrate } from '../storage/migrate.ts'
+import { shareOut } from '../storage/postgres-pool.ts'
 import { checkConfigFiles } from './config-files.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
+import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
 import { startMetrics } from './metrics.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
-import { systemClock } from './system-clock.ts'
+import { systemClock, systemTime } from './system-clock.ts'
 
 /** How long requests in flight may take to finish when the server stops, in milliseconds. */
 const GRACE = 10_000
@@ -44,14 +47,20 @@ export interface RunningServer {
 }
 
 /**
- * Starts a server. It listens from the beginning and says that it is not ready until it can serve.
+ * Starts a server. It listens from the beginning and says that it is not ready until it can serve. A PostgreSQL server
+ * that cannot be reached is waited for.
  *
+ * @param signal Ends the start when it is aborted: the call then throws its reason. A started server is left alone.
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
-export async function startServer(config: Config, log: Log): Promise<RunningServer> {
+export async function startServer(
+  config: Config,
+  log: Log,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<RunningServer> {
   const stack = new Stack()
   try {
-    return await start(config, log, stack)
+    return await start({ config, log, stack, signal })
   } catch (error) {
     await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
@@ -72,7 +81,14 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
   }
 }
 
-async function start(config: Config, log: Log, stack: Stack): Promise<RunningServer> {
+interface StartOptions {
+  readonly config: Config
+  readonly log: Log
+  readonly stack: Stack
+  readonly signal: AbortSignal
+}
+
+async function start({ config, log, stack, signal }: StartOptions): Promise<RunningServer> {
   const metrics = await startMetrics(config.metricsListen, log)
   stack.push(() => metrics.stop())
 
@@ -84,35 +100,44 @@ async function start(config: Config, log: Log, stack: Stack): Promise<RunningSer
   const { baseUrl } = door
 
   const database = await openConfigured(config, log, stack)
-  const applied = await migrate(database)
+  const waiting = { config, log, signal, onWaiting: (reason: string) => door.wait(reason) }
+  const applied = await whenAvailable(() => migrate(database), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
   const initializer = createInstanceInitializer(database)
-  const sealer = createKeySealer(await loadMasterKeys(config, !(await initializer.isInitialised())))
+  const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
+  const sealer = createKeySealer(await loadMasterKeys(config, isEmpty))
   const generator = createKeyPairGenerator(sealer)
   const secrets = createClientSecrets()
-  const reader = createInstanceReader(database)
-  const initialised = await bootstrap({
-    initializer,
-    generator,
-    secrets,
-    credentials: credentialsFile(config.credentialsFile, baseUrl),
-    newId: randomUUID,
-  })
+  const initialised = await whenAvailable(
+    () =>
+      bootstrap({
+        initializer,
+        generator,
+        secrets,
+        credentials: credentialsFile(config.credentialsFile, baseUrl),
+        newId: randomUUID,
+      }),
+    waiting,
+  )
 
+  const time = new InstanceClock({ machine: systemTime, log })
   const replica = new Replica({
-    reader,
+    reader: createInstanceReader({ db: database.serving }),
     feed: createChangeFeed(databaseOptions(config, log)),
     signers: createSignerFactory(sealer),
     clock: systemClock,
+    time,
     log,
+    // One connection is left for comparing versions.
+    maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,
   })
   stack.push(() => replica.stop())
-  await replica.start()
+  await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, reader, generator, secrets, replica, baseUrl }
+  const options = { config, log, stack, database, generator, secrets, replica, now: time.now, baseUrl }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),

@@ -15,7 +15,7 @@ import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, InstanceReader, KeyPairGenerator, Log } from '../domain/ports.ts'
+import type { ClientSecrets, KeyPairGenerator, Log } from '../domain/ports.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
@@ -23,9 +23,10 @@ import { createAuditLog } from '../storage/audit-log.ts'
 import { createCredentialUses } from '../storage/credential-uses.ts'
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
+import { createInstanceReader } from '../storage/instance-reader.ts'
 import { createKeyStore } from '../storage/key-store.ts'
 import type { Stack } from './stack.ts'
-import { systemClock, systemTime } from './system-clock.ts'
+import { systemClock } from './system-clock.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
@@ -34,17 +35,18 @@ export interface ServicesOptions {
   /** What runs in the background is stopped when it unwinds. */
   readonly stack: Stack
   readonly database: Database
-  readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
   readonly replica: Replica
+  /** The time of the instance. */
+  readonly now: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, baseUrl } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -52,6 +54,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const service = new TokenService({
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    now,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
     assertions: uses,
     attempts: new AttemptLimiter({ clock: systemClock }),
@@ -60,22 +63,28 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
   const { jwksMaxAgeSeconds } = config
-  return createOAuthRoutes({ service, jwksMaxAgeSeconds, isFresh: () => replica.isFresh() })
+  return createOAuthRoutes({
+    service,
+    jwksMaxAgeSeconds,
+    isFresh: () => replica.isFresh(),
+    stalenessSeconds: () => replica.status().stalenessSeconds,
+  })
 }
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, reader, generator, secrets, replica, baseUrl } = options
+  const { config, log, stack, database, generator, secrets, replica, now, baseUrl } = options
   const store = createIdentityStore(database)
   const events = createAuditLog(database)
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
-  stack.push(startAuditRetention({ events, clock: systemClock, now: systemTime, log, days: config.auditRetentionDays }))
+  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
   return createRpcRoutes({
     webKeys: new WebKeys({
       store: createKeyStore(database),
-      reader,
+      // Not the one that serves: listing keys is administration.
+      reader: createInstanceReader(database),
       generator,
       replica,
       log,
@@ -88,10 +97,10 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     audit,
     access: new Access({
       replica,
-      verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl }),
+      verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),
       store,
       secrets,
-      now: systemTime,
+      now,
     }),
     log,
   })

@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The time of day. What is stored is dated by the database instead. */
+/** The time of day on this machine. What is stored and issued is dated by the clock of the database instead. */
 export function systemTime(): Date {
   return new Date()
 }

@@ -8,7 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import type { PGlite } from '@electric-sql/pglite'
 import { Kysely, PGliteDialect } from 'kysely'
 import type { Log } from '../domain/ports.ts'
-import { createPostgresPool, type PostgresOptions } from './postgres-pool.ts'
+import { createPostgresPools, type PoolUse, type PostgresOptions } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -26,6 +26,12 @@ export type DatabaseOptions =
 export interface Database {
   readonly kind: DatabaseOptions['kind']
   readonly db: Kysely<Tables>
+  /** For what a replica reads. On PostgreSQL it has connections of its own, which nothing else can use up. */
+  readonly serving: Kysely<Tables>
+  /** Whether changes are announced to the change feeds of other processes. */
+  readonly announcesChanges: boolean
+  /** How the pools of connections are used, by their names. An embedded database has none. */
+  pools(): Readonly<Record<string, PoolUse>>
   /** Waits for what is running and lets go of every connection. Nothing can be run afterwards. */
   close(): Promise<void>
 }
@@ -42,8 +48,19 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 function openPostgres(options: PostgresOptions): Database {
-  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: createPostgresPool(options) }) })
-  return { kind: 'postgres', db, close: () => db.destroy() }
+  const { serving: servingPool, administration } = createPostgresPools(options)
+  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }) })
+  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }) })
+  return {
+    kind: 'postgres',
+    db,
+    serving,
+    announcesChanges: options.changeFeed !== 'poll',
+    pools: () => ({ serving: servingPool.use(), administration: administration.use() }),
+    close: async () => {
+      await Promise.all([db.destroy(), serving.destroy()])
+    },
+  }
 }
 
 async function openEmbedded(folder: string | null): Promise<Database> {
@@ -58,6 +75,9 @@ async function openEmbedded(folder: string | null): Promise<Database> {
   return {
     kind: 'embedded',
     db,
+    serving: db,
+    announcesChanges: false,
+    pools: () => ({}),
     close: () => {
       closing ??= close()
       return closing

@@ -26,20 +26,24 @@ export interface ChangeTarget<Before, Decision> {
 
 /** Either what `decide` returned or what it threw. A value, so that no error of it is taken for one of the database. */
 type Outcome<Decision> =
-  | { readonly kind: 'decided'; readonly decision: Decision }
+  | { readonly kind: 'decided'; readonly decision: Decision; readonly changed: boolean }
   | { readonly kind: 'refused'; readonly error: unknown }
 
 /** Makes a change and returns the decision. `entry` becomes an audit event if anything changed. */
 export async function changeInstance<Before, Decision>(
-  { db }: Database,
+  database: Database,
   entry: AuditEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
   const outcome = await usingStorageRepeatedly(() =>
-    db
+    database.db
       .transaction()
       .setIsolationLevel('read committed')
-      .execute((trx) => changeUnderLock(trx, entry, target)),
+      .execute(async (trx) => {
+        const outcome = await changeUnderLock(trx, entry, target)
+        if (outcome.kind === 'decided' && outcome.changed) await bumpVersion(trx, database)
+        return outcome
+      }),
   )
   if (outcome.kind === 'refused') throw outcome.error
   return outcome.decision
@@ -63,11 +67,9 @@ async function changeUnderLock<Before, Decision>(
     return { kind: 'refused', error }
   }
 
-  if (await target.write(trx, before, decision)) {
-    await insertAuditEvent(trx, entry, { at: now })
-    await bumpVersion(trx)
-  }
-  return { kind: 'decided', decision }
+  const changed = await target.write(trx, before, decision)
+  if (changed) await insertAuditEvent(trx, entry, { at: now })
+  return { kind: 'decided', decision, changed }
 }
 
 /** The clock of a database can go back, after a fail-over for example; the life of a thing must not. */

@@ -17,7 +17,8 @@ const ADMINISTRATOR_NAME = 'administrator'
 const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
 
 /** Fills a migrated database. */
-export function createInstanceInitializer({ db }: Database): InstanceInitializer {
+export function createInstanceInitializer(database: Database): InstanceInitializer {
+  const { db } = database
   return {
     isInitialised: () =>
       usingStorageRepeatedly(async () => {
@@ -48,6 +49,7 @@ export function createInstanceInitializer({ db }: Database): InstanceInitializer
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
               await writeEverything(trx, administrator, firstKey)
+              await bumpVersion(trx, database)
               await refusing()
               return true
             }),
@@ -95,5 +97,4 @@ async function writeEverything(
   await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
   await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
   await insertAuditEvent(trx, BOOTSTRAP, { at: now })
-  await bumpVersion(trx)
 }

@@ -3,15 +3,18 @@
  */
 import type { Transaction } from 'kysely'
 import type { InstanceReader } from '../domain/ports.ts'
+import type { ServiceUser } from '../domain/service-user.ts'
 import type { Database } from './database.ts'
-import { readVersion } from './instance-row.ts'
+import { readStatus } from './instance-row.ts'
 import { readServiceUsers } from './service-user-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 import { readKeyRing } from './web-key-row.ts'
 
+const USERS_AT_ONCE = 1000
+
 /** Reads of a migrated database. */
-export function createInstanceReader({ db }: Database): InstanceReader {
+export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceReader {
   // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
   // has one connection.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
@@ -20,22 +23,35 @@ export function createInstanceReader({ db }: Database): InstanceReader {
     )
 
   return {
-    version: () => snapshot(readVersion),
+    status: () => snapshot(readStatus),
 
     load: (userIds) =>
       snapshot(async (trx) => ({
-        version: await readVersion(trx),
+        ...(await readStatus(trx)),
         ring: await readKeyRing(trx),
         sealedActiveKey: await readSealedActiveKey(trx),
-        users: await readServiceUsers(trx, userIds),
+        users: await readUsers(trx, userIds),
       })),
 
     findServiceUser: (userId) =>
       snapshot(async (trx) => ({
-        version: await readVersion(trx),
+        version: (await readStatus(trx)).version,
         user: (await readServiceUsers(trx, [userId])).get(userId),
       })),
   }
+}
+
+/** Some at a time, so that no statement takes longer than it may, however many users are in memory. */
+async function readUsers(
+  trx: Transaction<Tables>,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, ServiceUser>> {
+  const users = new Map<string, ServiceUser>()
+  for (let start = 0; start < userIds.length; start += USERS_AT_ONCE) {
+    const some = await readServiceUsers(trx, userIds.slice(start, start + USERS_AT_ONCE))
+    for (const [userId, user] of some) users.set(userId, user)
+  }
+  return users
 }
 
 /** Of the private keys only the active one ever leaves the database. */

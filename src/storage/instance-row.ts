@@ -2,29 +2,49 @@
  * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { InstanceStatus } from '../domain/ports.ts'
+import type { Database } from './database.ts'
+import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
 
 /** The NOTIFY channel on which a new version is announced. */
 export const CHANGES_CHANNEL = 'keyturn_changes'
 
-/** Reads the version of the newest change that the transaction can see. */
-export async function readVersion(trx: Transaction<Tables>): Promise<number> {
-  const { version } = await trx.selectFrom('instance').select('version').where('id', '=', 1).executeTakeFirstOrThrow()
-  return toVersion(version)
+/** In whole milliseconds, as the tables keep time. */
+const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+
+/**
+ * Reads at which change the instance is, as far as the transaction can see.
+ *
+ * @throws {NewerSchema}
+ */
+export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
+  const notBefore = new Date()
+  const { version, changed_at, schema_major, now } = await trx
+    .selectFrom('instance')
+    .select(['version', 'changed_at', 'schema_major', CLOCK.as('now')])
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  const notAfter = new Date()
+  assertKnownSchema(schema_major)
+  return { version: toVersion(version), changedAt: changed_at, clock: { databaseTime: now, notBefore, notAfter } }
 }
 
 /**
  * Waits until no other writer is at work, in any process, and keeps others away until the transaction ends.
  *
  * The transaction must be READ COMMITTED: then what it reads afterwards includes what the writers before it did.
+ *
+ * @throws {NewerSchema}
  */
 export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly initialised: boolean }> {
-  const { initialised_at } = await trx
+  const { initialised_at, schema_major } = await trx
     .selectFrom('instance')
-    .select('initialised_at')
+    .select(['initialised_at', 'schema_major'])
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()
+  assertKnownSchema(schema_major)
   return { initialised: initialised_at !== null }
 }
 
@@ -33,17 +53,25 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
  * the time at which the transaction began to wait for it.
  */
 export async function readClock(db: Kysely<Tables>): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select date_trunc('milliseconds', clock_timestamp()) as now`.execute(db)
+  const { rows } = await sql<{ now: Date }>`select ${CLOCK} as now`.execute(db)
   const now = rows[0]?.now
   if (now === undefined) throw new Error('the database did not tell the time')
   return now
 }
 
-/** Counts the change that the transaction makes, and announces it when the transaction commits. */
-export async function bumpVersion(trx: Transaction<Tables>): Promise<void> {
-  await sql`
-    with changed as (update instance set version = version + 1 where id = 1 returning version)
-    select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+/** Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits. */
+export async function bumpVersion(
+  trx: Transaction<Tables>,
+  { announcesChanges }: Pick<Database, 'announcesChanges'>,
+): Promise<void> {
+  const bump = sql`update instance set version = version + 1, changed_at = ${CLOCK} where id = 1`
+  // Engines without NOTIFY refuse it, and the change with it.
+  if (!announcesChanges) await bump.execute(trx)
+  else {
+    await sql`
+      with changed as (${bump} returning version)
+      select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+  }
 }
 
 /** Both drivers' ways to read a bigint. */

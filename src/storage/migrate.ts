@@ -1,6 +1,14 @@
 /**
  * Brings a database to the schema of this version of Keyturn. Safe to run by several replicas at once.
  *
+ * While an instance is upgraded, replicas of two versions work on it. The rule that makes this possible: within a major
+ * version of the schema, migrations only add, and what they add has a default or may be null, so that an older program
+ * of the same major neither notices nor breaks it. Such a program accepts migrations that it does not know, runs none
+ * and works. What an older program would break on, such as dropping or renaming a column, a constraint that its writes
+ * violate, or data that it would misread, belongs into a migration that raises `instance.schema_major`, together with
+ * `SCHEMA_MAJOR` in `schema-major.ts`. A program refuses a database whose major is higher than its own: when it starts,
+ * with every comparison of versions, and under the lock of every change. Migrations are named `NNNN-what`, in order.
+ *
  * The list is written out instead of read from a folder, so that it is checked with the program and cannot be changed
  * by a file that lies around.
  */
@@ -15,12 +23,23 @@ import {
 import type { Database } from './database.ts'
 import { initialSchema } from './migrations/0001-initial-schema.ts'
 import { identities } from './migrations/0002-identities.ts'
+import { manyReplicas } from './migrations/0003-many-replicas.ts'
+import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
+
+/** The migration that made the schema's major version visible. */
+const MAJOR_KNOWN_SINCE = '0003-many-replicas'
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-initial-schema': initialSchema,
   '0002-identities': identities,
+  [MAJOR_KNOWN_SINCE]: manyReplicas,
+}
+
+/** Stands for a migration that a newer program has run. */
+const DONE: Migration = {
+  up: () => Promise.reject(new Error('only a newer version of Keyturn can run this migration')),
 }
 
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */
@@ -32,7 +51,8 @@ const CREATED_BY_ANOTHER = ['42P07', '42710', '23505']
  * Together they must take less time than one statement may, because other replicas wait for them in one statement.
  *
  * @throws {DomainError} `storage_unavailable`.
- * @throws {Error} if the database was migrated by a newer version, or a migration fails; nothing has changed then.
+ * @throws {NewerSchema} if the database was migrated by a newer major version.
+ * @throws {Error} if a migration fails. Nothing has changed then.
  */
 export async function migrate({ db }: Database): Promise<readonly string[]> {
   return await usingStorageRepeatedly(async () => {
@@ -43,9 +63,12 @@ export async function migrate({ db }: Database): Promise<readonly string[]> {
 }
 
 async function migrateUnderLock(trx: Transaction<Tables>): Promise<readonly string[]> {
-  await refuseNewerDatabase(trx)
+  // Before anything is read: another program may be at it.
+  await sql`select id from ${sql.table(DEFAULT_MIGRATION_LOCK_TABLE)} for update`.execute(trx)
+  const later = await laterMigrations(trx)
   // Given a transaction, Kysely takes its lock inside it and runs everything in it.
-  const migrator = new Migrator({ db: trx, provider: { getMigrations: async () => MIGRATIONS } })
+  const provider = { getMigrations: async () => ({ ...MIGRATIONS, ...later }) }
+  const migrator = new Migrator({ db: trx, provider })
   const { error, results = [] } = await migrator.migrateToLatest()
   if (error === undefined) return results.map(({ migrationName }) => migrationName)
 
@@ -66,12 +89,16 @@ class MigrationFailure extends Error {
   }
 }
 
-async function refuseNewerDatabase(trx: Transaction<Tables>): Promise<void> {
+/** What newer programs have run, if this one can work with it. Kysely would call the database corrupt. */
+async function laterMigrations(trx: Transaction<Tables>): Promise<Readonly<Record<string, Migration>>> {
   const { rows } = await sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)}`.execute(trx)
-  const unknown = rows.map(({ name }) => name).filter((name) => !Object.hasOwn(MIGRATIONS, name))
-  if (unknown.length > 0) {
-    throw new Error(`the database was migrated by a newer version of Keyturn: it has ${unknown.sort().join(', ')}`)
+  const names = rows.map(({ name }) => name)
+  if (names.includes(MAJOR_KNOWN_SINCE)) {
+    const { schema_major } = await trx.selectFrom('instance').select('schema_major').executeTakeFirstOrThrow()
+    assertKnownSchema(schema_major)
   }
+  const unknown = names.filter((name) => !Object.hasOwn(MIGRATIONS, name))
+  return Object.fromEntries(unknown.map((name) => [name, DONE]))
 }
 
 /** The tables that Kysely's `Migrator` would make, with the columns that it expects. */

@@ -1,21 +1,46 @@
 /**
- * Connections to a PostgreSQL server for Kysely: bounded in number and in time, and thrown away when they stop answering.
+ * Connections to a PostgreSQL server for Kysely: bounded in number and in time, and thrown away when they are of no use.
  *
- * What a failed query means to callers is decided in `storage-errors.ts`.
+ * There are two pools, so that administration, which may wait for locks, never keeps a replica from reading what it
+ * serves. What a failed query means to callers is decided in `storage-errors.ts`.
  */
-
 import { once } from 'node:events'
 import { Socket } from 'node:net'
-import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import type { PostgresPool } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../domain/ports.ts'
+import { boundClient } from './bounded-client.ts'
 
-/** Where the server is and how long it may take. */
+/** Where the server is, and how many connections and how much time it may take. */
 export interface PostgresOptions {
   readonly url: string
   readonly log: Log
-  /** How long one statement may take, waiting for locks included. Default 10 000. */
+  /** Connections in all, 4 or more. Default 10. */
+  readonly maxConnections?: number | undefined
+  /** Whether changes are announced with NOTIFY, and listened for. Default `listen`. */
+  readonly changeFeed?: 'listen' | 'poll' | undefined
+  /** How long one statement may take, waiting for locks included. Default 10 000, and 3 000 for what is served. */
   readonly statementTimeoutMillis?: number | undefined
+}
+
+/** How many connections a pool has, how many of them nobody uses, and how many callers wait for one. */
+export interface PoolUse {
+  readonly total: number
+  readonly idle: number
+  readonly waiting: number
+}
+
+/** A pool for Kysely that tells how it is used. */
+export interface MeasuredPool extends PostgresPool {
+  use(): PoolUse
+}
+
+/** The pools of a process. */
+export interface PostgresPools {
+  /** For what a replica reads: small, quick to give up. */
+  readonly serving: MeasuredPool
+  /** For everything else. */
+  readonly administration: MeasuredPool
 }
 
 /** What the server's administrator sees beside each connection. */
@@ -27,7 +52,11 @@ export const CONNECT_TIMEOUT_MILLIS = 5_000
 /** How long a connection may be silent before TCP asks whether the other side is still there. */
 export const KEEP_ALIVE_DELAY_MILLIS = 10_000
 
-const MAX_CONNECTIONS = 10
+const DEFAULT_MAX_CONNECTIONS = 10
+const MOST_SERVING_CONNECTIONS = 8
+
+/** A request may wait for what is served, and a replica wants to know soon that the database is gone. */
+const SERVING_TIMEOUT_MILLIS = 3_000
 
 /** How long the server has to close its connections when the pool ends. */
 const GOODBYE_MILLIS = 1_000
@@ -37,16 +66,46 @@ const ANSWER_GRACE_MILLIS = 1_000
 /** Long enough to write a file inside a transaction; a replica that hangs must not hold the lock for ever. */
 const IDLE_IN_TRANSACTION_MILLIS = 20_000
 
-const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
+/** How the connections of a process are shared out. One of the others is for LISTEN, if there is one. */
+export function shareOut(
+  maxConnections: number = DEFAULT_MAX_CONNECTIONS,
+  changeFeed: 'listen' | 'poll' = 'listen',
+): { readonly serving: number; readonly administration: number } {
+  const serving = Math.min(MOST_SERVING_CONNECTIONS, Math.max(2, Math.floor(maxConnections * 0.4)))
+  return { serving, administration: Math.max(1, maxConnections - serving - (changeFeed === 'listen' ? 1 : 0)) }
+}
 
 /**
- * Opens a pool. Nothing is connected yet.
+ * Opens the pools. Nothing is connected yet.
  *
  * @throws {Error} if the URL cannot be read. The message does not repeat it: it may carry a password.
  */
-export function createPostgresPool(options: PostgresOptions): PostgresPool {
+export function createPostgresPools(options: PostgresOptions): PostgresPools {
   assertReadableUrl(options.url)
-  const statementTimeout = options.statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS
+  const { statementTimeoutMillis, maxConnections, changeFeed } = options
+  const share = shareOut(maxConnections, changeFeed)
+  const servers = new Generations()
+  return {
+    serving: createPool(options, servers, {
+      max: share.serving,
+      connectTimeout: SERVING_TIMEOUT_MILLIS,
+      statementTimeout: statementTimeoutMillis ?? SERVING_TIMEOUT_MILLIS,
+    }),
+    administration: createPool(options, servers, {
+      max: share.administration,
+      connectTimeout: CONNECT_TIMEOUT_MILLIS,
+      statementTimeout: statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS,
+    }),
+  }
+}
+
+interface PoolLimits {
+  readonly max: number
+  readonly connectTimeout: number
+  readonly statementTimeout: number
+}
+
+function createPool({ url, log }: PostgresOptions, servers: Generations, limits: PoolLimits): MeasuredPool {
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     stream: () => {
@@ -55,25 +114,36 @@ export function createPostgresPool(options: PostgresOptions): PostgresPool {
       socket.once('close', () => sockets.delete(socket))
       return socket
     },
-    connectionString: options.url,
+    connectionString: url,
     application_name: APPLICATION_NAME,
-    max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MILLIS,
-    statement_timeout: statementTimeout,
-    query_timeout: statementTimeout + ANSWER_GRACE_MILLIS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MILLIS,
+    max: limits.max,
+    connectionTimeoutMillis: limits.connectTimeout,
+    query_timeout: limits.statementTimeout + ANSWER_GRACE_MILLIS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MILLIS,
   })
   pool.on('error', (error) => {
-    options.log.warn({ reason: error.message }, 'an idle database connection was lost')
+    log.warn({ reason: error.message }, 'an idle database connection was lost')
   })
-  // While a connection is in use the pool does not listen, and an 'error' nobody listens to ends the process. The
-  // query that is running, or the next one, fails with the same error, so there is nothing to do here.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    servers.add(client)
+    // While a connection is in use the pool does not listen, and an 'error' nobody listens to ends the process. The
+    // query that is running, or the next one, fails with the same error, so there is nothing to do here.
+    client.on('error', () => {})
+  })
+
+  const connect = async (): Promise<pg.PoolClient> => {
+    for (;;) {
+      const client = await pool.connect()
+      if (servers.isCurrent(client)) return client
+      client.release(true)
+    }
+  }
+  const transaction = { statementTimeout: limits.statementTimeout, idleTimeout: IDLE_IN_TRANSACTION_MILLIS }
   return {
     options: pool.options,
-    connect: async () => discardWhenSilent(await pool.connect()),
+    use: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    connect: async () => boundClient(await connect(), transaction, { onReadOnly: () => servers.leave() }),
     end: async () => {
       // Saying goodbye takes a server that answers. One that does not must not keep the process alive.
       const cut = setTimeout(() => {
@@ -84,6 +154,34 @@ export function createPostgresPool(options: PostgresOptions): PostgresPool {
       clearTimeout(cut)
     },
   }
+}
+
+/**
+ * Which connections lead to the server that is to be used. After a fail-over the same address leads to another one, but
+ * a connection stays with the server that it was opened to, which may go on answering reads as a standby.
+ */
+class Generations {
+  readonly #generations = new WeakMap<object, number>()
+  #current = 0
+
+  add(client: object): void {
+    this.#generations.set(client, this.#current)
+  }
+
+  isCurrent(client: object): boolean {
+    return this.#generations.get(client) === this.#current
+  }
+
+  /** All connections there are lead to the wrong server. */
+  leave(): void {
+    this.#current += 1
+  }
+}
+
+/** Host and port of the server, for a log, and nothing else of the URL. */
+export function addressOf(url: string): string {
+  const { host, port } = new pg.Client({ connectionString: url })
+  return `${host}:${port}`
 }
 
 /**
@@ -106,27 +204,5 @@ function isReadable(url: string): boolean {
   } catch {
     // Not passed on as a cause: it holds the whole URL.
     return false
-  }
-}
-
-/**
- * A client whose query timed out has a query in flight for as long as TCP believes in the connection, a quarter of an
- * hour after a cut. pg would put it back into the pool, where everyone who gets it waits behind that query.
- */
-function discardWhenSilent(client: pg.PoolClient): PostgresPoolClient {
-  let silence: unknown
-  const query = async (text: string, parameters: readonly unknown[]): Promise<unknown> => {
-    if (silence !== undefined) throw silence
-    try {
-      return await client.query(text, [...parameters])
-    } catch (error) {
-      if (error instanceof Error && error.message === QUERY_TIMEOUT_MESSAGE) silence = error
-      throw error
-    }
-  }
-  return {
-    // Kysely's other form of `query`, with a cursor, is only called by dialects that are given a cursor class.
-    query: query as PostgresPoolClient['query'],
-    release: (destroy) => client.release(destroy === true || silence !== undefined),
   }
 }

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { DomainError } from '../domain/errors.ts'
+import { NewerSchema } from './schema-major.ts'
 
 const MAX_ATTEMPTS = 5
 const RETRY_DELAY_MILLIS = 10
@@ -23,6 +24,12 @@ const UNAVAILABLE_STATES = [
   '57P', // shut down, crashed, starting up, terminated by an administrator
   '58', // I/O error of the server
 ]
+
+/**
+ * Those that an operator has to do something about. A database that does not exist is one: its name is more likely wrong
+ * than about to come, and a program that ends with that message is started again by whatever creates databases late.
+ */
+const LASTING_STATES = ['28', '3D000']
 
 /** The transaction lost against another one and was undone: it can simply be run again. */
 const CONFLICT_STATES = ['40001', '40P01']
@@ -87,6 +94,20 @@ export async function usingStorageRepeatedly<T>(run: () => Promise<T>): Promise<
       }
     }
   })
+}
+
+/** Whether an error of this folder may pass without anybody doing anything about this program. */
+export function mayPass(error: unknown): boolean {
+  if (!(error instanceof DomainError) || error.code !== 'storage_unavailable' || error instanceof NewerSchema)
+    return false
+  const { code } = factsOf(error.cause)
+  return !isSqlState(code) || !LASTING_STATES.some((state) => code.startsWith(state))
+}
+
+/** What the database or the system said, for a log. Several addresses of a host fail as one error without a message. */
+export function whyUnavailable({ cause }: Error): string {
+  const { code, message } = factsOf(cause)
+  return message === '' ? code : message
 }
 
 function storageUnavailable(cause: unknown): DomainError {

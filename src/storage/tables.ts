@@ -3,7 +3,7 @@
  *
  * Where the two drivers read a type differently, the select type names both, so that a mapping has to cope with both.
  */
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 
 /** All tables by name. */
 export interface Tables {
@@ -29,6 +29,8 @@ interface InstanceTable {
   /** pg reads a bigint as text, PGlite as a number. */
   version: ColumnType<string | number | bigint, number, number>
   initialised_at: Date | null
+  changed_at: ColumnType<Date | null, Date | null | undefined>
+  schema_major: Generated<number>
 }
 
 interface WebKeyTable {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../src/app/live-identities.ts'
-import type { InstanceReader, InstanceState } from '../../src/domain/ports.ts'
+import type { ClockReading, InstanceReader, InstanceState, InstanceStatus } from '../../src/domain/ports.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
+
+const now = new Date(0)
+const clock: ClockReading = { databaseTime: now, notBefore: now, notAfter: now }
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
 class Instance implements InstanceReader {
@@ -20,13 +23,18 @@ class Instance implements InstanceReader {
     this.#users.delete(userId)
   }
 
-  async version(): Promise<number> {
-    return this.#version
+  /** As after a fail-over to a server that lacks the last changes. */
+  goBack(changes: number): void {
+    this.#version -= changes
+  }
+
+  async status(): Promise<InstanceStatus> {
+    return { version: this.#version, changedAt: null, clock }
   }
 
   async load(userIds: readonly string[]): Promise<InstanceState> {
     const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
-    return { version: this.#version, ring: [], sealedActiveKey: null, users }
+    return { ...(await this.status()), ring: [], sealedActiveKey: null, users }
   }
 
   async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {
@@ -103,7 +111,7 @@ describe('the identities in memory', () => {
 
   it('keep the users that were used last, up to their capacity', async () => {
     const instance = new Instance()
-    const identities = new LiveIdentities(instance, 2)
+    const identities = new LiveIdentities(instance, { capacity: 2 })
     for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
     for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
     expect(identities.cachedIds()).toEqual(['a', 'c'])
@@ -112,10 +120,34 @@ describe('the identities in memory', () => {
   it('do not lose users to ids that nobody has', async () => {
     const instance = new Instance()
     instance.set(user('a'))
-    const identities = new LiveIdentities(instance, 2)
+    const identities = new LiveIdentities(instance, { capacity: 2 })
     await identities.find('a')
     for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
     expect(identities.cachedIds()).toEqual(['a'])
+  })
+
+  it('forget what the database has not confirmed when it goes back', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    instance.set(user('b'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'nobody']) await identities.find(userId)
+    await refresh(identities, instance)
+    await identities.find('b')
+    await identities.find('nobody')
+
+    const requested = ['a']
+    instance.held = []
+    const early = identities.find('c')
+    instance.goBack(1)
+    identities.replace(await instance.load(requested), requested)
+    for (const release of instance.held) release()
+    instance.held = null
+    await early
+
+    instance.reads = []
+    for (const userId of ['a', 'b', 'c', 'nobody']) await identities.find(userId)
+    expect(instance.reads).toEqual(['b', 'c', 'nobody'])
   })
 
   it('pass a failure on and try again next time', async () => {
@@ -123,8 +155,6 @@ describe('the identities in memory', () => {
     instance.set(user('a'))
     let broken = true
     const identities = new LiveIdentities({
-      version: () => instance.version(),
-      load: (userIds) => instance.load(userIds),
       findServiceUser: (userId) => (broken ? Promise.reject(new Error('gone')) : instance.findServiceUser(userId)),
     })
     await expect(identities.find('a')).rejects.toThrow('gone')

@@ -14,7 +14,13 @@ import { activate, createWebKey, deactivate } from '../../src/domain/web-key.ts'
 const issuer = 'https://keyturn.example'
 const audience = 'https://keyturn.example/api'
 const subject = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
-const verifier = createAccessTokenVerifier({ issuer, audience })
+/** How far the time of the instance is ahead of this machine's. */
+let secondsOff = 0
+const verifier = createAccessTokenVerifier({
+  issuer,
+  audience,
+  now: () => new Date(Date.now() + secondsOff * 1000),
+})
 
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
 const generator = createKeyPairGenerator(sealer)
@@ -68,6 +74,18 @@ async function refusalOf(text: string): Promise<DomainError> {
 const NOT_VALID = 'the access token is not valid'
 
 describe('an access token', () => {
+  it.each([600, -600])('goes by the time of the instance, also when that is %d s ahead', async (seconds) => {
+    secondsOff = seconds
+    try {
+      const goodThen = await token({ claims: { iat: now + seconds - 5, exp: now + seconds + 60 } })
+      expect(await verifier.subjectOf(goodThen, ring)).toBe(subject)
+      const expiredThen = await token({ claims: { iat: now + seconds - 60, exp: now + seconds - 5 } })
+      await expect(verifier.subjectOf(expiredThen, ring)).rejects.toMatchObject({ code: 'token_invalid' })
+    } finally {
+      secondsOff = 0
+    }
+  })
+
   it('tells its subject when one of the ring signed it for this service', async () => {
     expect(await verifier.subjectOf(await token(), ring)).toBe(subject)
   })

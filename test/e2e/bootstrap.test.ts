@@ -211,19 +211,6 @@ describe('servers on PostgreSQL', () => {
     const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
     await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
   })
-
-  it('do not start without the database, and say why', async () => {
-    const dataDir = await newFolder()
-    const { code, stdout, stderr } = await runKeyturn(['serve', '--listen', '127.0.0.1:0'], {
-      ...env,
-      KEYTURN_DATABASE_URL: url.replace(/:\d+\//, `:${await freePort()}/`),
-      KEYTURN_DATA_DIR: join(dataDir, 'data'),
-      KEYTURN_METRICS_LISTEN: 'off',
-    })
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: the database is not available: .*ECONNREFUSED/m)
-    expect(await readdir(dataDir)).toEqual([])
-  })
 })
 
 async function kidsOf({ listenUrl }: Keyturn): Promise<string[]> {

@@ -109,6 +109,46 @@ describe('a server that loses its database', () => {
     await expectUnavailable(async () => webKeyClient(baseUrl, await requestToken(admin)).listWebKeys({}))
   })
 
+  it('says how old the key set is, so that no cache keeps it for longer than it may', async () => {
+    await start()
+    await cut()
+    const answer = await eventually(async () => {
+      const response = await get('/.well-known/openid-configuration/jwks')
+      expect(Number(response.headers.get('age'))).toBeGreaterThanOrEqual(2)
+      return response
+    })
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=300, must-revalidate')
+    const etag = answer.headers.get('etag') ?? ''
+    const again = await fetch(new URL('/.well-known/openid-configuration/jwks', admin.base_url), {
+      headers: { 'if-none-match': etag },
+    })
+    expect({ status: again.status, age: again.headers.get('age') }).toEqual({
+      status: 304,
+      age: expect.stringMatching(/^[1-9]\d*$/),
+    })
+
+    await restore()
+    await eventually(async () => {
+      const response = await get('/.well-known/openid-configuration/jwks')
+      await response.body?.cancel()
+      expect(response.headers.get('age')).toBeNull()
+    })
+  })
+
+  it('tells of it only those who may call', async () => {
+    const { baseUrl, output } = await start()
+    const client = webKeyClient(baseUrl, await requestToken(admin))
+    await cut()
+    await eventually(() => expect(output().stderr).toContain('the state of the instance could not be read'))
+
+    await expectUnavailable(() => client.listWebKeys({}))
+    await expectUnavailable(() => webKeyClient(baseUrl, `ktn_pat_${'A'.repeat(43)}`).listWebKeys({}))
+    const refused = await webKeyClient(baseUrl, 'made-up')
+      .listWebKeys({})
+      .catch((error: unknown) => error)
+    expect(ConnectError.from(refused).code).toBe(Code.Unauthenticated)
+  })
+
   it('does not know whether a client exists that it has never seen', async () => {
     await start()
     await requestToken(admin)
@@ -141,7 +181,13 @@ describe('a server that loses its database', () => {
     await expectTemporarilyUnavailable(await get('/.well-known/openid-configuration'))
     await expectTemporarilyUnavailable(await get('/.well-known/oauth-authorization-server'))
     await expectUnavailable(() => client.listWebKeys({}))
-    expect(await statusOf(get('/readyz'))).toBe(503)
+    const readiness = await get('/readyz')
+    expect({ status: readiness.status, body: await readiness.text() }).toEqual({
+      status: 503,
+      body: expect.stringMatching(
+        /the database has not confirmed the state of the instance for \d+ s, the limit is 1 s: the database is not avail/,
+      ),
+    })
     expect(await statusOf(get('/healthz'))).toBe(200)
 
     await restore()
@@ -150,6 +196,31 @@ describe('a server that loses its database', () => {
     await eventually(async () => expect(await statusOf(get('/readyz'))).toBe(200))
     await eventually(() => client.listWebKeys({}))
     expect(process.exitCode).toBeNull()
+  })
+
+  it('goes on for no longer when a newer major version has changed the database, and says why', async () => {
+    const { baseUrl, output } = await start({ KEYTURN_MAX_STALENESS: '1' })
+    const client = webKeyClient(baseUrl, await eventually(() => requestToken(admin)))
+    const setMajor = (major: number) =>
+      postgres.query('update instance set schema_major = $1', [major], env.KEYTURN_DATABASE_URL)
+    await setMajor(2)
+
+    await eventually(async () => {
+      const { status, body } = await get('/readyz').then(async (response) => ({
+        status: response.status,
+        body: await response.text(),
+      }))
+      expect({ status, body }).toEqual({
+        status: 503,
+        body: expect.stringContaining('a newer version of Keyturn has changed the database (schema 2'),
+      })
+    })
+    expect(await statusOf(ask())).toBe(503)
+    await expectUnavailable(() => client.createWebKey(ED25519))
+    expect(output().stderr).toContain('a newer version of Keyturn has changed the database (schema 2')
+
+    await setMajor(1)
+    await eventually(async () => expect(await statusOf(get('/readyz'))).toBe(200))
   })
 
   it('can be stopped while it is away', async () => {

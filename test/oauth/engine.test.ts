@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
@@ -43,6 +43,12 @@ beforeAll(async () => {
   for (const config of CONFIGS) pairs.push(await generator.generate(config))
 })
 
+/** How far the time of the instance is ahead of this machine's. */
+let secondsOff = 0
+afterEach(() => {
+  secondsOff = 0
+})
+
 /** The engine of a ring in which the key at `position` is active. */
 async function engineSigningWith(
   position: number,
@@ -76,6 +82,7 @@ async function engineSigningWith(
   const options = {
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,
+    now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
@@ -110,14 +117,17 @@ function requestToken(clientSecret = secret): Promise<Response> {
 }
 
 /** Asks for a token with an assertion that is good. */
-async function presentAssertion(): Promise<Response> {
+async function presentAssertion(assertionLifetime = 60): Promise<Response> {
   const clientId = `${USER_ID}@billing`
+  const now = Math.floor(Date.now() / 1000) + secondsOff
   const assertion = await new SignJWT({ jti: 'one' })
     .setProtectedHeader({ alg: 'EdDSA' })
     .setIssuer(clientId)
     .setSubject(clientId)
     .setAudience(ISSUER)
-    .setExpirationTime('1m')
+    .setIssuedAt(now)
+    .setNotBefore(now)
+    .setExpirationTime(now + assertionLifetime)
     .sign(userKey.privateKey)
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
@@ -178,6 +188,27 @@ describe('the engine', () => {
     expect(marks.map(({ id }) => id)).toEqual([expect.stringMatching(/^[\w-]{43}$/), marks[0]?.id])
     expect(marks[0]?.expiresAt.getTime()).toBeGreaterThanOrEqual(before - 1000 + 120_000)
     expect(used).toEqual([])
+  })
+
+  it.each([
+    ['ahead of', 600],
+    ['behind', -600],
+  ])('goes by the time of the instance when that is %s this machine', async (_, seconds) => {
+    const { engine, ring } = await engineSigningWith(3)
+    current = engine
+    secondsOff = seconds
+    const now = Math.floor(Date.now() / 1000) + seconds
+    const body = (await (await requestToken()).json()) as { access_token: string; expires_in: number }
+    const keySet = createLocalJWKSet({ keys: keySetOf(ring).keys.map((key) => ({ ...key })) })
+    const { payload } = await jwtVerify(body.access_token, keySet, { currentDate: new Date((now + 5) * 1000) })
+    expect(Math.abs((payload.iat ?? 0) - now)).toBeLessThan(60)
+    expect([(payload.exp ?? 0) - (payload.iat ?? 0), body.expires_in]).toEqual([60, 60])
+
+    expect((await presentAssertion(60)).status).toBe(200)
+    expect((await presentAssertion(-120)).status).toBe(401)
+    expect((await presentAssertion(4000)).status).toBe(401)
+    secondsOff = 0
+    expect((await presentAssertion(60)).status).toBe(200)
   })
 
   it('does not accept an assertion when nobody can say whether it was used', async () => {

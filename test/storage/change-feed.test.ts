@@ -3,6 +3,7 @@ import { createChangeFeed } from '../../src/storage/change-feed.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createCounter } from '../support/counter.ts'
+import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
@@ -80,6 +81,71 @@ describe('the change feed', () => {
     await stayed.unsubscribe()
     await left.unsubscribe()
     expect(log.lines).toEqual([])
+  })
+
+  it('notices a cut of which nobody is told, and listens again', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    cleanups.push(() => proxy.close())
+    const options = { kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log } as const
+    const feed = createChangeFeed(options, { heartbeat: 50, answer: 1000 })
+    const changes = createCounter()
+    cleanups.push(feed.subscribe(changes.hit))
+    await changes.reached(1)
+    proxy.freeze()
+    await changes.reached(2)
+    await keyOperations(database!).create()
+    await changes.reached(3)
+    expect(log.lines).toEqual([expect.stringContaining('Query read timeout')])
+  })
+
+  it('goes on listening while it asks the server whether it is there', async () => {
+    const feed = createChangeFeed({ kind: 'postgres', url, log }, { heartbeat: 1 })
+    const changes = createCounter()
+    cleanups.push(feed.subscribe(changes.hit))
+    await changes.reached(1)
+    await eventually(async () => {
+      const rows = await postgres!.query<{ asked: boolean }>(
+        `select state_change > backend_start + interval '50 ms' as asked, ${LISTENERS}`,
+        [],
+        url,
+      )
+      expect(rows).toEqual([expect.objectContaining({ asked: true })])
+    })
+    await keyOperations(database!).create()
+    await changes.reached(2)
+    expect(log.lines).toEqual([])
+  })
+
+  it('tells whether it is connected', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    const feed = createChangeFeed({ kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log })
+    expect(feed.status()).toBe('off')
+    const changes = createCounter()
+    const unsubscribe = feed.subscribe(changes.hit)
+    cleanups.push(unsubscribe)
+    expect(feed.status()).toBe('disconnected')
+    await changes.reached(1)
+    expect(feed.status()).toBe('connected')
+    await proxy.close()
+    await eventually(() => expect(feed.status()).toBe('disconnected'))
+    await unsubscribe()
+    expect(feed.status()).toBe('off')
+  })
+
+  it('neither announces nor listens when versions are only compared', async () => {
+    const [listening, polling] = [createCounter(), createCounter()]
+    cleanups.push(createChangeFeed({ kind: 'postgres', url, log }).subscribe(listening.hit))
+    await listening.reached(1)
+    const feed = createChangeFeed({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    cleanups.push(feed.subscribe(polling.hit))
+    expect(feed.status()).toBe('off')
+
+    const silent = await openDatabase({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    cleanups.push(() => silent.close())
+    await keyOperations(silent).create()
+    await keyOperations(database!).create()
+    await listening.reached(2)
+    expect([listening.count, polling.count]).toEqual([2, 0])
   })
 
   it('connects when the server comes up later', async () => {

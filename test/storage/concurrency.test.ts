@@ -37,7 +37,11 @@ describe('several replicas on one PostgreSQL', () => {
 
   it('migrate and initialise an empty database exactly once when all start at the same time', async () => {
     const started = await Promise.all(workers.map((worker) => worker.next<Started>()))
-    expect(started.flatMap(({ migrated }) => migrated)).toEqual(['0001-initial-schema', '0002-identities'])
+    expect(started.flatMap(({ migrated }) => migrated)).toEqual([
+      '0001-initial-schema',
+      '0002-identities',
+      '0003-many-replicas',
+    ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!).load([])
     expect({ version, states: ring.map(({ state }) => state) }).toEqual({ version: 1, states: ['active'] })

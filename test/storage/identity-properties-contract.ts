@@ -96,7 +96,7 @@ const projectState = fc.record({
 
 export function describeIdentityProperties(current: () => Database): void {
   const store = () => createIdentityStore(current())
-  const version = () => createInstanceReader(current()).version()
+  const version = async () => (await createInstanceReader(current()).status()).version
 
   describe('any change', () => {
     it('of a project is read back as it was decided', async () => {

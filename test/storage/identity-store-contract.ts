@@ -20,7 +20,7 @@ const EVERYTHING = { from: null, to: null, actor: null, resource: null }
 export function describeIdentityStore(current: () => Database): void {
   const store = () => createIdentityStore(current())
   const operations = () => identityOperations(current())
-  const version = () => createInstanceReader(current()).version()
+  const version = async () => (await createInstanceReader(current()).status()).version
   const events = () => createAuditLog(current()).list(EVERYTHING, { after: null, limit: 100 })
   const newUser = async (project: SeededProject) => (await seedUser(current(), { project })).userId
   const newOwner = async (project: SeededProject) =>

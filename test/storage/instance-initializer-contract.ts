@@ -51,7 +51,7 @@ export function describeInstanceInitializer(current: () => Database): void {
       })
       expect({ second, called }).toEqual({ second: false, called: false })
       expect((await load()).ring).toHaveLength(1)
-      expect(await createInstanceReader(current()).version()).toBe(1)
+      expect((await createInstanceReader(current()).status()).version).toBe(1)
     })
 
     it('is done by exactly one of several that start at once', async () => {

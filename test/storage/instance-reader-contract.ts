@@ -16,13 +16,27 @@ export function describeInstanceReader(current: () => Database): void {
 
   describe('reading the instance', () => {
     it('finds an empty instance', async () => {
-      const state = await reader().load([])
-      expect(state).toEqual({ version: 0, ring: [], sealedActiveKey: null, users: new Map() })
+      const { clock, ...state } = await reader().load([])
+      expect(state).toEqual({ version: 0, changedAt: null, ring: [], sealedActiveKey: null, users: new Map() })
+    })
+
+    it('tells the time of the database, and when the last change was made by that clock', async () => {
+      const before = await reader().status()
+      await keyOperations(current()).create()
+      const after = await reader().status()
+      expect(after.clock.databaseTime.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
+      expect(after.changedAt?.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
+      expect(after.changedAt?.getTime()).toBeLessThanOrEqual(after.clock.databaseTime.getTime())
+      expect(after.clock.notBefore.getTime()).toBeLessThanOrEqual(after.clock.notAfter.getTime())
+      expect(await reader().load([])).toMatchObject({ version: 1, changedAt: after.changedAt })
+
+      await keyOperations(current()).look()
+      expect((await reader().status()).changedAt).toEqual(after.changedAt)
     })
 
     it('tells the version as a number', async () => {
       await seedProject(current())
-      expect(await reader().version()).toBe(1)
+      expect((await reader().status()).version).toBe(1)
     })
 
     it('gives the private key of the active web key and no other', async () => {
@@ -55,7 +69,7 @@ export function describeInstanceReader(current: () => Database): void {
       const open = await seedSecret(current(), userId)
 
       expect(await reader().findServiceUser(userId)).toEqual({
-        version: await reader().version(),
+        version: (await reader().status()).version,
         user: {
           userId,
           name: 'invoice robot',
@@ -142,7 +156,7 @@ export function describeInstanceReader(current: () => Database): void {
       const keys = keyOperations(current())
       const pairs = [newKeyPair(), newKeyPair()]
       for (const pair of pairs) await keys.create(pair)
-      const start = await reader().version()
+      const start = (await reader().status()).version
 
       const swap = async () => {
         for (let count = 0; count < 40; count += 1) await keys.activate(pairs[count % 2]!.keyId)

@@ -12,7 +12,7 @@ import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 
 export function describeKeyStore(current: () => Database): void {
-  const version = () => createInstanceReader(current()).version()
+  const version = async () => (await createInstanceReader(current()).status()).version
 
   describe('updating the key ring', () => {
     it('shows the ring to the decision and returns its result', async () => {

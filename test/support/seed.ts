@@ -135,6 +135,6 @@ export async function seedSecret(
 export async function change(database: Database, write: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
   await database.db.transaction().execute(async (trx) => {
     await write(trx)
-    await bumpVersion(trx)
+    await bumpVersion(trx, database)
   })
 }

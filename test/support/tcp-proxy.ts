@@ -6,15 +6,24 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 /** A running proxy. */
 export interface TcpProxy {
   readonly port: number
+  /** How many connections there have been. */
+  readonly accepted: number
   /** From now on the connections that are open carry nothing, and nobody is told. New ones work. */
   freeze(): void
   close(): Promise<void>
 }
 
-/** Starts a proxy on 127.0.0.1; port 0 picks one. */
-export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpProxy> {
+/** Starts a proxy on 127.0.0.1; port 0 picks one. A silent one takes connections and never answers. */
+export async function startTcpProxy(targetPort: number, port = 0, { silent = false } = {}): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  let accepted = 0
   const server = createServer((near) => {
+    accepted += 1
+    if (silent) {
+      sockets.add(near)
+      near.on('error', () => {})
+      return
+    }
     const far = connect(targetPort, '127.0.0.1')
     for (const [socket, other] of [
       [near, far],
@@ -29,6 +38,9 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
   return {
     port: portOf(server),
+    get accepted() {
+      return accepted
+    },
     freeze: () => {
       for (const socket of sockets) {
         socket.unpipe()

@@ -1,0 +1,23 @@
+/**
+ * What many replicas of different versions need: when the instance was changed, and which programs may work with it.
+ *
+ * Part of the schema's history: once released it is never edited, a change is another migration.
+ */
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+const STATEMENTS = [
+  // Together with the version it names a change, also after a fail-over that lost some. Null: before there were dates.
+  sql`alter table instance add column changed_at timestamptz(3)`,
+  sql`
+    alter table instance add column schema_major integer not null default 1
+      constraint instance_schema_major_positive check (schema_major >= 1)`,
+]
+
+/** Adds the date of the last change and the major version of the schema. */
+export const manyReplicas: Migration = {
+  up: async (db: Kysely<unknown>) => {
+    // One by one: PGlite takes a single statement per query.
+    for (const statement of STATEMENTS) await statement.execute(db)
+  },
+}
