@@ -26,14 +26,15 @@ export class DeprecatedCalls {
 
   /** Counts a call. The first one of a caller is logged. @param method Service and method. */
   note(method: string, caller: string): void {
-    const known = this.#counts.get(keyOf(method, caller))
-    if (known !== undefined) return this.#set({ ...known, calls: known.calls + 1 })
-    if (this.#counts.size >= MAX_COUNTED) {
-      const others = this.#counts.get(keyOf(method, OTHERS)) ?? { method, caller: OTHERS, calls: 0 }
-      return this.#set({ ...others, calls: others.calls + 1 })
+    const isNew = !this.#counts.has(keyOf(method, caller))
+    if (isNew && this.#counts.size >= MAX_COUNTED) {
+      this.#count(method, OTHERS)
+      return
     }
-    this.#log.warn({ method, caller }, 'a deprecated method was called: see docs/migration-v2beta-to-v2.md')
-    this.#set({ method, caller, calls: 1 })
+    if (isNew) {
+      this.#log.warn({ method, caller }, 'a deprecated method was called: see docs/migration-v2beta-to-v2.md')
+    }
+    this.#count(method, caller)
   }
 
   /** Every count, for the metrics. */
@@ -41,8 +42,9 @@ export class DeprecatedCalls {
     return this.#counts.values()
   }
 
-  #set(count: CallCount): void {
-    this.#counts.set(keyOf(count.method, count.caller), count)
+  #count(method: string, caller: string): void {
+    const calls = 1 + (this.#counts.get(keyOf(method, caller))?.calls ?? 0)
+    this.#counts.set(keyOf(method, caller), { method, caller, calls })
   }
 }
 

@@ -1,20 +1,30 @@
 /**
  * Lets a call through only if its caller has the method's permission.
  */
-import type { HandlerContext } from '@connectrpc/connect'
+import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
 import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
+import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
 import type { Log } from '../domain/ports.ts'
 import { actorOfCall, setActor } from './actor.ts'
+import { successorOf } from './deprecation.ts'
 import { toConnectError } from './errors.ts'
 import type { permissionsOf } from './method-permissions.ts'
 import { writeDownRefusal } from './refusals.ts'
+
+/** What becomes of calls to deprecated services. */
+export interface DeprecationOptions {
+  readonly calls: Pick<DeprecatedCalls, 'note'>
+  /** Whether deprecated services are served at all. */
+  readonly served: boolean
+}
 
 /** What the gate needs. */
 export interface GateOptions {
   readonly access: Access
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
+  readonly deprecation: DeprecationOptions
   readonly log: Log
 }
 
@@ -26,14 +36,20 @@ export function authorize({
   access,
   audit,
   permissionFor,
+  deprecation,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
     let actor = actorOfCall(ANONYMOUS, method, requestHeader)
+    const successor = successorOf(method.parent)
+    if (successor !== undefined && !deprecation.served) {
+      throw new ConnectError(`this service is switched off: call ${successor.typeName} instead`, Code.Unimplemented)
+    }
     try {
       const caller = await access.authenticate(requestHeader.get('authorization'))
       actor = { ...actor, actor: caller.userId }
       setActor(values, actor)
+      if (successor !== undefined) deprecation.calls.note(actor.action, caller.userId)
       access.assertMay(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
       access.assertStorageReachable()

@@ -25,14 +25,6 @@ const DEPRECATIONS: ReadonlyMap<string, Deprecation> = new Map([
   ],
 ])
 
-/** The headers, for page scripts of other origins to read as well. */
-export const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link']
-
-/** Whether a service is deprecated. */
-export function isDeprecated({ typeName }: DescService): boolean {
-  return DEPRECATIONS.has(typeName)
-}
-
 /** The service to call instead; undefined if the service is not deprecated. */
 export function successorOf({ typeName }: DescService): DescService | undefined {
   return DEPRECATIONS.get(typeName)?.successor

@@ -12,18 +12,21 @@ import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
-import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { Access } from '../app/access.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { Credentials } from '../app/credentials.ts'
+import type { KeyRotation } from '../app/key-rotation.ts'
 import type { Projects } from '../app/projects.ts'
 import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
-import { authorize } from './authorize.ts'
+import { authorize, type DeprecationOptions } from './authorize.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
+import { announceDeprecation } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
@@ -31,6 +34,7 @@ import { projectService } from './project-service.ts'
 import { writeDownRefusals } from './refusals.ts'
 import { serviceUserService } from './service-user-service.ts'
 import { normalizeTexts } from './text-fields.ts'
+import { webKeyBetaService } from './web-key-beta-service.ts'
 import { webKeyService } from './web-key-service.ts'
 
 /** The largest message that is read, in bytes. */
@@ -46,16 +50,18 @@ export const CONNECT_OPTIONS = {
 }
 
 /** Every service behind the gate. None is that is not here, because the gate would not know its permissions. */
-export const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
 
 /** What the services need. */
 export interface RpcOptions {
   readonly webKeys: WebKeys
+  readonly rotation: KeyRotation
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
+  readonly deprecation: DeprecationOptions
   readonly log: Log
 }
 
@@ -71,13 +77,14 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, projects, users, credentials, audit, access, log } = options
+  const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), log }),
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, log }),
     interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
   })
-    .service(WebKeyService, webKeyService(webKeys))
+    .service(BetaWebKeyService, webKeyBetaService(webKeys))
+    .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
@@ -93,6 +100,7 @@ export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
         readOnly: isReadOnly(handler),
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
+          announceDeprecation(handler.requestPath, res)
           try {
             await universalResponseToNodeResponse(await answer(handler, req, res), res)
           } catch (error) {

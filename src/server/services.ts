@@ -7,8 +7,11 @@ import { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { startAuditRetention } from '../app/audit-retention.ts'
 import { AuditTrail } from '../app/audit-trail.ts'
 import { Credentials } from '../app/credentials.ts'
+import { DeprecatedCalls } from '../app/deprecated-calls.ts'
+import { KeyRotation } from '../app/key-rotation.ts'
 import { Projects } from '../app/projects.ts'
 import type { Replica } from '../app/replica.ts'
+import { Rotator } from '../app/rotator.ts'
 import { SecretUses } from '../app/secret-uses.ts'
 import { ServiceUsers } from '../app/service-users.ts'
 import { WebKeys } from '../app/web-keys.ts'
@@ -80,16 +83,26 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
+  const keys = createKeyStore(database)
+  // Not the one that serves: listing keys is administration.
+  const reader = createInstanceReader(database)
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
+  const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
+  const rotator = new Rotator({ store: keys, generator, replica, limits, clock: systemClock, now, audit, log })
+  stack.push(() => rotator.stop())
+  rotator.start()
+
   return createRpcRoutes({
+    rotation: new KeyRotation({ store: keys, reader, generator, replica, limits, now, log }),
+    deprecation: { calls: new DeprecatedCalls(log), served: config.betaApi },
     webKeys: new WebKeys({
-      store: createKeyStore(database),
-      // Not the one that serves: listing keys is administration.
-      reader: createInstanceReader(database),
+      store: keys,
+      reader,
       generator,
       replica,
       log,
-      activation: { guard: config.activationGuard, jwksMaxAgeSeconds: config.jwksMaxAgeSeconds },
-      maxWebKeys: config.maxWebKeys,
+      activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
+      maxWebKeys,
     }),
     projects: new Projects({ store, replica, newId: randomUUID }),
     users: new ServiceUsers({ store, replica, newId: randomUUID }),
