@@ -28,6 +28,18 @@ interface Entry<T> {
   readonly value: T
 }
 
+/** How often users were asked for, and how many are in memory. */
+export interface IdentityCounts {
+  /** Look-ups answered from memory. */
+  readonly hits: number
+  /** Look-ups that had to wait for the database. */
+  readonly misses: number
+  /** Look-ups of ids that are known to have no user. */
+  readonly unknown: number
+  readonly users: number
+  readonly unknownIds: number
+}
+
 export class LiveIdentities {
   readonly #reader: Pick<InstanceReader, 'findServiceUser'>
   readonly #users: BoundedMap<string, Entry<ServiceUser>>
@@ -38,6 +50,9 @@ export class LiveIdentities {
   #version = -1
   /** How often the database has gone back. */
   #setbacks = 0
+  #hits = 0
+  #misses = 0
+  #unknownHits = 0
 
   constructor(reader: Pick<InstanceReader, 'findServiceUser'>, limits: IdentitiesLimits = {}) {
     const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
@@ -55,9 +70,16 @@ export class LiveIdentities {
    */
   find(userId: string): Promise<ServiceUser | undefined> {
     const known = this.#users.get(userId)
-    if (known !== undefined) return Promise.resolve(known.value)
-    if (this.#unknown.get(userId) !== undefined) return Promise.resolve(undefined)
+    if (known !== undefined) {
+      this.#hits++
+      return Promise.resolve(known.value)
+    }
+    if (this.#unknown.get(userId) !== undefined) {
+      this.#unknownHits++
+      return Promise.resolve(undefined)
+    }
 
+    this.#misses++
     const pending = this.#pending.get(userId)
     if (pending !== undefined) return pending
     const reading = this.#reads
@@ -67,6 +89,17 @@ export class LiveIdentities {
       })
     this.#pending.set(userId, reading)
     return reading
+  }
+
+  /** Since the start, and now. */
+  get counts(): IdentityCounts {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      unknown: this.#unknownHits,
+      users: this.#users.size,
+      unknownIds: this.#unknown.size,
+    }
   }
 
   /** The ids to ask for in the `InstanceState` that `replace` takes next. */

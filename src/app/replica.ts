@@ -11,7 +11,7 @@ import { DEFAULT_ROTATION_POLICY } from '../domain/rotation-policy.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { DatabaseContact } from './database-contact.ts'
 import type { InstanceClock } from './instance-clock.ts'
-import { LiveIdentities } from './live-identities.ts'
+import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 
 /** How often the version is compared, in milliseconds. */
@@ -150,6 +150,11 @@ export class Replica {
       stalenessSeconds,
       lagSeconds: this.#lagSeconds,
     }
+  }
+
+  /** How well the memory of service users does. */
+  identityCounts(): IdentityCounts {
+    return this.#identities.counts
   }
 
   /** Whether what this replica knows has been confirmed recently enough to be served. */

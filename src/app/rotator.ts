@@ -3,8 +3,9 @@
  * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
  */
 import { SYSTEM } from '../domain/audit.ts'
+import { activeKey } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
-import { nextStep, type PlannedStep, type RotationStep } from '../domain/rotation.ts'
+import { nextStep, type PlannedStep, type RotationStep, rotationDue } from '../domain/rotation.ts'
 import { planNextStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
 import { webKeyResource } from './audit-resources.ts'
@@ -56,9 +57,16 @@ export class Rotator {
     await this.#running
   }
 
-  /** How many steps have failed since the start, and how many of them in a row up to now. */
-  get failures(): { readonly total: number; readonly inARow: number } {
-    return { total: this.#totalFailures, inARow: this.#failures }
+  /** What an operator wants to know of the rotation. */
+  get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
+    const { ring, rotation } = this.#options.replica.status()
+    const due = rotation.policy.enabled ? rotationDue(rotation, ring) : undefined
+    const overdue = due === undefined ? 0 : this.#options.now().getTime() - due.getTime()
+    return {
+      enabled: rotation.policy.enabled,
+      overdueSeconds: activeKey(ring) === undefined ? 0 : Math.max(0, overdue) / 1000,
+      failures: this.#totalFailures,
+    }
   }
 
   #after(milliseconds: number): void {

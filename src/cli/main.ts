@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /**
- * The command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration.
+ * The command line. Exit codes are in `exit-codes.ts`.
  *
  * Each group of commands has a file of its own; this one puts them together and is the only one that exits.
  */
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config/config.ts'
 import { auditCommand } from './audit-command.ts'
 import { configCommand } from './config-command.ts'
 import { demoCommand } from './demo-command.ts'
+import { exitCodeOf, WRONG_USAGE } from './exit-codes.ts'
 import { describeFailure } from './failure.ts'
 import { keysCommand } from './keys-command.ts'
 import { masterKeyCommand } from './master-key-command.ts'
@@ -19,9 +19,6 @@ import { secretsCommand } from './secrets-command.ts'
 import { serveCommand } from './serve-command.ts'
 import { tokenCommand } from './token-command.ts'
 import { usersCommand } from './users-command.ts'
-
-const FAILED = 1
-const WRONG_USAGE = 2
 
 /** A SHA-256 thumbprint that begins with a dash. No option is as long. */
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
@@ -60,7 +57,7 @@ async function run(args: readonly string[]): Promise<number> {
     // Commander has printed its message already. Asking for help is not a mistake, forgetting a command is.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
     process.stderr.write(`keyturn: ${describeFailure(error)}\n`)
-    return error instanceof ConfigError ? WRONG_USAGE : FAILED
+    return exitCodeOf(error)
   }
 }
 

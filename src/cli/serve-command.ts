@@ -1,10 +1,20 @@
 /**
- * `keyturn serve`: runs the server until it is told to stop.
+ * `keyturn serve`: runs the server until it is told to stop, in this process or in several.
  */
-import { once } from 'node:events'
+import cluster from 'node:cluster'
 import { Command } from 'commander'
-import { readConfig } from '../config/config.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { exitCodeOf } from './exit-codes.ts'
+import { describeFailure } from './failure.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { firstSignal, STOP_SIGNALS } from './signals.ts'
+
+/** What the operator is told about a server. */
+interface Serving {
+  readonly listenUrl: string
+  readonly baseUrl: string
+  readonly initialised: boolean
+}
 
 /** The command. */
 export function serveCommand(): Command {
@@ -12,38 +22,76 @@ export function serveCommand(): Command {
     .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
     .action(async (options: Record<string, unknown>) => {
       const config = readConfig(serveFlags(options))
-      const stopping = new AbortController()
-      const stopped = firstSignal().then(() => stopping.abort())
-      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-      const [{ startServer }, { openLog }] = await Promise.all([
-        import('../server/server.ts'),
-        import('../server/log.ts'),
-      ])
-      const starting = startServer(config, openLog(config.logLevel), stopping.signal)
-      const server = await starting.catch((error: unknown) => {
-        // Told to stop before it was ready, for example while it waited for the database.
-        if (!stopping.signal.aborted) throw error
-      })
-      if (server === undefined) return
-      process.stdout.write(
-        [
-          `Keyturn listens on ${server.listenUrl} (base URL ${server.baseUrl}).`,
-          server.initialised
-            ? `The administrator's credentials were written to ${config.credentialsFile}. Keep that file safe.`
-            : `The instance was set up before; its credentials file is ${config.credentialsFile} unless it was moved.`,
-          `Next: npx keyturn keys list --credentials ${config.credentialsFile}`,
-          '',
-        ].join('\n'),
-      )
-      await stopped
-      await server.stop()
+      if (config.workers === 1) await serve(config)
+      else if (cluster.isPrimary) await serveWithWorkers(config)
+      else await serveAsWorker(config)
     })
 }
 
-/** A second signal finds no listener any more, so it ends a process that takes too long to stop. */
-async function firstSignal(): Promise<void> {
-  const listening = new AbortController()
-  const { signal } = listening
-  await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })])
-  listening.abort()
+async function serve(config: Config): Promise<void> {
+  const stopping = new AbortController()
+  const stopped = firstSignal().then(() => stopping.abort())
+  // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+  const [{ startServer }, { openLog }] = await Promise.all([import('../server/server.ts'), import('../server/log.ts')])
+  const starting = startServer(config, openLog(config.logLevel), { signal: stopping.signal })
+  const server = await starting.catch((error: unknown) => {
+    // Told to stop before it was ready, for example while it waited for the database.
+    if (!stopping.signal.aborted) throw error
+  })
+  if (server === undefined) return
+  announce(server, config)
+  // A second signal finds no listener any more, so it ends a process that takes too long to stop.
+  await stopped
+  await server.stop()
+}
+
+async function serveWithWorkers(config: Config): Promise<void> {
+  const stopped = firstSignal()
+  const [{ Workers }, { openLog }] = await Promise.all([
+    import('../server/workers/workers.ts'),
+    import('../server/log.ts'),
+  ])
+  const workers = new Workers(config, openLog(config.logLevel))
+  const stopping = stopped.then(() => {
+    void firstSignal().then((signal) => {
+      // Nobody would be left to end those that hang. Then this process ends as the signal says.
+      workers.kill()
+      process.kill(process.pid, signal)
+    })
+    return workers.stop()
+  })
+  const server = await workers.start()
+  if (server !== undefined) announce(server, config)
+  await stopping
+}
+
+async function serveAsWorker(config: Config): Promise<void> {
+  // Ctrl-C reaches every process of the group, so a worker hears of it twice, and of the second time from the primary.
+  const signalled = Promise.withResolvers<void>()
+  for (const signal of STOP_SIGNALS) process.on(signal, () => signalled.resolve())
+  const [{ runWorker }, { openLog }] = await Promise.all([
+    import('../server/workers/worker.ts'),
+    import('../server/log.ts'),
+  ])
+  const failure = await runWorker({
+    config,
+    log: openLog(config.logLevel),
+    signalled: signalled.promise,
+    describe: describeFailure,
+  })
+  // The channel to the primary is open, and a start that was cut off may be under way.
+  process.exit(failure === undefined ? 0 : exitCodeOf(failure))
+}
+
+function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
+  process.stdout.write(
+    [
+      `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
+      initialised
+        ? `The administrator's credentials were written to ${credentialsFile}. Keep that file safe.`
+        : `The instance was set up before; its credentials file is ${credentialsFile} unless it was moved.`,
+      `Next: npx keyturn keys list --credentials ${credentialsFile}`,
+      '',
+    ].join('\n'),
+  )
 }

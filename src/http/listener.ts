@@ -32,6 +32,8 @@ export interface Listener {
   readonly port: number
   /** For example `http://127.0.0.1:8080`. */
   readonly url: string
+  /** How many connections are open. */
+  connections(): number
   /**
    * Takes no more connections, finishes what is in flight, and ends when all connections have.
    *
@@ -84,6 +86,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   return {
     port: actual,
     url: `${tls === null ? 'http' : 'https'}://${isIP(host) === 6 ? `[${host}]` : host}:${actual}`,
+    connections: () => sockets.size,
     close: (grace) => {
       closed ??= close(grace)
       return closed

@@ -3,7 +3,7 @@
  * when a handler fails.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { type Handler, sendError } from './exchange.ts'
@@ -17,6 +17,9 @@ export interface Route {
 
 /** A request that has been answered, or that nobody waits for any more. */
 export interface Answered {
+  readonly request: IncomingMessage
+  /** One that HTTP knows, or `other`. */
+  readonly method: string
   /** The path of the route, or `other`; never what a client made up. */
   readonly route: string
   readonly status: number
@@ -37,6 +40,9 @@ export interface RouterOptions {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
+/** HTTP/2 lets through whatever looks like a method. */
+const KNOWN_METHODS = new Set(METHODS)
+
 /** There is nothing at this path. */
 export const notFound: Handler = (_req, res) =>
   sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
@@ -50,7 +56,13 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, onAnswered }
     const route = routes.get(path)
     res.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000
-      onAnswered({ route: route === undefined ? 'other' : path, status: res.statusCode, seconds })
+      onAnswered({
+        request: req,
+        method: methodOf(req),
+        route: route === undefined ? 'other' : path,
+        status: res.statusCode,
+        seconds,
+      })
     })
 
     // What is left of a body that was refused half way would keep the next request on the connection waiting.
@@ -89,6 +101,10 @@ async function dispatch(
     return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
   }
   await handler(req, res)
+}
+
+function methodOf({ method = '' }: IncomingMessage): string {
+  return KNOWN_METHODS.has(method) ? method : 'other'
 }
 
 /** The id of a request, for logs here and at the client. One that the client gave is kept if it is harmless. */

@@ -32,6 +32,8 @@ export interface FrontDoorOptions {
   readonly config: Config
   readonly log: Log
   readonly onAnswered: (answered: Answered) => void
+  /** Makes the handler of all requests from one that answers them. */
+  readonly around: (handler: Handler) => Handler
 }
 
 const notYet: Handler = (_req, res) =>
@@ -55,10 +57,11 @@ export class FrontDoor {
   }
 
   /** Starts listening. @throws {Error} that says what to do. */
-  static async open({ config, log, onAnswered }: FrontDoorOptions): Promise<FrontDoor> {
+  static async open({ config, log, onAnswered, around }: FrontDoorOptions): Promise<FrontDoor> {
     const routing = new Routing(log, onAnswered)
     const { listen: address, tls } = config
-    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler: routing.handle })
+    const handler = around(routing.handle)
+    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler })
     const scheme = tls === null ? 'http' : 'https'
     return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
   }
@@ -68,6 +71,11 @@ export class FrontDoor {
     return this.#listener.url
   }
 
+  /** How many connections are open. */
+  connections(): number {
+    return this.#listener.connections()
+  }
+
   /** Puts the services behind their paths. */
   serve(services: Services): void {
     this.#routing.serve(services, new URL(this.baseUrl).host)
@@ -75,7 +83,7 @@ export class FrontDoor {
 
   /** Says why there is nothing to serve yet. */
   wait(reason: string): void {
-    this.#routing.readiness = () => ({ ready: false, reason })
+    this.#routing.wait(reason)
   }
 
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
@@ -120,6 +128,11 @@ class Routing {
       ],
       notFound,
     )
+  }
+
+  /** Says why there is nothing to serve yet. */
+  wait(reason: string): void {
+    this.#readiness = () => ({ ready: false, reason })
   }
 
   /** Says that the server stops, and ends what would not end by itself. */

@@ -26,13 +26,14 @@ import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
 import { loadMasterKeys } from './master-key-source.ts'
-import { startMetrics } from './metrics.ts'
+import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
+import { serveMetrics } from './metrics-server.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
+import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
-
-/** How long requests in flight may take to finish when the server stops, in milliseconds. */
-const GRACE = 10_000
+import { traceSignatures } from './tracing/signature-spans.ts'
+import { startTracing } from './tracing/tracing.ts'
 
 /** A server that answers. */
 export interface RunningServer {
@@ -42,25 +43,30 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
+  /** The metrics of this process, as Prometheus reads them. */
+  metrics(): Promise<string>
   /** Finishes what is in flight and lets go of everything. */
   stop(): Promise<void>
+}
+
+/** How to start. */
+interface StartOptions {
+  /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
+  readonly servesMetrics?: boolean
+  /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
+  readonly signal?: AbortSignal
 }
 
 /**
  * Starts a server. It listens from the beginning and says that it is not ready until it can serve. A PostgreSQL server
  * that cannot be reached is waited for.
  *
- * @param signal Ends the start when it is aborted: the call then throws its reason. A started server is left alone.
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
-export async function startServer(
-  config: Config,
-  log: Log,
-  signal: AbortSignal = new AbortController().signal,
-): Promise<RunningServer> {
+export async function startServer(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
   const stack = new Stack()
   try {
-    return await start({ config, log, stack, signal })
+    return await start(config, log, { ...options, stack })
   } catch (error) {
     await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
@@ -81,21 +87,29 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
   }
 }
 
-interface StartOptions {
-  readonly config: Config
-  readonly log: Log
-  readonly stack: Stack
-  readonly signal: AbortSignal
-}
-
-async function start({ config, log, stack, signal }: StartOptions): Promise<RunningServer> {
-  const metrics = await startMetrics(config.metricsListen, log)
+async function start(
+  config: Config,
+  log: Log,
+  { stack, servesMetrics = true, signal = new AbortController().signal }: StartOptions & { readonly stack: Stack },
+): Promise<RunningServer> {
+  const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
+  if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  const tracing = await startTracing(config, log)
+  stack.push(() => tracing.stop())
 
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const door = await FrontDoor.open({ config, log, onAnswered: metrics.recordRequest })
+  const door = await FrontDoor.open({
+    config,
+    log,
+    around: (handler) => tracing.around(metrics.around(handler)),
+    onAnswered: (answered) => {
+      metrics.recordRequest(answered)
+      tracing.end(answered)
+    },
+  })
   stack.push(() => door.close(GRACE))
   const { baseUrl } = door
 
@@ -107,7 +121,7 @@ async function start({ config, log, stack, signal }: StartOptions): Promise<Runn
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
   const sealer = createKeySealer(await loadMasterKeys(config, isEmpty))
-  const generator = createKeyPairGenerator(sealer)
+  const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
   const secrets = createClientSecrets()
   const initialised = await whenAvailable(
     () =>
@@ -122,10 +136,11 @@ async function start({ config, log, stack, signal }: StartOptions): Promise<Runn
   )
 
   const time = new InstanceClock({ machine: systemTime, log })
+  const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
-    reader: createInstanceReader({ db: database.serving }),
-    feed: createChangeFeed(databaseOptions(config, log)),
-    signers: createSignerFactory(sealer),
+    reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving })),
+    feed,
+    signers: metrics.countTokens(traceSignatures(createSignerFactory(sealer), tracing)),
     clock: systemClock,
     time,
     log,
@@ -137,7 +152,19 @@ async function start({ config, log, stack, signal }: StartOptions): Promise<Runn
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, generator, secrets, replica, now: time.now, baseUrl }
+  const options = {
+    config,
+    log,
+    stack,
+    database,
+    generator,
+    secrets,
+    replica,
+    now: time.now,
+    baseUrl,
+    tracing,
+    metrics,
+  }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),
@@ -145,9 +172,17 @@ async function start({ config, log, stack, signal }: StartOptions): Promise<Runn
     isFresh: () => replica.isFresh(),
   })
   metrics.observe(replica)
+  metrics.observeDatabase({
+    reachable: () => replica.isReachable(),
+    pools: () => database.pools(),
+    changeFeed: () => feed.status(),
+    clockOffsetSeconds: () => time.offsetSeconds,
+  })
+  replica.onLag(metrics.recordChangeLag)
+  metrics.observeConnections(() => door.connections())
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
-  return { baseUrl, listenUrl: door.listenUrl, initialised, stop: () => stack.unwind() }
+  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }
 }
 
 function assertCanSign(replica: Replica): void {

@@ -28,8 +28,10 @@ import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { createKeyStore } from '../storage/key-store.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
@@ -45,11 +47,13 @@ export interface ServicesOptions {
   readonly now: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
+  readonly tracing: Pick<Tracing, 'calls'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -59,7 +63,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     now,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
-    assertions: uses,
+    assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
     log,
@@ -76,25 +80,28 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, now, baseUrl } = options
-  const store = createIdentityStore(database)
-  const events = createAuditLog(database)
+  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, metrics } = options
+  const store = tracing.calls('IdentityStore', createIdentityStore(database))
+  const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
-  const keys = createKeyStore(database)
+  const keys = tracing.calls('KeyStore', createKeyStore(database))
   // Not the one that serves: listing keys is administration.
-  const reader = createInstanceReader(database)
+  const reader = tracing.calls('InstanceReader', createInstanceReader(database))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
   const rotator = new Rotator({ store: keys, generator, replica, limits, clock: systemClock, now, audit, log })
   stack.push(() => rotator.stop())
   rotator.start()
+  metrics.observeRotation(() => rotator.status)
+  const calls = new DeprecatedCalls(log)
+  metrics.observeDeprecatedCalls(() => calls.counts())
 
   return createRpcRoutes({
     rotation: new KeyRotation({ store: keys, reader, generator, replica, limits, now, log }),
-    deprecation: { calls: new DeprecatedCalls(log), served: config.betaApi },
+    deprecation: { calls, served: config.betaApi },
     webKeys: new WebKeys({
       store: keys,
       reader,

@@ -73,6 +73,14 @@ describe('the identities in memory', () => {
     expect(await identities.find('nobody')).toBeUndefined()
   })
 
+  it('count look-ups by how they were answered', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'a', 'a', 'nobody', 'nobody']) await identities.find(userId)
+    expect(identities.counts).toEqual({ hits: 2, misses: 2, unknown: 1, users: 1, unknownIds: 1 })
+  })
+
   it('are read once for requests that come at the same time', async () => {
     const instance = new Instance()
     instance.set(user('a'))

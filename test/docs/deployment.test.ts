@@ -1,8 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
@@ -10,34 +12,61 @@ const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 interface Compose {
   services: Record<
     string,
-    { environment: Record<string, string>; user?: string; build?: string; healthcheck?: unknown; depends_on?: unknown }
+    {
+      environment: Record<string, string>
+      user?: string
+      ports?: string[]
+      volumes?: string[]
+      stop_signal?: string
+      stop_grace_period?: string
+      healthcheck?: unknown
+      depends_on?: Record<string, unknown>
+    }
   >
+  networks: { default: { ipam: { config: { subnet: string }[] } } }
   secrets: Record<string, { file: string }>
   volumes: Record<string, unknown>
 }
 
 describe('docker-compose.yml', () => {
   const compose = parse(read('docker-compose.yml')) as Compose
-  const { keyturn, postgres } = compose.services
+  const { postgres, 'keyturn-1': one, 'keyturn-2': two, 'load-balancer': balancer } = compose.services
 
-  it('configures the service with variables that exist and values that are valid', () => {
+  it('configures two equal replicas with variables that exist and values that are valid', () => {
     const environment = Object.fromEntries(
-      Object.entries(keyturn!.environment).map(([name, value]) => [
-        name,
-        value.replace(/\$\{POSTGRES_PASSWORD\}/, 'x'),
-      ]),
+      Object.entries(one!.environment).map(([name, value]) => [name, value.replace(/\$\{POSTGRES_PASSWORD\}/, 'x')]),
     )
     expect(() => readConfig({}, environment)).not.toThrow(ConfigError)
     expect(readConfig({}, environment)).toMatchObject({
+      listen: { port: 8080 },
+      baseUrl: 'http://localhost:8080',
       database: { kind: 'postgres' },
       masterKeys: { kind: 'file', path: '/run/secrets/master-keys' },
       credentialsFile: '/data/admin.json',
+      trustedProxies: [compose.networks.default.ipam.config[0]!.subnet],
     })
+    expect(two).toEqual(one)
   })
 
-  it('runs the service as another user than root, after a healthy PostgreSQL', () => {
-    expect(keyturn).toMatchObject({ user: 'node', depends_on: { postgres: { condition: 'service_healthy' } } })
+  it('runs the replicas as another user than root, after a healthy PostgreSQL', () => {
+    expect(one).toMatchObject({ user: 'node', depends_on: { postgres: { condition: 'service_healthy' } } })
     expect(postgres).toHaveProperty('healthcheck.test')
+  })
+
+  it('shows only the load balancer, which has the configuration in deploy/ and all that this asks for', () => {
+    const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined)
+    expect(published).toEqual([['load-balancer', balancer]])
+    expect(balancer!.ports).toEqual(['127.0.0.1:8080:8080'])
+    expect(balancer!.volumes).toEqual(['./deploy/haproxy/haproxy.cfg:/usr/local/etc/haproxy/haproxy.cfg:ro'])
+    const variables = [...read('deploy/haproxy/haproxy.cfg').matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name)
+    expect(Object.keys(balancer!.environment).sort()).toEqual(variables.sort())
+    expect(balancer!.environment).toEqual({ LISTEN: ':8080', KEYTURN_1: 'keyturn-1:8080', KEYTURN_2: 'keyturn-2:8080' })
+    expect(balancer!.stop_signal).toBe('SIGUSR1')
+  })
+
+  it('gives every replica longer to stop than it may take', () => {
+    expect(one!.stop_grace_period).toBe('20s')
+    expect(STOP_LIMIT).toBeLessThan(20_000)
   })
 
   it('mounts secrets and volumes that it declares, and keeps the secret files out of git and of the image', () => {
@@ -49,6 +78,165 @@ describe('docker-compose.yml', () => {
     expect(read('.dockerignore').split('\n')[0]).toBe('*')
   })
 })
+
+describe('the Kubernetes manifests', () => {
+  const FOLDER = 'deploy/kubernetes'
+  const objects = readdirSync(join(ROOT, FOLDER))
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => parseAllDocuments(read(join(FOLDER, name))))
+    .map((document) => {
+      expect(document.errors).toEqual([])
+      return document.toJS() as Manifest
+    })
+  const one = (kind: string, name = 'keyturn') => {
+    const found = objects.filter((object) => object.kind === kind && object.metadata.name === name)
+    expect(found).toHaveLength(1)
+    return found[0]!
+  }
+  const pod = one('Deployment').spec.template.spec
+  const [container] = pod.containers
+  const settings = one('ConfigMap').data
+  const secret = one('Secret').stringData
+  const environment = (changes: Record<string, string> = {}) => ({
+    ...settings,
+    KEYTURN_BASE_URL: 'https://tokens.example.com',
+    KEYTURN_DATABASE_URL: 'postgres://keyturn:password@host:5432/keyturn',
+    ...changes,
+  })
+
+  it('are of the kinds that are needed, all in one namespace of the operator', () => {
+    expect(objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`).sort()).toEqual([
+      'ConfigMap/keyturn',
+      'Deployment/keyturn',
+      'PodDisruptionBudget/keyturn',
+      'Secret/keyturn',
+      'Service/keyturn',
+      'Service/keyturn-headless',
+    ])
+    expect(objects.filter(({ metadata }) => metadata.namespace !== undefined)).toEqual([])
+  })
+
+  it('configure the server with variables that exist and, once they are filled in, are valid', () => {
+    const { listen, metricsListen, masterKeys, credentialsFile } = readConfig({}, environment())
+    expect(listen).toEqual({ host: '0.0.0.0', port: portOf('http') })
+    expect(metricsListen).toEqual({ host: '0.0.0.0', port: portOf('metrics') })
+    expect(container!.env).toEqual([
+      { name: 'KEYTURN_DATABASE_URL', valueFrom: { secretKeyRef: { name: 'keyturn', key: 'database-url' } } },
+    ])
+    expect(container!.envFrom).toEqual([{ configMapRef: { name: 'keyturn' } }])
+    const mounts = Object.fromEntries(container!.volumeMounts.map(({ name, mountPath }) => [name, mountPath]))
+    expect(masterKeys).toEqual({ kind: 'file', path: `${mounts['master-keys']}/master-keys` })
+    expect(credentialsFile).toBe(`${mounts.data}/admin.json`)
+  })
+
+  it('have placeholders that the server refuses', () => {
+    const problems = (changes: Record<string, string>) => {
+      try {
+        readConfig({}, environment(changes))
+        return []
+      } catch (error) {
+        return (error as ConfigError).problems
+      }
+    }
+    expect(problems({ KEYTURN_BASE_URL: settings.KEYTURN_BASE_URL! })).toEqual([expect.stringMatching(/BASE_URL/)])
+    expect(problems({ KEYTURN_DATABASE_URL: secret['database-url']! })).toEqual([expect.stringMatching(/DATABASE_URL/)])
+    expect(() => parseMasterKeys(secret['master-keys']!)).toThrow()
+    expect(Object.keys(secret).sort()).toEqual(['database-url', 'master-keys'])
+  })
+
+  it('let no variable of Kubernetes be taken for a setting', () => {
+    expect(() => readConfig({}, environment({ KEYTURN_PORT: 'tcp://10.0.0.1:8080' }))).toThrow(/KEYTURN_PORT/)
+    expect(pod.enableServiceLinks).toBe(false)
+  })
+
+  it('select the pods by their labels', () => {
+    const { labels } = one('Deployment').spec.template.metadata
+    for (const selector of [
+      one('Deployment').spec.selector.matchLabels,
+      one('Service').spec.selector,
+      one('Service', 'keyturn-headless').spec.selector,
+      one('PodDisruptionBudget').spec.selector.matchLabels,
+      ...pod.topologySpreadConstraints.map(({ labelSelector }) => labelSelector.matchLabels),
+    ]) {
+      expect(selector).toEqual(labels)
+    }
+  })
+
+  it('ask for health where the server answers, and lead services there', () => {
+    expect(container!.livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'http' })
+    expect(container!.startupProbe.httpGet).toEqual({ path: '/healthz', port: 'http' })
+    expect(container!.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http' })
+    for (const name of ['keyturn', 'keyturn-headless']) {
+      expect(one('Service', name).spec.ports).toEqual([
+        { name: 'http', port: 8080, targetPort: 'http', appProtocol: 'kubernetes.io/h2c' },
+      ])
+    }
+    expect(one('Service', 'keyturn-headless').spec.clusterIP).toBe('None')
+    expect(one('Deployment').spec.template.metadata.annotations['prometheus.io/port']).toBe(String(portOf('metrics')))
+  })
+
+  it('let a pod finish before it is ended, and never have fewer replicas than asked for in an upgrade', () => {
+    const pause = Number(container!.lifecycle.preStop.exec.command[1]) * 1000
+    expect(pause + STOP_LIMIT).toBeLessThan(pod.terminationGracePeriodSeconds * 1000)
+    expect(one('Deployment').spec).toMatchObject({
+      replicas: 2,
+      strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    })
+    expect(one('PodDisruptionBudget').spec.maxUnavailable).toBe(1)
+  })
+
+  it('run without privileges, and write to the data volume only', () => {
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    expect(container!.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(container!.volumeMounts.filter(({ readOnly }) => readOnly !== true).map(({ name }) => name)).toEqual([
+      'data',
+    ])
+    expect(pod.automountServiceAccountToken).toBe(false)
+  })
+
+  function portOf(name: string): number | undefined {
+    return container!.ports.find((port) => port.name === name)?.containerPort
+  }
+})
+
+/** As much of an object of Kubernetes as the tests look at. */
+interface Manifest {
+  kind: string
+  metadata: { name: string; namespace?: string }
+  data: Record<string, string>
+  stringData: Record<string, string>
+  spec: {
+    clusterIP?: string
+    maxUnavailable?: number
+    ports: unknown[]
+    selector: Record<string, string> & { matchLabels?: unknown }
+    template: {
+      metadata: { labels: Record<string, string>; annotations: Record<string, string> }
+      spec: {
+        enableServiceLinks: boolean
+        automountServiceAccountToken: boolean
+        terminationGracePeriodSeconds: number
+        securityContext: unknown
+        topologySpreadConstraints: { labelSelector: { matchLabels: unknown } }[]
+        containers: {
+          ports: { name: string; containerPort: number }[]
+          env: unknown[]
+          envFrom: unknown[]
+          volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[]
+          securityContext: unknown
+          livenessProbe: { httpGet: unknown }
+          readinessProbe: { httpGet: unknown }
+          startupProbe: { httpGet: unknown }
+          lifecycle: { preStop: { exec: { command: string[] } } }
+        }[]
+      }
+    }
+  }
+}
 
 describe('the Dockerfile', () => {
   it('copies what exists, and what .dockerignore lets through', () => {

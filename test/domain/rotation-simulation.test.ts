@@ -149,7 +149,7 @@ function live({ policy, limits, delays, interventions }: Life): Change[] {
     const stepAt = after(due, delays[turn % delays.length] ?? 0)
     now = person === undefined ? stepAt : earliest(stepAt, personAt)
     if (now >= END) break
-    if (person !== undefined && now === personAt) {
+    if (person !== undefined && now.getTime() === personAt.getTime()) {
       const { what } = person
       try {
         const outcome = intervene(what, { rotation, ring, limits, now })

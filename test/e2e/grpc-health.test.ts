@@ -53,7 +53,12 @@ describe('a server', () => {
 
   it('does not serve before it is ready, and tells who watches when it is', async () => {
     const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:0' }, {})
-    const door = await FrontDoor.open({ config, log: createRecordingLog(), onAnswered: () => {} })
+    const door = await FrontDoor.open({
+      config,
+      log: createRecordingLog(),
+      around: (handler) => handler,
+      onAnswered: () => {},
+    })
     undo.push(() => door.close(0))
     expect(await checkHealth(door.listenUrl)).toBe('NOT_SERVING')
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('NOT_SERVING')

@@ -12,17 +12,17 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
 
-const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas']
+const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation']
 
 /** What a newer program of the same major version does: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
   await sql`alter table web_keys add column note text not null default 'none'`.execute(db)
-  await sql`insert into kysely_migration values ('0004-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
+  await sql`insert into kysely_migration values ('9000-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
 }
 
 /** What a newer program of the next major version does: it breaks with what was. */
 async function raiseMajor({ db }: Database): Promise<void> {
-  await sql`insert into kysely_migration values ('0005-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
+  await sql`insert into kysely_migration values ('9001-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
   await sql`update instance set schema_major = 2`.execute(db)
 }
 
@@ -61,9 +61,16 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await migrate(database)
       // Back to the first version, with a project in it.
       const { db } = database
-      for (const table of ['used_assertions', 'audit_events', 'personal_access_tokens', 'user_keys'] as const) {
-        await db.schema.dropTable(table).execute()
-      }
+      const later = [
+        'rotation',
+        'revoked_web_keys',
+        'used_assertions',
+        'audit_events',
+        'personal_access_tokens',
+        'user_keys',
+      ]
+      for (const table of later) await db.schema.dropTable(table).execute()
+      await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
       for (const index of ['projects_by_name', 'service_users_by_creation', 'service_users_of_project_by_creation']) {
         await db.schema.dropIndex(index).execute()
       }

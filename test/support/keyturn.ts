@@ -43,17 +43,18 @@ export interface StartOptions {
   readonly args?: readonly string[]
   /** An existing data directory; without one a new folder is made. */
   readonly dataDir?: string
+  /** Whether it leads a process group, to which signals can be sent as a terminal does. */
+  readonly leadsGroup?: boolean
 }
 
 /** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
   const dataDir = options.dataDir ?? (await temporaryFolder())
-  const child = spawnKeyturn(['serve', ...(options.args ?? [])], {
-    KEYTURN_LISTEN: '127.0.0.1:0',
-    KEYTURN_METRICS_LISTEN: 'off',
-    KEYTURN_DATA_DIR: dataDir,
-    ...options.env,
-  })
+  const child = spawnKeyturn(
+    ['serve', ...(options.args ?? [])],
+    { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir, ...options.env },
+    { detached: options.leadsGroup ?? false },
+  )
   const output = collect(child)
   const exited = once(child, 'exit')
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
@@ -103,12 +104,17 @@ export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Starts a command without waiting for anything. */
-export function spawnKeyturn(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+/** Starts a command and leaves it to the caller to end it. */
+export function spawnKeyturn(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  options: { readonly detached?: boolean } = {},
+): ChildProcess {
   // Nothing of the surrounding environment may configure the server under test.
   return spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
   })
 }
 

@@ -1,0 +1,12 @@
+/**
+ * How long a server may take to stop, in milliseconds.
+ */
+
+/** For requests in flight to finish. */
+export const GRACE = 10_000
+
+/** For what is written behind them, and for the database to say goodbye. */
+const MARGIN = 5_000
+
+/** For a worker process from the order to stop to its end. Beyond it, it hangs. */
+export const STOP_LIMIT = GRACE + MARGIN

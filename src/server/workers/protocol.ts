@@ -1,0 +1,33 @@
+/**
+ * What the primary process and its workers say to each other. Nothing in it is secret: settings and secrets reach a
+ * worker the way they reached the primary, by the command line and the environment.
+ */
+
+/** From the primary to a worker. */
+export type Order =
+  /** The first one, once. `port` goes before the configured one. */
+  | { readonly kind: 'start'; readonly port: number }
+  | { readonly kind: 'stop' }
+  /** To be answered with `metrics`. */
+  | { readonly kind: 'measure' }
+
+/** From a worker to the primary. */
+export type Report =
+  | { readonly kind: 'ready'; readonly server: ServerFacts }
+  /** It could not start. The process ends after this. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'metrics'; readonly text: string }
+
+/** What the primary tells the operator about the server. */
+export interface ServerFacts {
+  readonly listenUrl: string
+  readonly baseUrl: string
+  readonly initialised: boolean
+}
+
+/** Why a worker did not start, for the operator. */
+export interface Failure {
+  readonly message: string
+  /** The mistakes of the configuration, if that is why. */
+  readonly problems: readonly string[] | null
+}

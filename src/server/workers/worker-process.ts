@@ -1,0 +1,116 @@
+/**
+ * A worker as the primary sees it: a process that was told to start.
+ */
+import cluster, { type Worker } from 'node:cluster'
+import type { Failure, Order, Report, ServerFacts } from './protocol.ts'
+
+/** How a worker ended. */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: string | null
+  /** What it said about it before. */
+  readonly failure: Failure | null
+}
+
+/** One process, from its start to its end. */
+export interface WorkerProcess {
+  readonly pid: number | undefined
+  /** Resolves when it serves, never if it ends before. */
+  readonly ready: Promise<ServerFacts>
+  readonly exited: Promise<Exit>
+  /** The newest metrics it has handed over. */
+  readonly lastMetrics: string
+  /** Whether it was asked for newer ones and has not answered yet. */
+  readonly measuring: boolean
+  /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
+  measure(): Promise<void>
+  /** Tells it to finish what is in flight and end. */
+  stop(): void
+  /** Ends it at once. */
+  kill(): void
+}
+
+/**
+ * Starts a worker with the command line and the environment of this process.
+ *
+ * @param port What it listens on; workers that are told the same one share it, also when that is 0.
+ */
+export function forkWorker(port: number): WorkerProcess {
+  // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
+  // loses those that are on their way to a worker that dies.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
+  let worker: Worker
+  try {
+    worker = cluster.fork()
+  } catch (error) {
+    return neverStarted(error)
+  }
+  const ready = Promise.withResolvers<ServerFacts>()
+  const exited = Promise.withResolvers<Exit>()
+  let failure: Failure | null = null
+  let metrics = ''
+  let measuring: PromiseWithResolvers<void> | undefined
+
+  worker.on('message', (report: Report) => {
+    if (report.kind === 'ready') ready.resolve(report.server)
+    if (report.kind === 'failed') failure = report.failure
+    if (report.kind === 'metrics') {
+      metrics = report.text
+      measuring?.resolve()
+      measuring = undefined
+    }
+  })
+  const end = (exit: Exit): void => {
+    measuring?.resolve()
+    exited.resolve(exit)
+  }
+  worker.once('exit', (code: number | null, signal: string | null) => end({ code, signal: signal || null, failure }))
+  worker.on('error', (error: unknown) => {
+    // Without a process there is no exit. Other errors are of the channel, which closes when the process ends.
+    if (worker.process.pid === undefined) end({ code: null, signal: null, failure: failureOf(error) })
+  })
+  const tell = (order: Order): void => {
+    if (worker.isConnected()) worker.send(order)
+  }
+  tell({ kind: 'start', port })
+
+  return {
+    pid: worker.process.pid,
+    ready: ready.promise,
+    exited: exited.promise,
+    get lastMetrics() {
+      return metrics
+    },
+    get measuring() {
+      return measuring !== undefined
+    },
+    measure: () => {
+      if (measuring === undefined) {
+        measuring = Promise.withResolvers()
+        tell({ kind: 'measure' })
+      }
+      return Promise.race([measuring.promise, exited.promise.then(() => undefined)])
+    },
+    stop: () => tell({ kind: 'stop' }),
+    kill: () => void worker.process.kill('SIGKILL'),
+  }
+}
+
+/** What there is when the system has no process to give, for want of memory for example. */
+function neverStarted(error: unknown): WorkerProcess {
+  return {
+    pid: undefined,
+    ready: new Promise(() => {}),
+    exited: Promise.resolve({ code: null, signal: null, failure: failureOf(error) }),
+    lastMetrics: '',
+    measuring: false,
+    measure: async () => {},
+    stop: () => {},
+    kill: () => {},
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  const reason = error instanceof Error ? error.message : String(error)
+  return { message: `no process could be started: ${reason}`, problems: null }
+}

@@ -1,0 +1,97 @@
+/**
+ * A worker: one of several processes that serve the same port. It does what the primary says, and stops like a server
+ * on its own when the primary is gone.
+ */
+import cluster from 'node:cluster'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Config, ConfigError } from '../../config/config.ts'
+import type { Log } from '../../domain/ports.ts'
+import { type RunningServer, startServer } from '../server.ts'
+import { STOP_LIMIT } from '../stop-limit.ts'
+import type { Failure, Order, Report } from './protocol.ts'
+
+/** What a worker is started with. */
+export interface WorkerOptions {
+  readonly config: Config
+  readonly log: Log
+  /** Resolves when the process is told to stop by a signal. */
+  readonly signalled: Promise<unknown>
+  /** What the operator is told about an error. */
+  readonly describe: (error: unknown) => string
+}
+
+/**
+ * Serves until the worker is told to stop. The caller ends the process then, whatever is still open in it.
+ *
+ * @returns The error because of which it never served, after the primary has been told.
+ */
+export async function runWorker(options: WorkerOptions): Promise<unknown> {
+  const { config, log, signalled, describe } = options
+  const stopping = new AbortController()
+  const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled]).then(() => stopping.abort())
+  let server: RunningServer | undefined
+  try {
+    const port = await Promise.race([orderTo('start').then((order) => order.port), stopped.then(() => null)])
+    if (port === null) return undefined
+    const starting = startServer({ ...config, listen: { ...config.listen, port } }, log, {
+      servesMetrics: false,
+      signal: stopping.signal,
+    })
+    starting.catch(() => {})
+    // A start can be cut off anywhere, as a crash would, and nothing is served yet.
+    server = await Promise.race([starting, stopped.then(() => undefined)])
+  } catch (error) {
+    await report({ kind: 'failed', failure: toFailure(error, describe) })
+    return error
+  }
+  if (server === undefined) return undefined
+  const { listenUrl, baseUrl, initialised } = server
+  answerMeasurements(server, log)
+  await report({ kind: 'ready', server: { listenUrl, baseUrl, initialised } })
+  await stopped
+  // Without the primary nobody else ends a worker that hangs.
+  await Promise.race([server.stop(), delay(STOP_LIMIT)])
+  return undefined
+}
+
+function orderTo<Kind extends Order['kind']>(kind: Kind): Promise<Extract<Order, { kind: Kind }>> {
+  const { promise, resolve } = Promise.withResolvers<Extract<Order, { kind: Kind }>>()
+  process.on('message', (order: Order) => {
+    if (order.kind === kind) resolve(order as Extract<Order, { kind: Kind }>)
+  })
+  return promise
+}
+
+async function primaryGone(): Promise<void> {
+  const { worker } = cluster
+  if (worker === undefined) throw new Error('this process is no worker')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  worker.once('disconnect', () => {
+    // Otherwise Node.js ends the process here and now, with all requests in flight.
+    worker.exitedAfterDisconnect = true
+    resolve()
+  })
+  return promise
+}
+
+function answerMeasurements(server: RunningServer, log: Log): void {
+  process.on('message', (order: Order) => {
+    if (order.kind !== 'measure') return
+    server
+      .metrics()
+      .then((text) => report({ kind: 'metrics', text }))
+      .catch((error: unknown) => log.warn({ err: error }, 'the metrics could not be read'))
+  })
+}
+
+/** Resolves when it was said, or when there is nobody any more to say it to. */
+function report(message: Report): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve()
+    else process.send(message, undefined, undefined, () => resolve())
+  })
+}
+
+function toFailure(error: unknown, describe: (error: unknown) => string): Failure {
+  return { message: describe(error), problems: error instanceof ConfigError ? error.problems : null }
+}

@@ -1,0 +1,107 @@
+/**
+ * The primary process: it serves nothing but the metrics, and keeps workers that serve the rest (`worker.ts`).
+ */
+import { type Config, ConfigError } from '../../config/config.ts'
+import type { Log } from '../../domain/ports.ts'
+import { checkConfigFiles } from '../config-files.ts'
+import { serveMetrics } from '../metrics-server.ts'
+import { systemClock } from '../system-clock.ts'
+import type { ServerFacts } from './protocol.ts'
+import { Slot } from './slot.ts'
+import { WorkerMetrics } from './worker-metrics.ts'
+import { type Exit, forkWorker, type WorkerProcess } from './worker-process.ts'
+
+/** The longest time that a timer can have, in milliseconds. */
+const FOR_EVER = 2 ** 31 - 1
+
+export class Workers {
+  readonly #config: Config
+  readonly #log: Log
+  readonly #metrics = new WorkerMetrics()
+  readonly #slots: readonly Slot[]
+  /** What workers are told to listen on. */
+  #port: number
+  /** What that is, if they are told to pick one. */
+  #pickedPort: number | undefined
+  #keepAlive: NodeJS.Timeout | undefined
+  #stopMetrics = async () => {}
+  #stopping: Promise<void> | undefined
+
+  constructor(config: Config, log: Log) {
+    this.#config = config
+    this.#log = log
+    this.#port = config.listen.port
+    this.#slots = Array.from({ length: config.workers }, () => this.#createSlot())
+  }
+
+  /**
+   * Starts the first worker, and the others when it serves: it alone migrates the database and initialises the instance.
+   *
+   * @returns What the first worker says of the server, or undefined if `stop` came before that.
+   * @throws {Error} why the first worker did not start, after everything is stopped.
+   */
+  async start(): Promise<ServerFacts | undefined> {
+    // Between the end of a worker and its restart nothing else keeps the process alive.
+    this.#keepAlive = setInterval(() => {}, FOR_EVER)
+    try {
+      return await this.#start()
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  /** Lets all workers finish what is in flight, ends those that hang, and resolves when the last is gone. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  /** Ends all workers at once. */
+  kill(): void {
+    for (const slot of this.#slots) slot.kill()
+  }
+
+  async #start(): Promise<ServerFacts | undefined> {
+    await checkConfigFiles(this.#config)
+    const text = () => this.#metrics.sum(this.#slots)
+    this.#stopMetrics = await serveMetrics(this.#config.metricsListen, text, this.#log)
+    const [first, ...others] = this.#slots
+    if (this.#stopping !== undefined || first === undefined) return undefined
+
+    const outcome = await first.tryFirst()
+    if (this.#stopping !== undefined) return undefined
+    if (outcome.kind === 'ended') throw toError(outcome.exit)
+    const { server } = outcome
+    if (this.#port === 0) this.#pickedPort = Number(new URL(server.listenUrl).port)
+    for (const slot of others) slot.run()
+    return server
+  }
+
+  async #stop(): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.stop()))
+    await this.#stopMetrics()
+    clearInterval(this.#keepAlive)
+  }
+
+  #createSlot(): Slot {
+    return new Slot({
+      fork: () => this.#fork(),
+      onEnd: (worker) => this.#metrics.keep(worker),
+      clock: systemClock,
+      log: this.#log,
+    })
+  }
+
+  #fork(): WorkerProcess {
+    // The socket went with the last worker, and picking again would give another port.
+    const isAlone = this.#slots.every(({ worker }) => worker === undefined)
+    if (isAlone) this.#port = this.#pickedPort ?? this.#port
+    return forkWorker(this.#port)
+  }
+}
+
+function toError({ code, signal, failure }: Exit): Error {
+  if (failure === null) return new Error(`the first worker ended before it served: ${signal ?? `exit code ${code}`}`)
+  return failure.problems === null ? new Error(failure.message) : new ConfigError(failure.problems)
+}

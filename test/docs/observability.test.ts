@@ -1,0 +1,236 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { parse } from 'yaml'
+import { createMetrics } from '../../src/server/metrics/metrics.ts'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { freePort } from '../support/postgres.ts'
+import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
+import { referencesOf } from '../support/promql.ts'
+import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+
+/** What Prometheus itself adds to every series, and the bounds of buckets. */
+const LABELS_OF_PROMETHEUS = ['job', 'instance', 'le']
+/** Written by Prometheus for each target. */
+const METRICS_OF_PROMETHEUS = ['up']
+
+interface Alert {
+  alert: string
+  expr: string
+  for?: string
+  labels: { severity: string }
+  annotations: { summary: string; description: string }
+}
+
+interface Panel {
+  title: string
+  type: string
+  id: number
+  gridPos: { h: number; w: number; x: number; y: number }
+  targets?: { expr: string; legendFormat: string }[]
+}
+
+interface Dashboard {
+  panels: Panel[]
+  templating: { list: { name: string; query: string | { query: string } }[] }
+}
+
+const alerts = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Alert[] }[] }).groups.flatMap(
+  ({ rules }) => rules,
+)
+const dashboard = JSON.parse(read('deploy/grafana/keyturn.json')) as Dashboard
+const targets = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map((target) => ({ title, ...target })))
+
+let exposed: Map<string, Family>
+let server: Keyturn
+
+/** A server after requests of every kind, failures included. */
+async function scrapeServer(): Promise<Map<string, Family>> {
+  const address = `127.0.0.1:${await freePort()}`
+  server = await startKeyturn({ env: { KEYTURN_METRICS_LISTEN: address } })
+  const admin = await server.admin()
+  const token = await requestToken(admin)
+  await expect(requestToken({ ...admin, client_secret: 'wrong' })).rejects.toThrow('invalid_client')
+  await webKeyClient(server.listenUrl, token).createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+  await expect(webKeyClient(server.listenUrl, null).listWebKeys({})).rejects.toThrow()
+  return parsePrometheusText(await (await fetch(`http://${address}/metrics`)).text())
+}
+
+/** What depends on PostgreSQL, which the server above does without. */
+async function scrapeDatabase(): Promise<Map<string, Family>> {
+  const metrics = createMetrics()
+  metrics.observeDatabase({
+    reachable: () => true,
+    pools: () => ({ serving: { total: 2, idle: 1, waiting: 0 } }),
+    changeFeed: () => 'connected',
+    clockOffsetSeconds: () => 0.001,
+  })
+  metrics.recordChangeLag(0.01)
+  const families = parsePrometheusText(await metrics.text())
+  await metrics.stop()
+  return families
+}
+
+beforeAll(async () => {
+  const [database, live] = [await scrapeDatabase(), await scrapeServer()]
+  exposed = new Map([...database, ...live])
+})
+
+afterAll(async () => {
+  await server.stop()
+  await removeFolder(server.dataDir)
+})
+
+function samplesOf(name: string): readonly Sample[] {
+  return [...exposed.values()].flatMap(({ samples }) => samples.filter((sample) => sample.name === name))
+}
+
+function labelsOf(samples: readonly Sample[]): string[] {
+  return [...new Set(samples.flatMap(({ labels }) => Object.keys(labels)))]
+}
+
+/** What an expression refers to and no server has. */
+function unknownIn(expression: string): string[] {
+  const { selectors, groupedBy } = referencesOf(expression)
+  const own = selectors.filter(({ metric }) => !METRICS_OF_PROMETHEUS.includes(metric))
+  const labels = new Set([...LABELS_OF_PROMETHEUS, ...own.flatMap(({ metric }) => labelsOf(samplesOf(metric)))])
+  return [
+    ...groupedBy.filter((label) => !labels.has(label)),
+    ...own.flatMap(({ metric, matchers }) => {
+      const samples = samplesOf(metric)
+      if (samples.length === 0) return [metric]
+      return matchers
+        .filter(({ label }) => !LABELS_OF_PROMETHEUS.includes(label))
+        .filter(({ label, operator, value }) =>
+          operator === '='
+            ? !samples.some(({ labels }) => labels[label] === value)
+            : !labelsOf(samples).includes(label),
+        )
+        .map(({ label, operator, value }) => `${metric}{${label}${operator}"${value}"}`)
+    }),
+  ]
+}
+
+describe('reading PromQL', () => {
+  it('finds metrics, labels and values, and no functions, words or ranges', () => {
+    expect(
+      referencesOf(
+        'sum by (job, le) (rate(a_total{x="1", y=~"b|c{2}"}[5m] offset 1h)) > 0.5 * max(b) and on (z) c:d == Inf',
+      ),
+    ).toEqual({
+      selectors: [
+        {
+          metric: 'a_total',
+          matchers: [
+            { label: 'x', operator: '=', value: '1' },
+            { label: 'y', operator: '=~', value: 'b|c{2}' },
+          ],
+        },
+        { metric: 'b', matchers: [] },
+        { metric: 'c:d', matchers: [] },
+      ],
+      groupedBy: ['job', 'le', 'z'],
+    })
+  })
+
+  it('makes a wrong name, label or value known', () => {
+    expect(unknownIn('sum by (colour) (rate(keyturn_tokens_total[5m]))')).toEqual(['colour', 'keyturn_tokens_total'])
+    expect(unknownIn('keyturn_web_keys{state="retired"} + keyturn_can_sign{state=~"x"}')).toEqual([
+      'keyturn_web_keys{state="retired"}',
+      'keyturn_can_sign{state=~"x"}',
+    ])
+  })
+})
+
+describe('deploy/prometheus/alerts.yml', () => {
+  it.each(alerts.map((alert) => [alert.alert, alert] as const))('%s asks for what servers expose', (_, { expr }) => {
+    expect(referencesOf(expr).selectors).not.toEqual([])
+    expect(unknownIn(expr)).toEqual([])
+  })
+
+  it.each(alerts.map((alert) => [alert.alert, alert] as const))('%s says what to do', (_, alert) => {
+    expect(alert.for).toMatch(/^\d+[smh]$/)
+    expect(['critical', 'warning', 'info']).toContain(alert.labels.severity)
+    expect(alert.annotations.summary).not.toBe('')
+    expect(alert.annotations.description).toMatch(/in docs\/operations\.md\.$/)
+  })
+
+  it('has a name of its own for each', () => {
+    expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
+  })
+})
+
+describe('deploy/prometheus/prometheus.yml', () => {
+  it('loads the alerts, and scrapes the job that they name', () => {
+    const config = parse(read('deploy/prometheus/prometheus.yml')) as {
+      rule_files: string[]
+      scrape_configs: { job_name: string }[]
+    }
+    expect(config.rule_files).toEqual(['alerts.yml'])
+    expect(config.scrape_configs.map(({ job_name }) => job_name)).toEqual(['keyturn'])
+    expect(read('deploy/prometheus/alerts.yml')).toContain('up{job="keyturn"}')
+  })
+})
+
+describe('deploy/grafana/keyturn.json', () => {
+  it.each(targets.map(({ title, expr }) => [title, expr] as const))('%s: %s', (_, expr) => {
+    expect(referencesOf(expr).selectors).not.toEqual([])
+    expect(unknownIn(expr)).toEqual([])
+  })
+
+  it('names in legends only labels that the expression leaves', () => {
+    for (const { expr, legendFormat } of targets) {
+      const { selectors, groupedBy } = referencesOf(expr)
+      const left = /\bby\b/.test(expr)
+        ? groupedBy
+        : [...LABELS_OF_PROMETHEUS, ...selectors.flatMap(({ metric }) => labelsOf(samplesOf(metric)))]
+      const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label)
+      expect(left).toEqual(expect.arrayContaining(named))
+    }
+  })
+
+  it('finds jobs and instances by a metric that there is', () => {
+    const queries = dashboard.templating.list.map(({ query }) => (typeof query === 'string' ? query : query.query))
+    const metrics = queries.flatMap((query) => /label_values\((\w+)/.exec(query)?.[1] ?? [])
+    expect(metrics).toEqual(['keyturn_build_info', 'keyturn_build_info'])
+    expect(samplesOf('keyturn_build_info')).toHaveLength(1)
+  })
+
+  it('has panels with ids of their own that do not overlap', () => {
+    const { panels } = dashboard
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
+    )
+    expect(new Set(cells).size).toBe(cells.length)
+  })
+})
+
+describe('docs/metrics.md', () => {
+  const rows = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| (.+) \|$/gm)].map(
+    ([, name = '', type = '', labels = '']) => ({
+      name,
+      type,
+      labels: (labels.match(/\w+/g) ?? []).sort(),
+    }),
+  )
+
+  it('has every metric with its type and labels, and no other', () => {
+    const found = [...exposed].map(([name, { type, samples }]) => ({
+      name,
+      type,
+      labels: labelsOf(samples)
+        .filter((label) => label !== 'le')
+        .sort(),
+    }))
+    const byName = (a: { name: string }, b: { name: string }) => a.name.localeCompare(b.name)
+    expect(rows.sort(byName)).toEqual(found.sort(byName))
+  })
+
+  it('describes metrics that say in the scrape as well what they are', () => {
+    for (const { help } of exposed.values()) expect(help).toMatch(/^[A-Z].*\.$/)
+  })
+})
