@@ -4,6 +4,7 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
+import type { ServerLog } from '../server/log.ts'
 import { exitCodeOf } from './exit-codes.ts'
 import { describeFailure } from './failure.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
@@ -15,6 +16,9 @@ interface Serving {
   readonly baseUrl: string
   readonly initialised: boolean
 }
+
+/** How long the last lines of the log may take to be written, in milliseconds. */
+const LOG_GRACE = 1_000
 
 /** The command. */
 export function serveCommand(): Command {
@@ -33,7 +37,8 @@ async function serve(config: Config): Promise<void> {
   const stopped = firstSignal().then(() => stopping.abort())
   // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
   const [{ startServer }, { openLog }] = await Promise.all([import('../server/server.ts'), import('../server/log.ts')])
-  const starting = startServer(config, openLog(config.logLevel), { signal: stopping.signal })
+  const log = openLog(config.logLevel)
+  const starting = startServer(config, log, { signal: stopping.signal })
   const server = await starting.catch((error: unknown) => {
     // Told to stop before it was ready, for example while it waited for the database.
     if (!stopping.signal.aborted) throw error
@@ -43,6 +48,7 @@ async function serve(config: Config): Promise<void> {
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
   await stopped
   await server.stop()
+  await lastLines(log)
 }
 
 async function serveWithWorkers(config: Config): Promise<void> {
@@ -51,7 +57,8 @@ async function serveWithWorkers(config: Config): Promise<void> {
     import('../server/workers/workers.ts'),
     import('../server/log.ts'),
   ])
-  const workers = new Workers(config, openLog(config.logLevel))
+  const log = openLog(config.logLevel)
+  const workers = new Workers(config, log)
   const stopping = stopped.then(() => {
     void firstSignal().then((signal) => {
       // Nobody would be left to end those that hang. Then this process ends as the signal says.
@@ -63,6 +70,7 @@ async function serveWithWorkers(config: Config): Promise<void> {
   const server = await workers.start()
   if (server !== undefined) announce(server, config)
   await stopping
+  await lastLines(log)
 }
 
 async function serveAsWorker(config: Config): Promise<void> {
@@ -73,14 +81,21 @@ async function serveAsWorker(config: Config): Promise<void> {
     import('../server/workers/worker.ts'),
     import('../server/log.ts'),
   ])
+  const log = openLog(config.logLevel)
   const failure = await runWorker({
     config,
-    log: openLog(config.logLevel),
+    log,
     signalled: signalled.promise,
     describe: describeFailure,
   })
+  await log.written(LOG_GRACE)
   // The channel to the primary is open, and a start that was cut off may be under way.
   process.exit(failure === undefined ? 0 : exitCodeOf(failure))
+}
+
+/** Otherwise the process would live on until somebody reads what it has to say. */
+async function lastLines(log: ServerLog): Promise<void> {
+  if (!(await log.written(LOG_GRACE))) process.exit()
 }
 
 function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {

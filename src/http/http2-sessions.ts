@@ -1,8 +1,19 @@
 /**
- * The HTTP/2 side: limits of connections and streams, and the end of them all when the server stops.
+ * The HTTP/2 side: what one client may do to a connection, how it is found out that the client has gone, and the end of
+ * all sessions when the server stops.
  */
-import type { Http2SecureServer, Http2Server, ServerHttp2Session, ServerOptions } from 'node:http2'
+import { randomBytes } from 'node:crypto'
+import type {
+  Http2SecureServer,
+  Http2Server,
+  Http2ServerRequest,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+  ServerOptions,
+} from 'node:http2'
 import { constants } from 'node:http2'
+import type { Socket } from 'node:net'
+import { type Connections, closeConnection } from './connections.ts'
 import type { Limits } from './limits.ts'
 
 /** The most that one connection may keep in memory, in megabytes. */
@@ -11,11 +22,25 @@ const MAX_SESSION_MEMORY = 4
 /** Frames that break the protocol before the connection is closed. Node allows 1000. */
 const MAX_INVALID_FRAMES = 20
 
-/** Options of an HTTP/2 server. Node's own limits on settings, pings and resets stay in force. */
+/** Streams refused, because the connection has used up its memory, before it is closed. Node allows 100. */
+const MAX_REJECTED_STREAMS = 20
+
+/** Requests that a client may take back at once, and then for each second. Node allows 1000, with the same rate. */
+const STREAM_RESETS = { streamResetBurst: 200, streamResetRate: 33 }
+
+/** How long a client that has been told to go may take to close its end of the connection, in milliseconds. */
+const LEAVE_TIMEOUT = 500
+
+/** What each field of a head counts besides its text (RFC 9113 §6.5.2), in bytes. */
+const FIELD_OVERHEAD = 32
+
+/** Options of an HTTP/2 server. Node's own limits on the size of SETTINGS and the number of CONTINUATIONs stay in force. */
 export function http2Options(limits: Limits): ServerOptions {
   return {
     maxSessionMemory: MAX_SESSION_MEMORY,
     maxSessionInvalidFrames: MAX_INVALID_FRAMES,
+    maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
+    ...STREAM_RESETS,
     settings: {
       enablePush: false,
       maxConcurrentStreams: limits.maxStreams,
@@ -24,34 +49,115 @@ export function http2Options(limits: Limits): ServerOptions {
   }
 }
 
+/**
+ * Whether the head of a request is too long for the limit that the client has been told. Node looks at it only once the
+ * client has acknowledged that, and lets four times as much through before.
+ */
+export function isHeadTooLong({ stream, rawHeaders }: Http2ServerRequest, { maxHeadBytes }: Limits): boolean {
+  if (stream.session?.pendingSettingsAck !== true) return false
+  const bytes = rawHeaders.reduce((sum, text) => sum + text.length, FIELD_OVERHEAD * (rawHeaders.length / 2))
+  return bytes > maxHeadBytes
+}
+
 /** The open HTTP/2 connections of a server. */
 export class Http2Sessions {
-  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #limits: Limits
+  /** Each with what shortens its waiting for requests. */
+  readonly #sessions = new Map<ServerHttp2Session, () => void>()
+  #closing = false
 
-  constructor(server: Http2Server | Http2SecureServer, limits: Limits) {
+  constructor(server: Http2Server | Http2SecureServer, limits: Limits, connections: Connections) {
+    this.#limits = limits
     server.on('session', (session: ServerHttp2Session) => {
-      this.#sessions.add(session)
+      this.#sessions.set(session, this.#watch(session, connections.adopt(session)))
       session.once('close', () => this.#sessions.delete(session))
-      session.setTimeout(limits.idleTimeout, () => session.destroy())
       // A client that breaks the protocol ends its own connection, and nothing else.
       session.on('error', () => session.destroy())
-    })
-    server.on('stream', (stream) => {
-      const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), limits.requestTimeout)
-      const stop = () => clearTimeout(timer)
-      stream.once('end', stop)
-      stream.once('close', stop)
     })
     server.on('sessionError', () => {})
   }
 
   /** Tells clients to go; what they have asked for is still answered. */
   close(): void {
-    for (const session of this.#sessions) session.close()
+    this.#closing = true
+    for (const [session, hurry] of this.#sessions) {
+      session.close()
+      hurry()
+    }
   }
 
   /** Ends all connections as they are. */
   destroy(): void {
-    for (const session of this.#sessions) session.destroy()
+    for (const session of this.#sessions.keys()) session.destroy()
   }
+
+  /** @returns What shortens the waiting for requests, because the client has been told to go. */
+  #watch(session: ServerHttp2Session, socket: Socket | undefined): () => void {
+    const { idleTimeout, pingEvery, maxControlFrames, requestTimeout } = this.#limits
+    const close = (): void => {
+      if (socket !== undefined) closeConnection(socket, session)
+      else session.destroy()
+    }
+    const tooMuch = (): void => {
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+      close()
+    }
+    // Streams may be quiet for as long as their handlers like, so Node's own time limit cannot be used.
+    session.setTimeout(0)
+
+    let open = 0
+    let ended = false
+    let idle: NodeJS.Timeout | undefined
+    const wait = (): void => {
+      clearTimeout(idle)
+      if (open === 0 && !ended) idle = setTimeout(close, this.#closing ? LEAVE_TIMEOUT : idleTimeout)
+    }
+    wait()
+    let controlFrames = 0
+    const countControlFrame = (): void => {
+      controlFrames += 1
+      if (controlFrames === maxControlFrames) tooMuch()
+    }
+    session.on('ping', countControlFrame)
+    session.on('remoteSettings', countControlFrame)
+
+    session.on('stream', (stream: ServerHttp2Stream) => {
+      open += 1
+      wait()
+      limitRequest(stream, requestTimeout)
+      stream.once('close', () => {
+        open -= 1
+        // Made by the client, or by us because of what the client sent: work that nobody gets anything of.
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countControlFrame()
+        wait()
+      })
+    })
+
+    let answered = true
+    const pings = setInterval(() => {
+      if (session.destroyed) return
+      controlFrames = 0
+      if (!answered) return close()
+      answered = false
+      const payload = randomBytes(8)
+      session.ping(payload, (error, _duration, echo) => {
+        answered = error === null && payload.equals(echo)
+      })
+    }, pingEvery)
+
+    session.once('close', () => {
+      ended = true
+      wait()
+      clearInterval(pings)
+    })
+    return wait
+  }
+}
+
+/** Cancels a stream whose request does not come to its end. An answer may take as long as it takes. */
+function limitRequest(stream: ServerHttp2Stream, requestTimeout: number): void {
+  const timer = setTimeout(() => {
+    if (stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_CANCEL)
+  }, requestTimeout)
+  stream.once('close', () => clearTimeout(timer))
 }

@@ -2,19 +2,27 @@
  * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, within limits.
  */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server, createSecureServer, type Http2SecureServer } from 'node:http2'
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer as createHttp2Server,
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type Http2ServerRequest,
+} from 'node:http2'
 import { type AddressInfo, isIP, type Socket } from 'node:net'
 import type { Log } from '../domain/ports.ts'
-import type { Handler } from './exchange.ts'
-import { Http2Sessions, http2Options } from './http2-sessions.ts'
+import { Answers } from './answers.ts'
+import { Connections } from './connections.ts'
+import { type Handler, sendError } from './exchange.ts'
+import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
+import { answerMalformed } from './malformed.ts'
 import { switchProtocol } from './protocol-switch.ts'
-import { trackQuietConnections } from './quiet-connections.ts'
 import { followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
 
-/** How often connections that have become idle are closed while the server stops, in milliseconds. */
-const CLOSE_IDLE_EVERY = 50
+/** How often connections that have become quiet are closed while the server stops, in milliseconds. */
+const CLOSE_QUIET_EVERY = 50
 
 /** Where and how to listen. */
 export interface ListenOptions {
@@ -42,51 +50,70 @@ export interface Listener {
   close(grace: number): Promise<void>
 }
 
+type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyServer = Server | Http2SecureServer
 
 /** @throws {Error} that says what to do, if the address cannot be listened on or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls } = options
-  let closing = false
-  const answering = new Set<ServerResponse>()
+  const { host, port, tls, limits } = options
+  const connections = new Connections(limits.maxConnections)
+  const parts = tls === null ? cleartextServer(limits, connections) : await secureServer(options, tls, connections)
+  const { server, http2 } = parts
+  const answers = new Answers(limits.answerTimeout)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    if (req.httpVersionMajor === 1) {
-      if (closing) res.setHeader('connection', 'close')
-      answering.add(res)
-      res.once('close', () => answering.delete(res))
+    answers.add(req, res)
+    if (isTooLong(req, limits)) {
+      sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
+      return
     }
+    const exchange = connections.begin(req)
+    if (hasBody(req)) req.once('end', exchange.received)
+    else exchange.received()
+    res.once('close', exchange.ended)
     // The router answers failures itself; nothing is left to be caught.
     void options.handler(req, res)
   }
 
-  const { server, sessions, stop } =
-    tls === null ? cleartextServer(options, handler) : await secureServer(options, tls, handler)
-  const sockets = trackSockets(server)
-  server.maxConnections = options.limits.maxConnections
-  await startListening(server, { host, port })
+  setHttp1Limits(server as Server, limits)
+  answerMalformed(server, connections)
+  for (const one of new Set<AnyServer | Http2Server>([server, http2])) {
+    one.on('request', handler as never)
+    // A server may look away from what it does not know (RFC 9110 §10.1.1).
+    one.on('checkExpectation', handler as never)
+  }
+  const sessions = new Http2Sessions(http2, limits, connections)
+  try {
+    await startListening(server, { host, port })
+  } catch (error) {
+    answers.stop()
+    parts.unfollow()
+    throw error
+  }
 
   const actual = (server.address() as AddressInfo).port
   const close = async (grace: number): Promise<void> => {
-    closing = true
-    for (const res of answering) if (!res.headersSent) res.setHeader('connection', 'close')
-    stop()
+    answers.close()
+    parts.unfollow()
     const closed = once(server, 'close')
     server.close()
     sessions.close()
-    const idle = setInterval(() => closeIdle(server), CLOSE_IDLE_EVERY)
+    connections.closeQuiet()
+    // Connections that become quiet later, and those that had been accepted and not been handed over yet.
+    const quiet = setInterval(() => connections.closeQuiet(), CLOSE_QUIET_EVERY)
     const cut = setTimeout(() => {
       sessions.destroy()
-      for (const socket of sockets) socket.destroy()
+      connections.destroy()
     }, grace)
     await closed
-    clearInterval(idle)
+    clearInterval(quiet)
     clearTimeout(cut)
+    answers.stop()
   }
   let closed: Promise<void> | undefined
   return {
     port: actual,
     url: `${tls === null ? 'http' : 'https'}://${isIP(host) === 6 ? `[${host}]` : host}:${actual}`,
-    connections: () => sockets.size,
+    connections: () => connections.size,
     close: (grace) => {
       closed ??= close(grace)
       return closed
@@ -95,73 +122,69 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 }
 
 interface Parts {
+  /** The one that listens. */
   readonly server: AnyServer
-  readonly sessions: Http2Sessions
-  /** Lets go of what is no request yet. */
-  readonly stop: () => void
+  /** The one that has the HTTP/2 sessions. */
+  readonly http2: Http2Server | Http2SecureServer
+  readonly unfollow: () => void
 }
 
-function cleartextServer(
-  { limits }: ListenOptions,
-  handler: (req: IncomingMessage, res: ServerResponse) => void,
-): Parts {
-  const http1 = createServer(
-    { connectionsCheckingInterval: limits.checkEvery, maxHeaderSize: limits.maxHeadBytes },
-    handler,
-  )
-  setHttp1Limits(http1, limits)
-  const http2 = createHttp2Server(http2Options(limits))
-  http2.on('request', handler as never)
-
+function cleartextServer(limits: Limits, connections: Connections): Parts {
   // The HTTP/1.1 server listens itself, because only a server that listens watches its time limits. Its own handler of
   // connections is called for those that are not HTTP/2.
-  const undecided = new Set<Socket>()
-  const accept = http1.listeners('connection') as ((this: Server, socket: Socket) => void)[]
-  http1.removeAllListeners('connection')
-  http1.on('connection', (socket: Socket) => {
-    undecided.add(socket)
-    socket.once('close', () => undecided.delete(socket))
+  const http1 = createServer(http1Options(limits))
+  const http2 = createHttp2Server(http2Options(limits))
+  admit(http1, connections, (socket, accept) => {
     switchProtocol(socket, limits.headTimeout, {
-      http1: () => {
-        undecided.delete(socket)
-        for (const listener of accept) listener.call(http1, socket)
-      },
+      http1: accept,
       http2: () => {
-        undecided.delete(socket)
         // The HTTP/1.1 server accepts connections half-open, and an HTTP/2 session would not notice that its client left.
         socket.allowHalfOpen = false
         http2.emit('connection', socket)
       },
     })
   })
-  const stop = (): void => {
-    for (const socket of undecided) socket.destroy()
-  }
-  return { server: http1, sessions: new Http2Sessions(http2, limits), stop }
+  return { server: http1, http2, unfollow: () => {} }
 }
 
-async function secureServer(
-  { limits, log }: ListenOptions,
-  files: TlsFiles,
-  handler: (req: IncomingMessage, res: ServerResponse) => void,
-): Promise<Parts> {
+async function secureServer({ limits, log }: ListenOptions, files: TlsFiles, connections: Connections): Promise<Parts> {
   const server = createSecureServer({
     ...http2Options(limits),
+    ...http1Options(limits),
     ...(await readCertificate(files)),
+    // Clients without a certificate of that authority do not get as far as a request.
+    requestCert: files.clientCaFile !== null,
+    rejectUnauthorized: true,
     allowHTTP1: true,
     handshakeTimeout: limits.headTimeout,
+  } as Parameters<typeof createSecureServer>[0])
+  admit(server, connections, (_socket, accept) => accept())
+  const unfollow = followCertificate(files, log, (certificate) => server.setSecureContext(certificate))
+  return { server, http2: server, unfollow }
+}
+
+/** Puts the limit of connections, and what `next` does, before what a server does with a new connection. */
+function admit(server: AnyServer, connections: Connections, next: (socket: Socket, accept: () => void) => void): void {
+  const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket)
+    if (socket.destroyed) return
+    next(socket, () => {
+      for (const listener of listeners) listener.call(server, socket)
+    })
+  })
+}
+
+function http1Options(limits: Limits): ServerOptions {
+  return {
     connectionsCheckingInterval: limits.checkEvery,
     maxHeaderSize: limits.maxHeadBytes,
-  } as Parameters<typeof createSecureServer>[0])
-  setHttp1Limits(server as unknown as Server, limits)
-  server.on('request', handler as never)
-  const unfollow = followCertificate(files, log, (certificate) => server.setSecureContext(certificate))
-  const closeQuiet = trackQuietConnections(server)
-  const stop = (): void => {
-    unfollow()
-    closeQuiet()
+    // The router refuses requests without it, in the form of all other errors.
+    requireHostHeader: false,
+    keepAlive: true,
+    keepAliveInitialDelay: limits.keepAliveTimeout,
   }
-  return { server, sessions: new Http2Sessions(server, limits), stop }
 }
 
 function setHttp1Limits(server: Server, limits: Limits): void {
@@ -171,17 +194,13 @@ function setHttp1Limits(server: Server, limits: Limits): void {
   server.timeout = limits.idleTimeout
 }
 
-function trackSockets(server: AnyServer): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>()
-  server.prependListener('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  return sockets
+function isTooLong(req: AnyRequest, limits: Limits): boolean {
+  return 'stream' in req && isHeadTooLong(req, limits)
 }
 
-function closeIdle(server: AnyServer): void {
-  if ('closeIdleConnections' in server) server.closeIdleConnections()
+function hasBody(req: AnyRequest): boolean {
+  if ('stream' in req) return !req.stream.endAfterHeaders
+  return Number(req.headers['content-length'] ?? 0) > 0 || req.headers['transfer-encoding'] !== undefined
 }
 
 async function startListening(server: AnyServer, address: { host: string; port: number }): Promise<void> {

@@ -7,6 +7,7 @@ import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { type Handler, sendError } from './exchange.ts'
+import type { RequestNotebook } from './request-notes.ts'
 
 /** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
 export interface Route {
@@ -15,15 +16,23 @@ export interface Route {
   readonly cors: CorsPolicy | null
 }
 
-/** A request that has been answered, or that nobody waits for any more. */
+/** A request that has been answered, or that nobody waits for any more. Nothing of it is text that a client made up. */
 export interface Answered {
   readonly request: IncomingMessage
   /** One that HTTP knows, or `other`. */
   readonly method: string
-  /** The path of the route, or `other`; never what a client made up. */
+  /** The path of the route, or `other`. */
   readonly route: string
+  /** 499 if the client left before there was one. */
   readonly status: number
   readonly seconds: number
+  readonly requestId: string
+  /** The IP address of the client; empty if the connection was gone before anybody looked. */
+  readonly address: string
+  /** Who made it, proved or only claimed: a client ID at the token endpoint, a user id at the API. */
+  readonly clientId?: string
+  /** Why it was refused: an OAuth error code, the reason of an RPC error, or `aborted` if the client left half way. */
+  readonly failure?: string
 }
 
 /** What a router needs. */
@@ -35,6 +44,7 @@ export interface RouterOptions {
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
   readonly log: Log
+  readonly notes: RequestNotebook
   readonly onAnswered: (answered: Answered) => void
 }
 
@@ -43,36 +53,44 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 /** HTTP/2 lets through whatever looks like a method. */
 const KNOWN_METHODS = new Set(METHODS)
 
+/** Nothing was answered, because nobody waited any more. HTTP has no status for that; this one is nginx's. */
+const CLIENT_LEFT = 499
+
 /** There is nothing at this path. */
 export const notFound: Handler = (_req, res) =>
   sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
 
 /** Makes a handler of all routes. */
-export function createRouter({ routes, fallback, maxBodyBytes, log, onAnswered }: RouterOptions): Handler {
+export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAnswered }: RouterOptions): Handler {
   return async (req, res) => {
     const startedAt = performance.now()
+    notes.begin(req)
     req.url = originForm(req.url ?? '')
     const path = req.url.split('?', 1)[0] ?? ''
     const route = routes.get(path)
+    const name = route === undefined ? 'other' : path
+    const requestId = identify(req, res)
     res.once('close', () => {
-      const seconds = (performance.now() - startedAt) / 1000
+      if (!res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
         request: req,
         method: methodOf(req),
-        route: route === undefined ? 'other' : path,
-        status: res.statusCode,
-        seconds,
+        route: name,
+        status: res.headersSent ? res.statusCode : CLIENT_LEFT,
+        seconds: (performance.now() - startedAt) / 1000,
+        requestId,
+        ...notes.about(req),
       })
     })
 
     // What is left of a body that was refused half way would keep the next request on the connection waiting.
     res.once('finish', () => req.resume())
 
-    const requestId = identify(req, res)
     try {
       await dispatch(req, res, { route, fallback, maxBodyBytes })
     } catch (error) {
-      log.error({ err: error, requestId, path: route === undefined ? 'other' : path }, 'a request failed')
+      log.error({ err: error, requestId, path: name }, 'a request failed')
+      notes.refused(req, 'server_error')
       if (res.headersSent) res.destroy()
       else sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
     }
@@ -90,6 +108,9 @@ async function dispatch(
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
+    return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
+  }
   if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
   if (route === undefined) return fallback(req, res)
 

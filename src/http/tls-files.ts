@@ -1,6 +1,8 @@
 /**
- * The certificate and the private key of the server, read from files and followed when the files change.
+ * The certificate and the private key of the server, and whose certificates clients must have, read from files and
+ * followed when the files change.
  */
+import { X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
@@ -10,48 +12,72 @@ import type { Log } from '../domain/ports.ts'
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
+  /** Certificates of those who certify clients. Null: clients need no certificate. */
+  readonly clientCaFile: string | null
 }
 
 /** What a TLS server is set up with. */
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
+  readonly ca?: Buffer
   readonly minVersion: 'TLSv1.2'
 }
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
 /** How often the files are looked at, in milliseconds. Polling works on mounted secrets, where events do not. */
 const LOOK_EVERY = 1_000
 
 /** @throws {Error} that names the files, if they cannot be read or do not belong together. */
-export async function readCertificate({ certFile, keyFile }: TlsFiles): Promise<Certificate> {
+export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<Certificate> {
+  let certificate: Certificate
   try {
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
-    const certificate = { cert, key, minVersion: 'TLSv1.2' } as const
+    certificate = { cert, key, minVersion: 'TLSv1.2' }
     createSecureContext(certificate)
-    return certificate
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`cannot use the certificate ${certFile} with the key ${keyFile}: ${reason}`, { cause: error })
+    throw new Error(`cannot use the certificate ${certFile} with the key ${keyFile}: ${reasonOf(error)}`, {
+      cause: error,
+    })
   }
+  return clientCaFile === null ? certificate : { ...certificate, ca: await readAuthorities(clientCaFile) }
 }
 
 /**
- * Calls `onChange` with each new pair, until the returned function is called. A pair that cannot be used is logged and
- * left out: while both files are being replaced they do not belong together for a moment.
+ * Calls `onChange` with each new set, until the returned function is called. One that cannot be used is logged and left
+ * out: while both files of a pair are being replaced they do not belong together for a moment.
  */
 export function followCertificate(files: TlsFiles, log: Log, onChange: (certificate: Certificate) => void): () => void {
   const look = () => {
     readCertificate(files).then(
       (certificate) => {
         onChange(certificate)
-        log.info({ certFile: files.certFile }, 'the certificate was reloaded')
+        log.info(files, 'the certificate was reloaded')
       },
       (error: unknown) => log.warn({ err: error }, 'the certificate was not reloaded, the old one stays in use'),
     )
   }
-  const names = [files.certFile, files.keyFile]
+  const names = [files.certFile, files.keyFile, files.clientCaFile].filter((name) => name !== null)
   for (const name of names) watchFile(name, { interval: LOOK_EVERY, persistent: false }, look)
   return () => {
     for (const name of names) unwatchFile(name, look)
   }
+}
+
+/** A file without a certificate in it must not be taken for one that lets nobody in, nor for none. */
+async function readAuthorities(clientCaFile: string): Promise<Buffer> {
+  try {
+    const ca = await readFile(clientCaFile)
+    const certificates = String(ca).match(CERTIFICATE) ?? []
+    for (const certificate of certificates) new X509Certificate(certificate)
+    if (certificates.length === 0) throw new Error('there is no certificate in it')
+    return ca
+  } catch (error) {
+    throw new Error(`cannot use the client CA ${clientCaFile}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

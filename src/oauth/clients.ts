@@ -7,10 +7,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { AttemptLimiter } from '../app/attempt-limiter.ts'
+import type { Attempt, AttemptLimiter } from '../app/attempt-limiter.ts'
 import { splitClientId } from '../domain/client-id.ts'
 import { type ClientSecret, isLive } from '../domain/credentials.ts'
-import type { ClientSecrets } from '../domain/ports.ts'
+import type { ClientSecrets, RequestNotes } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
 import { toTooManyFailures, toUnavailable } from './errors.ts'
@@ -43,10 +43,11 @@ export interface ClientsOptions {
   readonly attempts: AttemptLimiter
   /** The time at which credentials are looked at. */
   readonly now: () => Date
+  readonly notes: RequestNotes
 }
 
 /** Makes the engine find its clients among the service users. */
-export function connectClients(provider: Provider, { directory, attempts, now }: ClientsOptions): Clients {
+export function connectClients(provider: Provider, { directory, attempts, now, notes }: ClientsOptions): Clients {
   const users = new WeakMap<Client, AuthenticatedUser>()
   const secretIds = new WeakMap<Client, string>()
   const template = newClient(provider)
@@ -56,9 +57,10 @@ export function connectClients(provider: Provider, { directory, attempts, now }:
   provider.Client.find = async (named: unknown): Promise<Client> => {
     const clientId = typeof named === 'string' ? named : ''
     const ctx = currentContext()
-    assertMayTry(ctx, clientId, attempts)
-
     const parts = splitClientId(clientId)
+    if (parts !== undefined) notes.identified(ctx.req, clientId)
+    assertMayTry(ctx, { clientId, address: notes.addressOf(ctx.req) }, attempts)
+
     const user = parts === undefined ? undefined : await findUser(directory, parts.userId)
     const method = authenticationMethod(ctx)
     const client: Client = Object.create(template, {
@@ -91,13 +93,15 @@ export function connectClients(provider: Provider, { directory, attempts, now }:
   }
 }
 
-/** Counts the client authentications that fail. */
-export function countFailures(provider: Provider, attempts: AttemptLimiter): void {
+/** Counts the client authentications that fail, and notes why requests do. */
+export function countFailures(provider: Provider, { attempts, notes }: Omit<ClientsOptions, 'directory'>): void {
+  provider.on('server_error', (ctx) => notes.refused(ctx.req, 'server_error'))
   provider.on('grant.error', (ctx, error) => {
+    notes.refused(ctx.req, error.error)
     // The engine names the client only once it was allowed to try.
     const client = ctx.oidc.entities.Client
     if (error.error !== 'invalid_client' || client === undefined) return
-    attempts.fail({ clientId: client.clientId, address: ctx.ip })
+    attempts.fail({ clientId: client.clientId, address: notes.addressOf(ctx.req) })
   })
 }
 
@@ -108,8 +112,8 @@ function currentContext(): KoaContextWithOIDC {
   return ctx
 }
 
-function assertMayTry(ctx: KoaContextWithOIDC, clientId: string, attempts: AttemptLimiter): void {
-  const seconds = attempts.blockedForSeconds({ clientId, address: ctx.ip })
+function assertMayTry(ctx: KoaContextWithOIDC, attempt: Attempt, attempts: AttemptLimiter): void {
+  const seconds = attempts.blockedForSeconds(attempt)
   if (seconds === 0) return
   ctx.set('retry-after', String(seconds))
   throw toTooManyFailures()

@@ -10,7 +10,7 @@ import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
-import type { CredentialUses, Log, Signer } from '../domain/ports.ts'
+import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
   assertAssertionClaims,
@@ -37,6 +37,8 @@ export interface EngineOptions {
   readonly attempts: AttemptLimiter
   /** Hears of each secret that got a token. */
   readonly secretUses: Pick<SecretUses, 'note'>
+  /** Knows where requests come from, and hears who makes them and why they are refused. */
+  readonly notes: RequestNotes
   readonly log: Log
 }
 
@@ -71,7 +73,7 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     },
   })
   clients = connectClients(provider, options)
-  countFailures(provider, options.attempts)
+  countFailures(provider, options)
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client

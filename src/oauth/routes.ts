@@ -2,6 +2,7 @@
  * The OAuth endpoints as request handlers, one for each path.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestNotes } from '../domain/ports.ts'
 import { RETRY_AFTER_SECONDS } from './errors.ts'
 import { isUnchanged, type PublishedDocument } from './published-document.ts'
 import type { TokenService } from './token-service.ts'
@@ -15,7 +16,10 @@ export interface OAuthRoutesOptions {
   readonly isFresh: () => boolean
   /** How long ago the database confirmed what this replica knows, in seconds. */
   readonly stalenessSeconds: () => number
+  readonly notes: Pick<RequestNotes, 'refused'>
 }
+
+const UNAVAILABLE = 'temporarily_unavailable'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
@@ -31,11 +35,15 @@ export interface OAuthRoutes {
 
 /** Makes the handlers. */
 export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
-  const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds } = options
+  const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds, notes } = options
+  const unavailable: Handler = (req, res) => {
+    notes.refused(req, UNAVAILABLE)
+    sendUnavailable(res)
+  }
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
     return (req, res) => {
-      if (!isFresh()) sendUnavailable(res)
+      if (!isFresh()) unavailable(req, res)
       else
         sendDocument(req, res, pick(service.current), { 'cache-control': cacheControl, ...ageOf(stalenessSeconds()) })
     }
@@ -43,7 +51,7 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   return {
     token: (req, res) => {
       const { tokens } = service.current
-      if (!isFresh() || tokens === null) return sendUnavailable(res)
+      if (!isFresh() || tokens === null) return unavailable(req, res)
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       res.setHeader('pragma', 'no-cache')
       announceBody(req)
@@ -105,7 +113,7 @@ function sendUnavailable(res: ServerResponse): void {
   })
   res.end(
     JSON.stringify({
-      error: 'temporarily_unavailable',
+      error: UNAVAILABLE,
       error_description: 'the service is not available at the moment',
     }),
   )

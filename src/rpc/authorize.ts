@@ -7,6 +7,7 @@ import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
 import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
 import type { Log } from '../domain/ports.ts'
 import { actorOfCall, setActor } from './actor.ts'
+import type { CallNotes } from './call-notes.ts'
 import { successorOf } from './deprecation.ts'
 import { toConnectError } from './errors.ts'
 import type { permissionsOf } from './method-permissions.ts'
@@ -25,6 +26,7 @@ export interface GateOptions {
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   readonly deprecation: DeprecationOptions
+  readonly notes: CallNotes
   readonly log: Log
 }
 
@@ -37,6 +39,7 @@ export function authorize({
   audit,
   permissionFor,
   deprecation,
+  notes,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
@@ -50,13 +53,16 @@ export function authorize({
       actor = { ...actor, actor: caller.userId }
       setActor(values, actor)
       if (successor !== undefined) deprecation.calls.note(actor.action, caller.userId)
+      notes.identified(values, caller.userId)
       access.assertMay(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
       access.assertStorageReachable()
     } catch (error) {
       // What was asked for has not been read, so the resource is not known.
       writeDownRefusal(audit, { ...actor, resource: '' }, error)
-      throw toConnectError(error, requestHeader, log)
+      const refusal = toConnectError(error, requestHeader, log)
+      notes.refused(values, refusal)
+      throw refusal
     }
   }
 }

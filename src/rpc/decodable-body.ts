@@ -32,17 +32,33 @@ const ENCODINGS: Readonly<Record<string, Encoding>> = {
   'application/grpc-web+json': { enveloped: true, format: 'json' },
 }
 
+/** What a body should be. */
+interface ExpectedMessage {
+  readonly type: DescMessage
+  readonly contentType: string | null
+  readonly maxBytes: number
+}
+
 /**
  * The same bytes, once it is known that they are one message of this type. Bodies of other content types, compressed or
  * incomplete ones are passed on: Connect has its own answers to those.
  *
- * @param maxBytes The longest message.
+ * @param message `maxBytes` is the longest; `onRefused` hears of what is thrown, which Connect tells nobody but the client.
  * @throws {ConnectError} `invalid_argument` or `resource_exhausted` while iterating.
  */
 export async function* decodableBody(
   body: AsyncIterable<Uint8Array>,
-  message: { readonly type: DescMessage; readonly contentType: string | null; readonly maxBytes: number },
+  message: ExpectedMessage & { readonly onRefused: (error: ConnectError) => void },
 ): AsyncIterable<Uint8Array> {
+  try {
+    yield* decodable(body, message)
+  } catch (error) {
+    if (error instanceof ConnectError) message.onRefused(error)
+    throw error
+  }
+}
+
+async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
   const encoding = ENCODINGS[message.contentType?.split(';')[0]?.trim().toLowerCase() ?? '']
   const chunks: Uint8Array[] = []
   let length = 0

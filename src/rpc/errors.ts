@@ -9,6 +9,7 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { requestIdOf } from './actor.ts'
+import type { CallNotes } from './call-notes.ts'
 
 const DOMAIN = 'keyturn'
 
@@ -50,12 +51,14 @@ export function reasonOf(code: DomainErrorCode): string {
 }
 
 /** Translates what handlers and the validation throw. Must be the outermost interceptor. */
-export function translateErrors(log: Log): Interceptor {
+export function translateErrors(log: Log, notes: CallNotes): Interceptor {
   return (next) => async (req) => {
     try {
       return await next(req)
     } catch (error) {
-      throw toConnectError(error, req.header, log)
+      const refusal = toConnectError(error, req.header, log)
+      notes.refused(req.contextValues, refusal)
+      throw refusal
     }
   }
 }

@@ -11,7 +11,8 @@ import { Health } from '../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import type { Clock } from '../app/replica.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log, RequestNotes } from '../domain/ports.ts'
+import { CallNotes } from './call-notes.ts'
 import { translateErrors } from './errors.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
@@ -25,6 +26,7 @@ const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
 export interface PublicRpcOptions {
   readonly serving: () => Serving
   readonly clock: Clock
+  readonly notes: RequestNotes
   readonly log: Log
 }
 
@@ -36,7 +38,8 @@ export interface PublicRpc {
 }
 
 /** Makes the handlers of the public RPC services by path. */
-export function createPublicRpc({ serving, clock, log }: PublicRpcOptions): PublicRpc {
+export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
+  const notes = new CallNotes(options.notes)
   const all = [...SERVICES, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
@@ -47,7 +50,7 @@ export function createPublicRpc({ serving, clock, log }: PublicRpcOptions): Publ
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
-    interceptors: [translateErrors(log)],
+    interceptors: [translateErrors(log, notes)],
     shutdownSignal: stopping.signal,
   })
     .service(Health, healthService({ serving, administration: SERVICES, clock }))
@@ -55,7 +58,7 @@ export function createPublicRpc({ serving, clock, log }: PublicRpcOptions): Publ
     .service(AlphaServerReflection, reflection.v1alpha)
 
   return {
-    routes: routesOf(router, log),
+    routes: routesOf(router, notes, log),
     endStreams: () => stopping.abort(new ConnectError('the server is stopping', Code.Unavailable)),
   }
 }

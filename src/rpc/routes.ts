@@ -21,9 +21,10 @@ import type { KeyRotation } from '../app/key-rotation.ts'
 import type { Projects } from '../app/projects.ts'
 import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log, RequestNotes } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
 import { authorize, type DeprecationOptions } from './authorize.ts'
+import { CallNotes } from './call-notes.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
 import { announceDeprecation } from './deprecation.ts'
@@ -62,6 +63,7 @@ export interface RpcOptions {
   readonly audit: AuditTrail
   readonly access: Access
   readonly deprecation: DeprecationOptions
+  readonly notes: RequestNotes
   readonly log: Log
 }
 
@@ -78,21 +80,27 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
+  const notes = new CallNotes(options.notes)
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, log }),
-    interceptors: [translateErrors(log), writeDownRefusals(audit), normalizeTexts(), createValidateInterceptor()],
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
+    interceptors: [
+      translateErrors(log, notes),
+      writeDownRefusals(audit),
+      normalizeTexts(),
+      createValidateInterceptor(),
+    ],
   })
     .service(BetaWebKeyService, webKeyBetaService(webKeys))
     .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, log)
+  return routesOf(router, notes, log)
 }
 
 /** The handlers of a router by path. */
-export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
+export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): RpcRoutes {
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
@@ -102,7 +110,7 @@ export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
           res.setHeader('cache-control', 'no-store')
           announceDeprecation(handler.requestPath, res)
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, res), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -113,8 +121,13 @@ export function routesOf(router: ConnectRouter, log: Log): RpcRoutes {
   )
 }
 
-async function answer(handler: UniversalHandler, req: IncomingMessage, res: ServerResponse) {
-  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, undefined), isReadOnly(handler))
+async function answer(
+  handler: UniversalHandler,
+  req: IncomingMessage,
+  { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
+) {
+  const values = notes.valuesFor(req)
+  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   capDeadline(request.header, handler.method)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
   if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
@@ -122,6 +135,7 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, res: Serv
     type: handler.method.input,
     contentType: request.header.get('content-type'),
     maxBytes: MAX_MESSAGE_BYTES,
+    onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
 }

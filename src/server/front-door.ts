@@ -9,8 +9,10 @@ import type { Log } from '../domain/ports.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
 import { type Handler, sendError } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
-import { DEFAULT_LIMITS } from '../http/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
+import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
+import type { RequestNotebook } from '../http/request-notes.ts'
 import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
@@ -31,18 +33,11 @@ export interface Services {
 export interface FrontDoorOptions {
   readonly config: Config
   readonly log: Log
+  readonly notes: RequestNotebook
   readonly onAnswered: (answered: Answered) => void
   /** Makes the handler of all requests from one that answers them. */
   readonly around: (handler: Handler) => Handler
 }
-
-const notYet: Handler = (_req, res) =>
-  sendError(
-    res,
-    503,
-    { code: 'temporarily_unavailable', description: 'the server is starting' },
-    { 'retry-after': '1' },
-  )
 
 export class FrontDoor {
   readonly #listener: Listener
@@ -57,11 +52,12 @@ export class FrontDoor {
   }
 
   /** Starts listening. @throws {Error} that says what to do. */
-  static async open({ config, log, onAnswered, around }: FrontDoorOptions): Promise<FrontDoor> {
-    const routing = new Routing(log, onAnswered)
+  static async open({ config, around, ...options }: FrontDoorOptions): Promise<FrontDoor> {
+    const routing = new Routing(options)
+    const { log } = options
     const { listen: address, tls } = config
-    const handler = around(routing.handle)
-    const listener = await listen({ ...address, tls, limits: DEFAULT_LIMITS, log, handler })
+    const limits = await limitsHere(log)
+    const listener = await listen({ ...address, tls, limits, log, handler: around(routing.handle) })
     const scheme = tls === null ? 'http' : 'https'
     return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
   }
@@ -93,22 +89,28 @@ export class FrontDoor {
   }
 }
 
+/** What the router needs of it. */
+type RoutingOptions = Omit<FrontDoorOptions, 'config' | 'around'>
+
 /** The router in force: first one that says "not yet", then the one with the services. */
 class Routing {
-  readonly #log: Log
-  readonly #onAnswered: (answered: Answered) => void
+  readonly #options: RoutingOptions
   readonly #public: PublicRpc
   #router: Handler
   #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
   #isFresh = () => false
 
-  constructor(log: Log, onAnswered: (answered: Answered) => void) {
-    this.#log = log
-    this.#onAnswered = onAnswered
+  constructor(options: RoutingOptions) {
+    this.#options = options
+    const { notes, log } = options
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#isFresh() })
-    this.#public = createPublicRpc({ serving, clock: systemClock, log })
+    this.#public = createPublicRpc({ serving, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
-    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), notYet)
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res) => {
+      notes.refused(req, 'temporarily_unavailable')
+      const error = { code: 'temporarily_unavailable', description: 'the server is starting' }
+      sendError(res, 503, error, { 'retry-after': '1' })
+    })
   }
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
@@ -151,8 +153,7 @@ class Routing {
       ]),
       fallback,
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
-      log: this.#log,
-      onAnswered: this.#onAnswered,
+      ...this.#options,
     })
   }
 }
@@ -165,6 +166,19 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
     }
     return [path, { methods: call.readOnly ? { GET: answer, POST: answer } : { POST: answer }, cors: RPC }]
   })
+}
+
+async function limitsHere(log: Log): Promise<Limits> {
+  const maxOpenFiles = await readMaxOpenFiles()
+  const limits = withinOpenFiles(DEFAULT_LIMITS, maxOpenFiles)
+  const { maxConnections } = limits
+  if (maxConnections < DEFAULT_LIMITS.maxConnections) {
+    log.warn(
+      { maxOpenFiles, maxConnections },
+      'fewer connections are possible, because the process may not open more files',
+    )
+  }
+  return limits
 }
 
 /** Connect makes a URL of what the client calls the server. Nothing depends on that, so it must not fail on it either. */

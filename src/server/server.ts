@@ -15,6 +15,8 @@ import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/key-ring.ts'
 import type { Log } from '../domain/ports.ts'
+import { createAddressReader } from '../http/client-address.ts'
+import { RequestNotebook } from '../http/request-notes.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
@@ -25,9 +27,11 @@ import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
+import type { ServerLog } from './log.ts'
 import { loadMasterKeys } from './master-key-source.ts'
 import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
+import { logRequests } from './request-log.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
@@ -63,7 +67,7 @@ interface StartOptions {
  *
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
-export async function startServer(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(config: Config, log: ServerLog, options: StartOptions = {}): Promise<RunningServer> {
   const stack = new Stack()
   try {
     return await start(config, log, { ...options, stack })
@@ -89,7 +93,7 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
 
 async function start(
   config: Config,
-  log: Log,
+  log: ServerLog,
   { stack, servesMetrics = true, signal = new AbortController().signal }: StartOptions & { readonly stack: Stack },
 ): Promise<RunningServer> {
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
@@ -101,12 +105,16 @@ async function start(
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
+  const notes = new RequestNotebook(createAddressReader(config.trustedProxies))
+  const logRequest = logRequests(log.requests)
   const door = await FrontDoor.open({
     config,
     log,
+    notes,
     around: (handler) => tracing.around(metrics.around(handler)),
     onAnswered: (answered) => {
       metrics.recordRequest(answered)
+      logRequest(answered)
       tracing.end(answered)
     },
   })
@@ -164,6 +172,7 @@ async function start(
     baseUrl,
     tracing,
     metrics,
+    notes,
   }
   door.serve({
     oauth: createTokenEndpoints(options),

@@ -18,7 +18,7 @@ import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, KeyPairGenerator, Log } from '../domain/ports.ts'
+import type { ClientSecrets, KeyPairGenerator, Log, RequestNotes } from '../domain/ports.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
@@ -49,11 +49,13 @@ export interface ServicesOptions {
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
+  /** About the requests that come in. */
+  readonly notes: RequestNotes
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -66,6 +68,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
+    notes,
     log,
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
@@ -75,12 +78,13 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.status().stalenessSeconds,
+    notes,
   })
 }
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, metrics } = options
+  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, metrics, notes } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database))
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
@@ -122,6 +126,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       secrets,
       now,
     }),
+    notes,
     log,
   })
 }

@@ -2,6 +2,8 @@ import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { createAddressReader } from '../../src/http/client-address.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { FrontDoor } from '../../src/server/front-door.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
@@ -56,6 +58,7 @@ describe('a server', () => {
     const door = await FrontDoor.open({
       config,
       log: createRecordingLog(),
+      notes: new RequestNotebook(createAddressReader([])),
       around: (handler) => handler,
       onAnswered: () => {},
     })

@@ -4,6 +4,9 @@ import { freePort } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
+const CREATE = 'iam.webkey.v2beta.WebKeyService/CreateWebKey'
+const DELETE = 'iam.webkey.v2beta.WebKeyService/DeleteWebKey'
+
 let server: Keyturn
 let address: string
 let admin: AdminCredentials
@@ -35,6 +38,18 @@ async function post(form: Record<string, string>): Promise<number> {
 }
 
 describe('the metrics of a server', () => {
+  it('count refused token requests by their OAuth error', async () => {
+    const { client_id, client_secret } = admin
+    await post({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })
+    await post({ grant_type: 'client_credentials', client_id, client_secret, scope: 'unknown:scope' })
+    await post({ grant_type: 'password', client_id, client_secret })
+    await post({ client_id, client_secret })
+    for (const reason of ['invalid_client', 'invalid_scope', 'unsupported_grant_type', 'invalid_request']) {
+      expect([reason, await measured('keyturn_token_failures_total', { reason })]).toEqual([reason, 1])
+    }
+    expect(await measured('keyturn_token_failures_total', { reason: 'other' })).toBe(0)
+  })
+
   it('tell clients that may not try apart from a service that cannot', async () => {
     const client_id = `${admin.client_id.split('@')[0]}x@keyturn`
     let status = 0
@@ -57,5 +72,25 @@ describe('the metrics of a server', () => {
     expect(await measured('keyturn_tokens_issued_total', { algorithm: 'EdDSA' })).toBe(1)
     expect(await measured('keyturn_web_keys', { state: 'inactive' })).toBe(1)
     expect(await measured('keyturn_can_sign')).toBe(1)
+  })
+
+  it.each(['Connect with JSON over HTTP/1.1', 'gRPC over h2c', 'gRPC-Web over h2c'] as const)(
+    'count failed RPCs by their reason, with %s',
+    async (transport) => {
+      const labels = { method: DELETE, reason: 'WEB_KEY_NOT_FOUND' }
+      const before = await measured('keyturn_rpc_failures_total', labels)
+      const client = webKeyClient(server.listenUrl, await requestToken(admin), transport)
+      await expect(client.deleteWebKey({ keyId: 'A'.repeat(43) })).rejects.toThrow()
+      expect(await measured('keyturn_rpc_failures_total', labels)).toBe(before + 1)
+    },
+  )
+
+  it('count calls without a token, and with a mistake in them', async () => {
+    await expect(webKeyClient(server.listenUrl, null).createWebKey({})).rejects.toThrow()
+    await expect(
+      webKeyClient(server.listenUrl, await requestToken(admin)).createWebKey({ config: {} }),
+    ).rejects.toThrow()
+    expect(await measured('keyturn_rpc_failures_total', { method: CREATE, reason: 'TOKEN_MISSING' })).toBe(1)
+    expect(await measured('keyturn_rpc_failures_total', { method: CREATE, reason: 'INVALID_ARGUMENT' })).toBe(1)
   })
 })

@@ -47,6 +47,9 @@ describe('a server with a collector of traces', () => {
     const admin = await server.admin()
     const token = await requestToken(admin)
     await webKeyClient(server.listenUrl, token).createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+    await expect(
+      webKeyClient(server.listenUrl, token, 'gRPC over h2c').deleteWebKey({ keyId: 'A'.repeat(43) }),
+    ).rejects.toThrow()
     await fetch(`${server.listenUrl}/made-up-by-a-client`)
 
     const spans = await recordedBy(server, collector)
@@ -60,6 +63,7 @@ describe('a server with a collector of traces', () => {
         'http.request.method': 'POST',
         'http.route': '/oauth/v2/token',
         'http.response.status_code': 200,
+        'keyturn.client_id': admin.client_id,
       },
       resource: { 'service.name': 'keyturn', 'service.version': expect.stringMatching(/^\d+\.\d+/) },
     })
@@ -74,6 +78,12 @@ describe('a server with a collector of traces', () => {
     })
     const below = spans.filter(({ parentSpanId }) => parentSpanId === create?.spanId).map(({ name }) => name)
     expect(below).toEqual(expect.arrayContaining(['KeyPairGenerator.generate', 'KeyStore.update']))
+
+    const [refused] = named('POST /iam.webkey.v2beta.WebKeyService/DeleteWebKey')
+    expect(refused).toMatchObject({
+      status: 0,
+      attributes: { 'rpc.system.name': 'grpc', 'error.type': 'WEB_KEY_NOT_FOUND', 'http.response.status_code': 200 },
+    })
 
     expect(named('GET other')).toHaveLength(1)
     // Nothing else has a trace of its own: following the database, for example, has none.

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createAddressReader } from '../../src/http/client-address.ts'
 import { READ_ONLY } from '../../src/http/cors.ts'
 import { sendJson } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { type Answered, createRouter, notFound, type Route } from '../../src/http/router.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -36,6 +38,7 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
+    notes: new RequestNotebook(createAddressReader([])),
     onAnswered: (one) => answered.push(one),
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { copyFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { Agent, get } from 'node:https'
 import { connect as connectTcp } from 'node:net'
@@ -8,16 +8,21 @@ import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { eventually } from '../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
+import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
 
 let folder: string
+let log: RecordingLog
+let served: number
 let listener: Listener | undefined
 
 beforeEach(async () => {
   folder = await temporaryFolder()
+  log = createRecordingLog()
+  served = 0
   await install('first')
 })
 
@@ -31,14 +36,21 @@ async function install(name: string): Promise<void> {
   await copyFile(join(FIXTURES, `${name}.key.pem`), join(folder, 'key.pem'))
 }
 
-async function start(limits: Partial<Limits> = {}): Promise<Listener> {
+async function start(limits: Partial<Limits> = {}, clientCa = false): Promise<Listener> {
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
-    tls: { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') },
+    tls: {
+      certFile: join(folder, 'cert.pem'),
+      keyFile: join(folder, 'key.pem'),
+      clientCaFile: clientCa ? join(folder, 'ca.pem') : null,
+    },
     limits: { ...DEFAULT_LIMITS, headTimeout: 300, checkEvery: 50, ...limits },
-    log: createRecordingLog(),
-    handler: (req, res) => void res.end(`HTTP/${req.httpVersion}`),
+    log,
+    handler: (req, res) => {
+      served += 1
+      res.end(`HTTP/${req.httpVersion}`)
+    },
   })
   return listener
 }
@@ -139,5 +151,118 @@ describe('TLS', () => {
     await expect(start()).rejects.toThrow(/cannot use the certificate .*cert\.pem with the key .*key\.pem/)
     await writeFile(join(folder, 'cert.pem'), 'nothing')
     await expect(start()).rejects.toThrow(/cannot use the certificate/)
+  })
+})
+
+describe('a client CA', () => {
+  /** What a client shows as its certificate. */
+  async function shown(name: string) {
+    const [cert, key] = await Promise.all(
+      ['cert', 'key'].map((part) => readFile(join(FIXTURES, `${name}.${part}.pem`))),
+    )
+    return { cert, key, rejectUnauthorized: false }
+  }
+
+  const trust = (name: string) => copyFile(join(FIXTURES, `${name}.cert.pem`), join(folder, 'ca.pem'))
+
+  async function ask(url: string, options: object): Promise<string> {
+    const [response] = await once(get(url, { agent: false, ...options }), 'response')
+    return textOf(response)
+  }
+
+  async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
+    let text = ''
+    for await (const chunk of stream) text += chunk
+    return text
+  }
+
+  beforeEach(() => trust('second'))
+
+  it('lets in clients with a certificate of it, and no others, over HTTP/1.1 and HTTP/2', async () => {
+    const { url } = await start({}, true)
+    expect(await ask(url, await shown('second'))).toBe('HTTP/1.1')
+    await expect(ask(url, await shown('first'))).rejects.toThrow()
+    await expect(ask(url, { rejectUnauthorized: false })).rejects.toThrow()
+
+    const over2 = async (options: object) => {
+      const session = connectHttp2(url, options)
+      session.on('error', () => {})
+      try {
+        return await textOf(session.request({ ':path': '/' }))
+      } catch {
+        return ''
+      } finally {
+        session.destroy()
+      }
+    }
+    expect(await over2(await shown('second'))).toBe('HTTP/2.0')
+    // With TLS 1.3 a client may speak before it hears that it was refused, so it sees an answer that is missing.
+    expect(await over2(await shown('first'))).toBe('')
+    expect(await over2({ rejectUnauthorized: false })).toBe('')
+    expect(served).toBe(2)
+  })
+
+  it('and the certificate can be replaced while connections stay open', async () => {
+    const { url } = await start({}, true)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const session = connectHttp2(url, await shown('second'))
+    const overBoth = async () => [
+      await ask(url, { agent, ...(await shown('second')) }),
+      await textOf(session.request({ ':path': '/' })),
+    ]
+    try {
+      expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+      await Promise.all([trust('first'), install('second')])
+      await eventually(async () => {
+        expect(await ask(url, await shown('first'))).toBe('HTTP/1.1')
+        await expect(ask(url, await shown('second'))).rejects.toThrow()
+      })
+      expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    } finally {
+      agent.destroy()
+      session.destroy()
+    }
+  })
+
+  it('that is replaced does not let clients in that resume an earlier TLS session', async () => {
+    const running = await start({}, true)
+    const { port } = running
+    let ticket: Buffer | undefined
+    const first = connect({ port, host: '127.0.0.1', ...(await shown('second')) })
+    first.on('session', (session) => {
+      ticket = session
+    })
+    first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(first, 'data')
+    await eventually(() => expect(ticket).toBeDefined())
+    first.destroy()
+
+    /** Whether a client with that ticket gets an answer, and has not had to prove itself again. */
+    const resume = async () => {
+      const socket = connect({ port, host: '127.0.0.1', session: ticket, ...(await shown('second')) })
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      const answered = await Promise.race([
+        new Promise<boolean>((resolve) => socket.once('data', () => resolve(true))),
+        new Promise<boolean>((resolve) => socket.once('close', () => resolve(false))),
+      ])
+      const resumed = socket.isSessionReused()
+      socket.destroy()
+      return { answered, resumed }
+    }
+    expect(await resume()).toEqual({ answered: true, resumed: true })
+    await trust('first')
+    await eventually(async () => expect(await ask(running.url, await shown('first'))).toBe('HTTP/1.1'))
+    expect((await resume()).answered).toBe(false)
+  })
+
+  it('file with no certificate in it stops the start, and does not replace one in use', async () => {
+    const running = await start({}, true)
+    await writeFile(join(folder, 'ca.pem'), 'nothing')
+    await eventually(() => expect(log.lines.join('\n')).toContain('the certificate was not reloaded'))
+    expect(await ask(running.url, await shown('second'))).toBe('HTTP/1.1')
+    await expect(ask(running.url, { rejectUnauthorized: false })).rejects.toThrow()
+    await running.close(0)
+    await expect(start({}, true)).rejects.toThrow(/cannot use the client CA .*ca\.pem.*no certificate/)
   })
 })

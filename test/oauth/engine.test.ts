@@ -15,6 +15,8 @@ import type { PublicJwk, WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
+import { createAddressReader } from '../../src/http/client-address.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -87,6 +89,7 @@ async function engineSigningWith(
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     secretUses: { note: (secretId: string) => used.push(secretId) },
+    notes: new RequestNotebook(createAddressReader([])),
     log,
   }
   return { ring, log, used, engine: createEngine(ring, signer, options) }

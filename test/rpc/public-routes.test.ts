@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
+import { createAddressReader } from '../../src/http/client-address.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { createPublicRpc } from '../../src/rpc/public-routes.ts'
 import { ManualClock } from '../app/manual-clock.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -6,7 +8,12 @@ import { createRecordingLog } from '../support/log.ts'
 describe('what anybody may call', () => {
   it('is the health and the schema, and nothing else', () => {
     const serving = () => ({ tokens: true, administration: true })
-    const { routes } = createPublicRpc({ serving, clock: new ManualClock(), log: createRecordingLog() })
+    const { routes } = createPublicRpc({
+      serving,
+      clock: new ManualClock(),
+      notes: new RequestNotebook(createAddressReader([])),
+      log: createRecordingLog(),
+    })
     expect([...routes.keys()].sort()).toEqual([
       '/grpc.health.v1.Health/Check',
       '/grpc.health.v1.Health/List',

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -45,6 +48,19 @@ describe('several replicas on one PostgreSQL', () => {
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!).load([])
     expect({ version, states: ring.map(({ state }) => state) }).toEqual({ version: 1, states: ['active'] })
+  })
+
+  it('start while a newer program of the same major version migrates, and find what it has done', async () => {
+    await Promise.all(workers.map((worker) => worker.next<Started>()))
+    const waiters = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    const { older } = await database!.db.transaction().execute(async (trx) => {
+      await sql`select id from kysely_migration_lock for update`.execute(trx)
+      const older = migrate(database!)
+      await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
+      await sql`insert into kysely_migration values ('0004-notes', '2999-01-01T00:00:00.000Z')`.execute(trx)
+      return { older }
+    })
+    expect(await older).toEqual([])
   })
 
   it('never have two active keys while all of them activate different ones [Spec §3]', async () => {

@@ -99,18 +99,6 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       expect({ version, keyIds: ring.map((key) => key.keyId) }).toEqual({ version: 1, keyIds: [keyId] })
     })
 
-    it('does the same when that program is at work at the same time', async () => {
-      const database = await open()
-      await migrate(database)
-      const newer = database.db.transaction().execute(async (trx) => {
-        await sql`select id from kysely_migration_lock for update`.execute(trx)
-        const older = migrate(database)
-        await addLaterMigration({ ...database, db: trx })
-        return { older }
-      })
-      expect(await (await newer).older).toEqual([])
-    })
-
     it('refuses a database that a newer major version has changed, and says what to do', async () => {
       const database = await open()
       await migrate(database)

@@ -6,6 +6,7 @@ import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, ConfigError } from '../../config/config.ts'
 import type { Log } from '../../domain/ports.ts'
+import type { ServerLog } from '../log.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { STOP_LIMIT } from '../stop-limit.ts'
 import type { Failure, Order, Report } from './protocol.ts'
@@ -13,7 +14,7 @@ import type { Failure, Order, Report } from './protocol.ts'
 /** What a worker is started with. */
 export interface WorkerOptions {
   readonly config: Config
-  readonly log: Log
+  readonly log: ServerLog
   /** Resolves when the process is told to stop by a signal. */
   readonly signalled: Promise<unknown>
   /** What the operator is told about an error. */

@@ -1,0 +1,58 @@
+/**
+ * Answers to what Node cannot read as a request, in the form of all other errors.
+ */
+import type { Server } from 'node:http'
+import type { Http2SecureServer } from 'node:http2'
+import type { Duplex } from 'node:stream'
+import type { Connections } from './connections.ts'
+
+const TOO_LATE = { status: '408 Request Timeout', description: 'the request took too long to arrive' }
+const TOO_LONG = { status: '431 Request Header Fields Too Large', description: 'the head of the request is too long' }
+const MALFORMED = { status: '400 Bad Request', description: 'this is not a request that HTTP allows' }
+
+const ANSWERS: Readonly<Record<string, typeof MALFORMED>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_LATE,
+  HPE_HEADER_OVERFLOW: TOO_LONG,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: '413 Content Too Large', description: 'chunks have too long extensions' },
+}
+
+/** How long the client may take to receive the answer, in milliseconds. */
+const TIMEOUT = 1_000
+
+/** Lets a server answer and close the connection. */
+export function answerMalformed(server: Server | Http2SecureServer, connections: Connections): void {
+  server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex) => {
+    const code = error.code ?? ''
+    const readable = (code in ANSWERS || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
+    // While an earlier request of the connection is being answered, this would be taken for its answer.
+    if (!readable || !socket.writable || connections.isAnswering(socket)) {
+      socket.destroy()
+      return
+    }
+    const timer = setTimeout(() => socket.destroy(), TIMEOUT)
+    socket.once('close', () => clearTimeout(timer))
+    socket.end(answerTo(code), () => socket.destroy())
+  })
+}
+
+/** Whoever speaks TLS or something else in bytes would not understand the answer. */
+function looksLikeHttp(packet: Buffer | undefined): boolean {
+  const first = packet?.[0] ?? 0x0a
+  return (first > 0x20 && first < 0x7f) || first === 0x0a || first === 0x0d
+}
+
+function answerTo(code: string): string {
+  const { status, description } = ANSWERS[code] ?? MALFORMED
+  const body = JSON.stringify({ error: 'invalid_request', error_description: description })
+  return [
+    `HTTP/1.1 ${status}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${body.length}`,
+    'cache-control: no-store',
+    'pragma: no-cache',
+    'x-content-type-options: nosniff',
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,39 @@
+/**
+ * The notes about a request, for those who know only the call that it is.
+ */
+import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import type { RequestNotes } from '../domain/ports.ts'
+
+const REQUEST = createContextKey<object | undefined>(undefined, { description: 'the request that the call came in' })
+
+export class CallNotes {
+  readonly #notes: RequestNotes
+
+  constructor(notes: RequestNotes) {
+    this.#notes = notes
+  }
+
+  /** The values with which a call begins, so that what is noted about it is noted about the request. */
+  valuesFor(request: object): ContextValues {
+    return createContextValues().set(REQUEST, request)
+  }
+
+  /** Who has proved to make the call. */
+  identified(values: ContextValues, userId: string): void {
+    const request = values.get(REQUEST)
+    if (request !== undefined) this.#notes.identified(request, userId)
+  }
+
+  /** The error that is sent. */
+  refused(values: ContextValues, error: ConnectError): void {
+    const request = values.get(REQUEST)
+    if (request !== undefined) this.#notes.refused(request, wordFor(error))
+  }
+}
+
+/** The reason of an error; its code, such as `DEADLINE_EXCEEDED`, if no reason goes with it. */
+function wordFor(error: ConnectError): string {
+  const code = Code[error.code].replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase()
+  return error.findDetails(ErrorInfoSchema)[0]?.reason ?? code
+}

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { eventually } from '../support/eventually.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { callWithGrpcJs, requestToken } from '../support/web-key-client.ts'
+
+const PROXY = { KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8,::1' }
+const CLIENT_ADDRESS = '203.0.113.7'
+const KEY_SET = '/.well-known/openid-configuration/jwks'
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+let server: Keyturn
+let admin: AdminCredentials
+let adminId: string
+
+beforeAll(async () => {
+  server = await startKeyturn({ env: PROXY })
+  admin = await server.admin()
+  adminId = admin.client_id.split('@')[0] ?? ''
+})
+
+afterAll(async () => {
+  await server?.stop()
+  await removeFolder(server.dataDir)
+})
+
+type Line = Record<string, unknown>
+
+function linesOf(keyturn: Keyturn): Line[] {
+  const { stderr } = keyturn.output()
+  return stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line)
+    .filter(({ msg }) => msg === 'request')
+}
+
+/** The line of the request with this id. */
+function lineOf(requestId: string, keyturn = server): Promise<Line> {
+  return eventually(() => {
+    const found = linesOf(keyturn).filter((line) => line.requestId === requestId)
+    expect(found).toHaveLength(1)
+    return found[0] ?? {}
+  })
+}
+
+/** Sends a request with an id and returns its line. */
+async function logged(path: string, init: RequestInit = {}, keyturn = server): Promise<Line> {
+  const requestId = randomUUID()
+  const headers = { 'x-request-id': requestId, 'x-forwarded-for': CLIENT_ADDRESS, ...init.headers }
+  await (await fetch(keyturn.listenUrl + path, { ...init, headers })).text()
+  return lineOf(requestId, keyturn)
+}
+
+function tokenRequest(form: Record<string, string>): RequestInit {
+  return { method: 'POST', body: new URLSearchParams({ grant_type: 'client_credentials', ...form }) }
+}
+
+describe('the log has one line for', () => {
+  it('a token request that was granted', async () => {
+    const { client_id, client_secret } = admin
+    const line = await logged('/oauth/v2/token', tokenRequest({ client_id, client_secret }))
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      method: 'POST',
+      route: '/oauth/v2/token',
+      status: 200,
+      milliseconds: expect.any(Number),
+      clientId: client_id,
+      address: CLIENT_ADDRESS,
+      requestId: expect.any(String),
+      msg: 'request',
+    })
+  })
+
+  it('a token request that was refused, with the reason', async () => {
+    const { client_id } = admin
+    const wrong = await logged('/oauth/v2/token', tokenRequest({ client_id, client_secret: 'hunter2' }))
+    expect(wrong).toMatchObject({ status: 401, failure: 'invalid_client', clientId: client_id })
+    const malformed = await logged('/oauth/v2/token', { method: 'POST', body: 'x' })
+    expect(malformed).toMatchObject({ status: 400, failure: 'invalid_request' })
+    expect(server.output().stderr).not.toContain('hunter2')
+  })
+
+  it('a token request whose client ID could be a secret, without it', async () => {
+    const form = { client_id: 'secret-in-the-wrong-field', client_secret: 'x' }
+    const line = await logged('/oauth/v2/token', tokenRequest(form))
+    expect(line).toMatchObject({ status: 401, failure: 'invalid_client' })
+    expect(line).not.toHaveProperty('clientId')
+    expect(server.output().stderr).not.toContain(form.client_id)
+  })
+
+  it('a call of the API, with the user and the reason of a refusal', async () => {
+    const token = await requestToken(admin)
+    const call = (name: string, body: string, authorization = `Bearer ${token}`) =>
+      logged(`/iam.webkey.v2beta.WebKeyService/${name}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization },
+        body,
+      })
+    expect(await call('ListWebKeys', '{}')).toMatchObject({ status: 200, clientId: adminId })
+    expect(await call('ListWebKeys', '{}', 'Bearer x')).toMatchObject({ status: 401, failure: 'TOKEN_INVALID' })
+    const id = 'A'.repeat(43)
+    expect(await call('DeleteWebKey', JSON.stringify({ keyId: id }))).toMatchObject({
+      status: 404,
+      failure: 'WEB_KEY_NOT_FOUND',
+    })
+    expect(await call('DeleteWebKey', '{')).toMatchObject({
+      status: 400,
+      failure: 'INVALID_ARGUMENT',
+      clientId: adminId,
+    })
+    expect(server.output().stderr).not.toContain(token)
+  })
+
+  it('a gRPC call, whose status is always 200, with the reason of its refusal', async () => {
+    const before = linesOf(server).length
+    const call = callWithGrpcJs(server.listenUrl, await requestToken(admin), WebKeyService.method.deleteWebKey, {
+      keyId: 'A'.repeat(43),
+    })
+    await expect(call).rejects.toThrow()
+    await eventually(() => {
+      expect(linesOf(server).slice(before)).toContainEqual(
+        expect.objectContaining({
+          route: '/iam.webkey.v2beta.WebKeyService/DeleteWebKey',
+          status: 200,
+          failure: 'WEB_KEY_NOT_FOUND',
+          clientId: adminId,
+          address: '127.0.0.1',
+        }),
+      )
+    })
+  })
+
+  it('what nobody serves, without its path, query and trace state', async () => {
+    const traceparent = `00-${TRACE}-00f067aa0ba902b7-01`
+    const line = await logged('/made-up?q=made-up', { headers: { traceparent, tracestate: 'made-up=1' } })
+    expect(line).toMatchObject({ method: 'GET', route: 'other', status: 404, traceId: TRACE })
+    expect(await logged('/', { headers: { traceparent: 'made-up' } })).not.toHaveProperty('traceId')
+    expect(server.output().stderr).not.toContain('made-up')
+  })
+})
+
+describe('probes and documents', () => {
+  it('are not in the log unless the documents were refused', async () => {
+    for (const path of ['/healthz', '/readyz', KEY_SET]) await (await fetch(server.listenUrl + path)).text()
+    expect(await logged(KEY_SET, { method: 'POST' })).toMatchObject({ route: KEY_SET, status: 405 })
+    expect(linesOf(server).map(({ route }) => route)).not.toContain('/healthz')
+    expect(linesOf(server).filter(({ route, status }) => route === KEY_SET && status === 200)).toEqual([])
+  })
+
+  it('are in it at the level of debug', async () => {
+    const talkative = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'debug' } })
+    try {
+      expect(await logged(KEY_SET, {}, talkative)).toMatchObject({ level: 'debug', status: 200, address: '127.0.0.1' })
+      expect(await logged('/readyz', {}, talkative)).toMatchObject({ level: 'debug', route: '/readyz' })
+    } finally {
+      await talkative.stop()
+      await removeFolder(talkative.dataDir)
+    }
+  })
+})

@@ -1,0 +1,119 @@
+/**
+ * Calls the API as the first administrator, over plain JSON, and tells apart what the caller of a broken service must:
+ * done, refused, or not known.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { NoAnswer, type Send } from './http-client.ts'
+import type { Ledger } from './ledger.ts'
+import { MAX_AGE_SECONDS, type Replica, type Replicas } from './replicas.ts'
+import { askForToken } from './token-request.ts'
+
+const SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
+/** When no replica could do it. */
+const PAUSE_MILLIS = 50
+
+/** What became of a call. `certain`: it is known that nothing happened. */
+export type Outcome<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
+  | { readonly kind: 'unavailable'; readonly certain: boolean }
+
+/** What became of a call that was repeated until it was answered, and how many times it may have been done before. */
+export type Settled<T> = Exclude<Outcome<T>, { kind: 'unavailable' }> & { readonly unanswered: number }
+
+/** What an administrator needs. */
+export interface AdministratorOptions {
+  readonly replicas: Replicas
+  /** Those that changes go through. */
+  readonly administered: readonly Replica[]
+  readonly send: Send
+  readonly ledger: Ledger
+}
+
+export class Administrator {
+  readonly #replicas: Replicas
+  readonly #administered: readonly Replica[]
+  readonly #send: Send
+  readonly #ledger: Ledger
+  #token: { readonly text: string; readonly at: number } | undefined
+
+  constructor({ replicas, administered, send, ledger }: AdministratorOptions) {
+    this.#replicas = replicas
+    this.#administered = administered
+    this.#send = send
+    this.#ledger = ledger
+  }
+
+  /** Calls a method, for example `iam.webkey.v2beta.WebKeyService/ListWebKeys`, on one replica, once. */
+  async call<T>(replica: Replica, method: string, request: object = {}): Promise<Outcome<T>> {
+    const token = await this.#accessToken()
+    if (token === undefined) return this.#unavailable(true)
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    try {
+      const url = `${replica.url}/${method}`
+      const { status, body } = await this.#send(url, { method: 'POST', headers, body: JSON.stringify(request) })
+      if (status === 200) return { kind: 'done', value: JSON.parse(body) as T }
+      // Without a connection to the database it is not known what became of a transaction that was being committed.
+      if (status === 503) return this.#unavailable(false)
+      const { code = 'none', message = body } = JSON.parse(body) as { code?: string; message?: string }
+      if (['none', 'internal', 'unknown', 'unauthenticated', 'permission_denied'].includes(code)) {
+        this.#ledger.wrong(`${method} on ${replica.name}: ${status} ${code} ${message}`)
+      }
+      return { kind: 'refused', code, message }
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error
+      if (error.disconnection === 'silent') this.#ledger.wrong(`${method} on ${replica.name} was not answered`)
+      return this.#unavailable(error.disconnection === 'refused')
+    }
+  }
+
+  /** Calls a method on one replica after the other until one answers. */
+  async insist<T>(method: string, request: object): Promise<Settled<T>> {
+    for (let unanswered = 0; ; ) {
+      for (const replica of shuffled(this.#administered)) {
+        const outcome = await this.call<T>(replica, method, request)
+        if (outcome.kind !== 'unavailable') return { ...outcome, unanswered }
+        if (!outcome.certain) unanswered += 1
+      }
+      await delay(PAUSE_MILLIS)
+    }
+  }
+
+  /** Like `insist`, for calls that must be granted. @throws {Error} if it is refused. */
+  async must<T>(method: string, request: object = {}): Promise<T> {
+    const outcome = await this.insist<T>(method, request)
+    if (outcome.kind === 'refused') throw new Error(`${method} was refused: ${outcome.code} ${outcome.message}`)
+    return outcome.value
+  }
+
+  #unavailable(certain: boolean): { readonly kind: 'unavailable'; readonly certain: boolean } {
+    this.#ledger.unavailableCalls += 1
+    return { kind: 'unavailable', certain }
+  }
+
+  async #accessToken(): Promise<string | undefined> {
+    if (this.#token !== undefined && performance.now() - this.#token.at < MAX_AGE_SECONDS * 1000)
+      return this.#token.text
+    for (const replica of shuffled(this.#replicas.all)) {
+      const result = await askForToken(this.#send, replica, { ...this.#replicas.admin, scope: SCOPE })
+      if (result.kind !== 'issued') continue
+      this.#token = { text: result.token, at: performance.now() }
+      return result.token
+    }
+    return undefined
+  }
+}
+
+/** One of them, by chance. */
+export function anyOf<T>(things: readonly T[]): T {
+  const thing = things[Math.floor(Math.random() * things.length)]
+  if (thing === undefined) throw new Error('there is nothing to choose from')
+  return thing
+}
+
+function shuffled<T>(things: readonly T[]): T[] {
+  return things
+    .map((thing) => ({ thing, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ thing }) => thing)
+}
