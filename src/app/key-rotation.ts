@@ -34,9 +34,11 @@ export class KeyRotation {
   /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
   async rotate(actor: Actor): Promise<RequestedRotation> {
     const { store, replica, limits, log } = this.#options
-    const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) =>
-      planRequestedRotation(rotation, ring, { now, limits }),
-    )
+    const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
+      const plan = planRequestedRotation(rotation, ring, { now, limits })
+      const { done, key } = plan.result
+      return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
+    })
     await replica.refreshAfterWrite()
     const { done, doneAt, key } = result
     log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
@@ -49,26 +51,25 @@ export class KeyRotation {
    * @throws {DomainError} also `key_generation_busy`, if a new key has to take over.
    */
   async revoke(actor: Actor, keyId: string): Promise<Revocation> {
-    const { store, replica, limits, log } = this.#options
+    const { replica, log } = this.#options
+    // Keys are never made under the lock, and rarely is there no other one that could take over.
+    const { key, active, trustedUntil } =
+      (await this.#tryToRevoke(actor, keyId, undefined)) ??
+      (await this.#tryToRevoke(actor, keyId, await this.#newPair())) ??
+      neverHappens()
+    await replica.refreshAfterWrite()
+    log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
+    return { key, active, trustedUntil }
+  }
+
+  /** Undefined if a replacement is needed and none was given. */
+  #tryToRevoke(actor: Actor, keyId: string, replacement: SealedKeyPair | undefined): Promise<Revocation | undefined> {
+    const { store, limits } = this.#options
     const { jwksMaxAgeSeconds } = limits
-    const entry = { ...actor, resource: webKeyResource(keyId) }
-    let replacement: SealedKeyPair | undefined
-    for (;;) {
-      const revocation = await store.update(entry, (ring, now) => {
-        const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement })
-        return plan ?? { steps: [], result: undefined }
-      })
-      if (revocation !== undefined) {
-        await replica.refreshAfterWrite()
-        log.warn(
-          { keyId, activeKeyId: revocation.active?.keyId, trustedUntil: revocation.trustedUntil },
-          'web key revoked',
-        )
-        return revocation
-      }
-      // Never under the lock. With a replacement the plan cannot want one again.
-      replacement = await this.#newPair()
-    }
+    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) => {
+      const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement })
+      return plan ?? { steps: [], result: undefined }
+    })
   }
 
   /** Every key that is published. */
@@ -116,4 +117,8 @@ export class KeyRotation {
     const config: WebKeyConfig = replica.status().rotation.policy.config
     return await generator.generate(config)
   }
+}
+
+function neverHappens(): never {
+  throw new Error('a revocation that was given a replacement asks for one')
 }

@@ -3,10 +3,11 @@
  * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
  */
 import { SYSTEM } from '../domain/audit.ts'
+import { DomainError } from '../domain/errors.ts'
 import { activeKey } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
-import { nextStep, type PlannedStep, type RotationStep, rotationDue } from '../domain/rotation.ts'
-import { planNextStep } from '../domain/rotation-plan.ts'
+import { type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
+import { planStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
 import { webKeyResource } from './audit-resources.ts'
 import type { AuditTrail } from './audit-trail.ts'
@@ -36,7 +37,9 @@ export interface RotatorOptions {
 
 export class Rotator {
   readonly #options: RotatorOptions
+  /** Since the last time that nothing failed. */
   #failures = 0
+  /** Of single steps, since the start. */
   #totalFailures = 0
   #cancel = () => {}
   #running: Promise<void> = Promise.resolve()
@@ -60,11 +63,12 @@ export class Rotator {
   /** What an operator wants to know of the rotation. */
   get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
     const { ring, rotation } = this.#options.replica.status()
-    const due = rotation.policy.enabled ? rotationDue(rotation, ring) : undefined
-    const overdue = due === undefined ? 0 : this.#options.now().getTime() - due.getTime()
+    const { enabled, rotationIntervalSeconds } = rotation.policy
+    const active = activeKey(ring)
+    const age = active === undefined ? 0 : (this.#options.now().getTime() - active.activatedAt.getTime()) / 1000
     return {
-      enabled: rotation.policy.enabled,
-      overdueSeconds: activeKey(ring) === undefined ? 0 : Math.max(0, overdue) / 1000,
+      enabled,
+      overdueSeconds: enabled ? Math.max(0, age - rotationIntervalSeconds) : 0,
       failures: this.#totalFailures,
     }
   }
@@ -76,10 +80,10 @@ export class Rotator {
     })
   }
 
-  /** Makes the step whose time has come, if there is one, and returns when to look again. */
+  /** Makes the steps whose time has come, if there are any, and returns when to look again. */
   async #look(): Promise<number> {
     const { clock } = this.#options
-    if (this.#due() === undefined) return LOOK_EVERY
+    if (this.#due().length === 0) return this.#succeed()
     await new Promise<void>((resolve) => {
       const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
       this.#cancel = () => {
@@ -87,25 +91,27 @@ export class Rotator {
         resolve()
       }
     })
-    const due = this.#due()
-    if (due === undefined || this.#stopped) return LOOK_EVERY
-    try {
-      await this.#make(due.step)
-      this.#failures = 0
-      return LOOK_EVERY
-    } catch (error) {
-      this.#fail(due, error)
-      return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+    let failed = false
+    for (const due of this.#due()) {
+      if (this.#stopped) return LOOK_EVERY
+      try {
+        await this.#make(due.step)
+      } catch (error) {
+        this.#fail(due, error)
+        failed = true
+        // The others would wait for the same database.
+        if (error instanceof DomainError && error.code === 'storage_unavailable') break
+      }
     }
+    return failed ? this.#backOff() : this.#succeed()
   }
 
-  /** The step whose time has come. A replica that is out of touch leaves it to others. */
-  #due(): PlannedStep | undefined {
+  /** The steps whose time has come. A replica that is out of touch leaves them to others. */
+  #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
-    if (!replica.isFresh()) return undefined
+    if (!replica.isFresh()) return []
     const { ring, rotation } = replica.status()
-    const next = nextStep(rotation, ring, limits)
-    return next === undefined || next.at > now() ? undefined : next
+    return plannedSteps(rotation, ring, limits).filter(({ at }) => at <= now())
   }
 
   async #make(wanted: RotationStep): Promise<void> {
@@ -113,22 +119,28 @@ export class Rotator {
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
-    const done = await store.update(entry, (ring, now, rotation) => {
-      const next = nextStep(rotation, ring, limits)
-      // The step under the lock may be another one than the step in memory, and this entry is not about that one.
-      const isWanted = next?.step.kind === wanted.kind && (!('keyId' in next.step) || next.step.keyId === keyId)
-      return isWanted ? planNextStep(rotation, ring, { now, limits, pair }) : { steps: [], result: undefined }
-    })
+    const done = await store.update(entry, (ring, now, rotation) =>
+      planStep(rotation, ring, { wanted, now, limits, pair }),
+    )
     await replica.refreshAfterWrite()
     if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
   }
 
+  #succeed(): number {
+    this.#failures = 0
+    return LOOK_EVERY
+  }
+
+  #backOff(): number {
+    this.#failures += 1
+    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+  }
+
   #fail({ step, at }: PlannedStep, error: unknown): void {
     const { audit, log } = this.#options
-    this.#failures += 1
     this.#totalFailures += 1
     if (this.#stopped) return
-    log.error({ err: error, step: step.kind, due: at, failures: this.#failures }, 'a step of the rotation failed')
+    log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
     const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
     audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')
   }

@@ -31,6 +31,8 @@ export interface KeyStore {
 export interface KeyChange<T> extends KeyRingChange<T> {
   /** What to store about rotation. The same object as before, or none: it stays as it is. */
   readonly rotation?: Rotation
+  /** What turned out to be changed, if that is known better than when the change was asked for. For the audit event. */
+  readonly resource?: string
 }
 
 /** What becomes of a thing. The same object as before: nothing changes. Null: it is deleted. */

@@ -2,8 +2,16 @@
  * Turns the next step of a rotation into a change of the ring, and shows the steps that will follow.
  */
 import { algorithmOf, configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
-import { type KeyRing, type KeyRingChange, type SealedKeyPair, takeOver } from './key-ring.ts'
-import { nextStep, type PlannedStep, type Rotation, type RotationStep, standbyOf } from './rotation.ts'
+import { assertRoom, type KeyRing, type KeyRingChange, type SealedKeyPair, takeOver } from './key-ring.ts'
+import {
+  isRequested,
+  nextStep,
+  type PlannedStep,
+  plannedSteps,
+  type Rotation,
+  type RotationStep,
+  standbyOf,
+} from './rotation.ts'
 import { type RotationLimits, timesOf } from './rotation-policy.ts'
 import { after, latest } from './time.ts'
 import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
@@ -15,18 +23,24 @@ export interface PlanOptions {
 }
 
 /**
- * Does the step whose time has come. The result is undefined if there is none: somebody else has done it.
+ * Does a step that was wanted a moment ago. The result is undefined if its time has not come after all: somebody else has
+ * done it, or wants something else by now.
  *
- * @param pair For a step that creates a key. If the step needs another kind by now, nothing is done.
+ * @param pair For a step that creates a key.
  */
-export function planNextStep(
+export function planStep(
   rotation: Rotation,
   ring: KeyRing,
-  { now, limits, pair }: PlanOptions & { readonly pair: SealedKeyPair | undefined },
+  {
+    wanted,
+    now,
+    limits,
+    pair,
+  }: PlanOptions & { readonly wanted: RotationStep; readonly pair: SealedKeyPair | undefined },
 ): KeyRingChange<RotationStep | undefined> {
-  const next = nextStep(rotation, ring, limits)
-  if (next === undefined || next.at > now) return NOTHING
-  const { step } = next
+  const planned = plannedSteps(rotation, ring, limits).find(({ at, step }) => at <= now && isSame(step, wanted))
+  if (planned === undefined) return NOTHING
+  const { step } = planned
   switch (step.kind) {
     case 'create': {
       if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
@@ -47,6 +61,11 @@ export function planNextStep(
 
 const NOTHING: KeyRingChange<undefined> = { steps: [], result: undefined }
 
+function isSame(a: RotationStep, b: RotationStep): boolean {
+  if (a.kind === 'create') return b.kind === 'create' && isSameConfig(a.config, b.config)
+  return a.kind === b.kind && a.keyId === b.keyId
+}
+
 /** A rotation that somebody asked for. */
 export interface RequestedRotation {
   /** Whether another key signs already. */
@@ -58,9 +77,11 @@ export interface RequestedRotation {
 }
 
 /**
- * Rotates out of turn: the standby takes over at once if verifiers know it, otherwise as soon as they do.
+ * Rotates out of turn: the standby takes over at once if verifiers know it, otherwise as soon as they do. Asking again
+ * before that changes nothing.
  *
  * @returns The change, and the rotation to store. The steps that are still to come follow from it.
+ * @throws {DomainError} `web_key_limit_reached` if there is no standby and no room for one.
  */
 export function planRequestedRotation(
   rotation: Rotation,
@@ -73,9 +94,10 @@ export function planRequestedRotation(
     const key = activate(standby, now)
     return { steps: takeOver(ring, key), rotation, result: { done: true, doneAt: now, key } }
   }
+  if (standby === undefined) assertRoom(ring, limits.maxWebKeys)
   return {
     steps: [],
-    rotation: { ...rotation, requestedAt: now },
+    rotation: isRequested(rotation, ring) ? rotation : { ...rotation, requestedAt: now },
     result: { done: false, doneAt: after(standby?.createdAt ?? now, known), key: standby },
   }
 }

@@ -107,7 +107,11 @@ export function timesOf(policy: RotationPolicy, limits: RotationLimits): Rotatio
     cached + PROPAGATION_SECONDS,
     Math.min(policy.publishAheadSeconds, cached + maxStalenessSeconds),
   )
-  const retention = Math.max(policy.retentionSeconds, tokenLifetimeSeconds + cached + PROPAGATION_SECONDS)
+  // Such a replica also signs on with the key that it knows, and what it signs lives from then on.
+  const retention = Math.max(
+    policy.retentionSeconds,
+    tokenLifetimeSeconds + Math.max(cached, maxStalenessSeconds) + PROPAGATION_SECONDS,
+  )
   return {
     interval: policy.rotationIntervalSeconds,
     ahead: Math.max(policy.publishAheadSeconds, known),

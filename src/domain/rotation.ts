@@ -38,20 +38,24 @@ export interface PlannedStep {
 const MAX_QUIET_SECONDS = 3600
 
 /**
- * The next thing to do, now or later; undefined if there is nothing until something changes.
+ * Everything that can be said now to be done, now or later, in order. What follows from a step is not among it.
  *
- * A step whose time has come (`at <= now`) can be done at once, by whoever is first.
+ * The steps whose time has come (`at <= now`) can be done at once, by whoever is first. None waits for another: a key that
+ * cannot be made must not keep a private key from being destroyed.
  */
-export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
+export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: RotationLimits): readonly PlannedStep[] {
   const times = timesOf(rotation.policy, limits)
-  const planned = [
+  return [
     nextSigner(rotation, ring, { times, maxWebKeys: limits.maxWebKeys }),
     ...(rotation.policy.enabled ? ring.filter(isInactive).flatMap((key) => endOf(key, times)) : []),
-  ].filter((step) => step !== undefined)
-  return planned.reduce<PlannedStep | undefined>(
-    (first, step) => (first === undefined || step.at < first.at ? step : first),
-    undefined,
-  )
+  ]
+    .filter((step) => step !== undefined)
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
+}
+
+/** The next thing to do, now or later; undefined if there is nothing until something changes. */
+export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
+  return plannedSteps(rotation, ring, limits)[0]
 }
 
 /** The initial key that signs next; undefined if there is none of the kind that the policy wants. */
@@ -63,11 +67,22 @@ export function standbyOf(ring: KeyRing, { config }: RotationPolicy): InitialWeb
 }
 
 /** When a rotation is due: undefined if none ever is. */
-export function rotationDue({ policy, requestedAt }: Rotation, ring: KeyRing): Date | undefined {
+export function rotationDue(rotation: Rotation, ring: KeyRing): Date | undefined {
+  const { policy, requestedAt } = rotation
   const active = activeKey(ring)
   if (active === undefined) return policy.enabled || requestedAt !== null ? new Date(0) : undefined
-  if (requestedAt !== null && requestedAt > active.activatedAt) return requestedAt
-  return policy.enabled ? after(active.activatedAt, policy.rotationIntervalSeconds) : undefined
+  const inTurn = policy.enabled ? after(active.activatedAt, policy.rotationIntervalSeconds) : undefined
+  if (requestedAt === null || !isRequested(rotation, ring)) return inTurn
+  return inTurn === undefined ? requestedAt : earliest(inTurn, requestedAt)
+}
+
+/**
+ * Whether a rotation that somebody asked for is still to come. In the millisecond of an activation the request counts as
+ * the later of the two: to rotate once more does no harm, to forget the request could.
+ */
+export function isRequested({ requestedAt }: Rotation, ring: KeyRing): boolean {
+  const active = activeKey(ring)
+  return requestedAt !== null && (active === undefined || requestedAt >= active.activatedAt)
 }
 
 function nextSigner(

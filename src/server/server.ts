@@ -180,7 +180,7 @@ async function start(
     readiness: () => replica.readiness(),
     isFresh: () => replica.isFresh(),
   })
-  metrics.observe(replica)
+  metrics.observe(replica, time.now)
   metrics.observeDatabase({
     reachable: () => replica.isReachable(),
     pools: () => database.pools(),

@@ -30,7 +30,11 @@ export function createKeyStore(database: Database): KeyStore {
     update: async <T>(entry: AuditEntry, decide: Decide<T>): Promise<T> => {
       const { result } = await changeInstance<Keys, KeyChange<T>>(database, entry, {
         read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
-        datesOf: ({ ring }) => ring.flatMap(datesOf),
+        datesOf: ({ ring, rotation: { requestedAt } }) => [
+          ...ring.flatMap(datesOf),
+          ...(requestedAt === null ? [] : [requestedAt]),
+        ],
+        resourceOf: ({ resource }) => resource,
         decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
         write: applyAll,
       })

@@ -24,8 +24,8 @@ export interface Metrics {
   countTokens(signers: SignerFactory): SignerFactory
   /** How old a change was when this replica had taken it over, in seconds. */
   recordChangeLag(seconds: number): void
-  /** Lets the metrics of what is in memory be read from a replica. Once only. */
-  observe(replica: Replica): void
+  /** Lets the metrics of what is in memory be read from a replica. Once only. @param now The time of the instance. */
+  observe(replica: Replica, now: () => Date): void
   /** Lets the metrics of the database be read. Once only. */
   observeDatabase(status: DatabaseStatus): void
   /** Lets the metrics of the rotation be read. Once only. */
@@ -69,8 +69,8 @@ export function createMetrics(): Metrics {
     recordRequest: requests.record,
     countTokens: requests.countTokens,
     recordChangeLag: database.recordChangeLag,
-    observe: (replica) => {
-      measureKeys(meter, replica)
+    observe: (replica, now) => {
+      measureKeys(meter, replica, now)
       measureReplica(meter, replica)
     },
     observeDatabase: database.observe,
