@@ -7,7 +7,7 @@ import { type KeyRing, planRevocation, type Revocation, type SealedKeyPair } fro
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { PlannedStep } from '../domain/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../domain/rotation-plan.ts'
-import { assertPolicy, type RotationLimits, type RotationPolicy } from '../domain/rotation-policy.ts'
+import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../domain/rotation-policy.ts'
 import type { RevokedWebKey, WebKey } from '../domain/web-key.ts'
 import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from './audit-resources.ts'
 import type { Replica } from './replica.ts'
@@ -96,9 +96,9 @@ export class KeyRotation {
   async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<RotationPolicy> {
     const { store, replica, limits, log } = this.#options
     const policy = await store.update({ ...actor, resource: ROTATION_POLICY }, (_ring, _now, rotation) => {
-      const next = { ...rotation.policy, ...changes }
+      const next = changed(rotation.policy, changes)
       assertPolicy(next, limits)
-      return { steps: [], rotation: { ...rotation, policy: next }, result: next }
+      return { steps: [], rotation: next === rotation.policy ? rotation : { ...rotation, policy: next }, result: next }
     })
     await replica.refreshAfterWrite()
     log.info({ policy }, 'the rotation policy was changed')

@@ -34,6 +34,7 @@ export type DomainErrorCode =
   | 'token_missing'
   | 'token_invalid'
   | 'permission_missing'
+  | 'service_switched_off'
   | 'storage_unavailable'
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */

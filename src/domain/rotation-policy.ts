@@ -3,7 +3,7 @@
  * verifier.
  */
 import { DomainError } from './errors.ts'
-import { DEFAULT_WEB_KEY_CONFIG, type WebKeyConfig } from './key-algorithm.ts'
+import { DEFAULT_WEB_KEY_CONFIG, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
 
 /** The wishes. Times are in whole seconds. */
 export interface RotationPolicy {
@@ -94,6 +94,16 @@ export function assertPolicy(policy: RotationPolicy, limits: RotationLimits): vo
       throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
     }
   }
+}
+
+/** The policy with some settings changed: the same object if that makes no difference. */
+export function changed(policy: RotationPolicy, changes: Partial<RotationPolicy>): RotationPolicy {
+  const next = { ...policy, ...changes }
+  const names = Object.keys(next) as (keyof RotationPolicy)[]
+  const isSame = names.every((name) =>
+    name === 'config' ? isSameConfig(next.config, policy.config) : next[name] === policy[name],
+  )
+  return isSame ? policy : next
 }
 
 /**

@@ -101,7 +101,7 @@ function nextSigner(
   // There is no room until a key is deleted, and that changes the ring.
   if (ring.length >= maxWebKeys) return undefined
   const inTime = after(due, -times.ahead)
-  const early = policy.enabled && policy.keepStandby ? after(lastChange(ring), quietSeconds(times)) : inTime
+  const early = policy.keepStandby ? after(lastChange(ring), quietSeconds(times)) : inTime
   return { at: earliest(inTime, early), step: { kind: 'create', config: policy.config } }
 }
 

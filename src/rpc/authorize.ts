@@ -1,10 +1,12 @@
 /**
  * Lets a call through only if its caller has the method's permission.
  */
-import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect'
+import type { DescService } from '@bufbuild/protobuf'
+import type { HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
 import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
 import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
+import { DomainError } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { actorOfCall, setActor } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
@@ -46,7 +48,10 @@ export function authorize({
     let actor = actorOfCall(ANONYMOUS, method, requestHeader)
     const successor = successorOf(method.parent)
     if (successor !== undefined && !deprecation.served) {
-      throw new ConnectError(`this service is switched off: call ${successor.typeName} instead`, Code.Unimplemented)
+      // Nobody is asked who they are for that.
+      const refusal = toConnectError(switchedOff(successor), requestHeader, log)
+      notes.refused(values, refusal)
+      throw refusal
     }
     try {
       const caller = await access.authenticate(requestHeader.get('authorization'))
@@ -65,4 +70,10 @@ export function authorize({
       throw refusal
     }
   }
+}
+
+function switchedOff({ typeName: successor }: DescService): DomainError {
+  return new DomainError('service_switched_off', `this service is switched off: call ${successor} instead`, {
+    metadata: { successor },
+  })
 }

@@ -2,7 +2,6 @@
  * Tells callers of a deprecated service so, in every answer: since when (RFC 9745), until when (RFC 8594) and what to call
  * instead (RFC 5829 §3.2). Headers of HTTP, so gRPC, gRPC-Web, Connect and plain JSON callers all see them.
  */
-import type { ServerResponse } from 'node:http'
 import type { DescService } from '@bufbuild/protobuf'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -30,13 +29,15 @@ export function successorOf({ typeName }: DescService): DescService | undefined 
   return DEPRECATIONS.get(typeName)?.successor
 }
 
-/** Sets the headers if the path is a method of a deprecated service. */
-export function announceDeprecation(path: string, res: ServerResponse): void {
+/** The headers of every answer at a path: none unless a method of a deprecated service is there. */
+export function deprecationHeaders(path: string): Readonly<Record<string, string>> {
   const [, service = '', method = ''] = path.split('/')
   const deprecation = DEPRECATIONS.get(service)
-  if (deprecation === undefined) return
+  if (deprecation === undefined) return {}
   const { since, until, successor } = deprecation
-  res.setHeader('deprecation', `@${Math.floor(since.getTime() / 1000)}`)
-  res.setHeader('sunset', until.toUTCString())
-  res.setHeader('link', `</${successor.typeName}/${method}>; rel="successor-version"`)
+  return {
+    deprecation: `@${Math.floor(since.getTime() / 1000)}`,
+    sunset: until.toUTCString(),
+    link: `</${successor.typeName}/${method}>; rel="successor-version"`,
+  }
 }

@@ -42,6 +42,7 @@ const WIRE = {
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 

@@ -27,7 +27,7 @@ import { authorize, type DeprecationOptions } from './authorize.ts'
 import { CallNotes } from './call-notes.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
-import { announceDeprecation } from './deprecation.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
@@ -71,6 +71,8 @@ export interface RpcOptions {
 export interface RpcRoute {
   /** Whether it has no side effects, so that it may be called by GET. */
   readonly readOnly: boolean
+  /** What every answer has, whoever gives it. */
+  readonly headers: Readonly<Record<string, string>>
   readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
@@ -106,9 +108,9 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
       handler.requestPath,
       {
         readOnly: isReadOnly(handler),
+        headers: deprecationHeaders(handler.requestPath),
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
-          announceDeprecation(handler.requestPath, res)
           try {
             await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
           } catch (error) {
