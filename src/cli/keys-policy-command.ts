@@ -53,12 +53,20 @@ function setCommand(): Command {
     .addOption(durationOption('--retention', 'how long after it has signed a key is published'))
     .addOption(durationOption('--rollback-window', 'how long after it has signed a key can be activated again'))
     .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
-    .action(async (options: SetOptions) => {
+    .action(async (options: SetOptions, command: Command) => {
+      if (options.kind === undefined && isKindGiven(command)) {
+        command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
+      }
       const { policy, paths } = changesOf(options)
+      if (paths.length === 0) command.error('error: name what to change')
       const client = await connect(options, WebKeyService)
       const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
       print(options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
     })
+}
+
+function isKindGiven(command: Command): boolean {
+  return ['bits', 'hasher', 'curve'].some((name) => command.getOptionValueSource(name) === 'cli')
 }
 
 function changesOf(options: SetOptions): { policy: MessageInitShape<typeof RotationPolicySchema>; paths: string[] } {

@@ -1,7 +1,7 @@
 /**
  * `keyturn keys rotate | revoke | schedule`: rotation out of turn, after a leak, and what comes next.
  */
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import {
   GetRotationScheduleResponseSchema,
@@ -61,11 +61,12 @@ export function revokeKeyCommand(): Command {
 export function keyScheduleCommand(): Command {
   return withRemoteOptions(new Command('schedule'))
     .description('Print what happens to the keys next if nobody interferes.')
-    .option('--count <n>', 'how many steps, 1 to 100', '10')
-    .action(async ({ count, ...options }: RemoteOptions & { readonly count: string }) => {
-      const response = await (await connect(options, WebKeyService)).getRotationSchedule({ count: Number(count) })
+    .option('--count <n>', 'how many steps, 1 to 100', parseCount, 10)
+    .action(async ({ count, ...options }: RemoteOptions & { readonly count: number }) => {
+      const response = await (await connect(options, WebKeyService)).getRotationSchedule({ count })
       print(options, GetRotationScheduleResponseSchema, response, () => {
-        if (response.steps.length === 0) return 'Nothing happens by itself: the rotation policy is not enabled.'
+        if (response.steps.length === 0)
+          return 'Nothing happens by itself: rotation is off, or there is no room for another key.'
         return formatTable(
           ['WHEN', 'IN', 'WHAT', 'KEY ID'],
           response.steps.map(({ date, kind, keyId }) => [
@@ -77,4 +78,10 @@ export function keyScheduleCommand(): Command {
         )
       })
     })
+}
+
+function parseCount(text: string): number {
+  const count = Number(text)
+  if (/^\d+$/.test(text) && count >= 1 && count <= 100) return count
+  throw new InvalidArgumentError('Write a whole number, 1 to 100.')
 }
