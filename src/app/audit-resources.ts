@@ -2,9 +2,15 @@
  * How the audit trail names what was done to: a path of kinds and ids, so that a filter finds a thing with its parts.
  */
 
+/** All web keys. */
+export const WEB_KEYS = 'web_keys'
+
+/** How they rotate. */
+export const ROTATION_POLICY = 'rotation_policy'
+
 /** For example `web_keys/<key_id>`. */
 export function webKeyResource(keyId: string): string {
-  return `web_keys/${keyId}`
+  return `${WEB_KEYS}/${keyId}`
 }
 
 /** A project, or a part of it, for example `projects/<project_id>/roles/<role>`. */

@@ -6,6 +6,8 @@
  */
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { ChangeFeed, InstanceReader, InstanceStatus, Log, SignerFactory } from '../domain/ports.ts'
+import type { Rotation } from '../domain/rotation.ts'
+import { DEFAULT_ROTATION_POLICY } from '../domain/rotation-policy.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { DatabaseContact } from './database-contact.ts'
 import type { InstanceClock } from './instance-clock.ts'
@@ -41,12 +43,16 @@ export interface ReplicaOptions {
   readonly maxStalenessSeconds: number
 }
 
+/** What holds before anything is known: nothing is to be done. */
+const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
+
 /** Whether a replica can serve, and if not, why. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string }
 
 /** What is in memory, however old it is. */
 export interface ReplicaStatus {
   readonly ring: KeyRing
+  readonly rotation: Rotation
   readonly version: number
   /** How long ago the database confirmed it. */
   readonly stalenessSeconds: number
@@ -63,6 +69,7 @@ export class Replica {
   readonly #identities: LiveIdentities
   readonly #contact: DatabaseContact
   readonly #lagListeners = new Set<(lagSeconds: number) => void>()
+  #rotation = NO_ROTATION
   #known: ChangeName = { version: -1, changedAt: null }
   #lagSeconds: number | null = null
   #running: Promise<void> | undefined
@@ -138,6 +145,7 @@ export class Replica {
     const { stalenessSeconds } = this.#contact
     return {
       ring: this.#keys.current.ring,
+      rotation: this.#rotation,
       version: this.#known.version,
       stalenessSeconds,
       lagSeconds: this.#lagSeconds,
@@ -228,6 +236,7 @@ export class Replica {
     // The version comes last: what fails on the way is tried again.
     this.#identities.replace(state, userIds)
     this.#keys.publish(snapshot)
+    this.#rotation = state.rotation
     this.#known = { version: state.version, changedAt: state.changedAt }
     if (before.version < 0 || state.changedAt === null) return
     // By the clock of the database up to its reading, and by a clock that only measures from there.

@@ -1,80 +1,114 @@
 /**
- * `keyturn keys list | create | activate | delete`: the web key service from a terminal.
+ * `keyturn keys list | create | activate | delete`, and the commands around rotation.
+ *
+ * What these four print with `--json` has the form of the beta service that they once called: scripts depend on it.
  */
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import { Argument, Command, Option } from 'commander'
-import {
-  EcdsaCurve,
-  RsaBits,
-  RsaHasher,
-  State,
-  type WebKey,
-  type WebKeyConfigSchema,
-} from '../../gen/iam/webkey/v2beta/web_key_pb.js'
+import { create } from '@bufbuild/protobuf'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { Argument, Command } from 'commander'
+import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { State, WebKeySchema } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import {
   ActivateWebKeyResponseSchema,
   CreateWebKeyResponseSchema,
   DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
-  WebKeyService,
 } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { connect } from './api-client.ts'
+import { KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { keyPolicyCommand } from './keys-policy-command.ts'
+import { keyScheduleCommand, revokeKeyCommand, rotateKeysCommand } from './keys-rotation-commands.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'
-import { ageOf, formatTable } from './table.ts'
+import { ageOf, formatTable, timeLeft } from './table.ts'
 
-const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
-const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
-const CURVES = { P256: EcdsaCurve.P256, P384: EcdsaCurve.P384, P521: EcdsaCurve.P521 } as const
-
-const STATE_NAMES: Record<State, string> = {
-  [State.UNSPECIFIED]: 'unknown',
-  [State.INITIAL]: 'initial',
-  [State.ACTIVE]: 'active',
-  [State.INACTIVE]: 'inactive',
+const STATE_NAMES: Record<WebKeyState, string> = {
+  [WebKeyState.UNSPECIFIED]: 'unknown',
+  [WebKeyState.INITIAL]: 'initial',
+  [WebKeyState.ACTIVE]: 'active',
+  [WebKeyState.INACTIVE]: 'inactive',
+  [WebKeyState.REVOKED]: 'revoked',
 }
 
-interface CreateOptions extends RemoteOptions {
-  readonly bits: keyof typeof BITS
-  readonly hasher: keyof typeof HASHERS
-  readonly curve: keyof typeof CURVES
+const BETA_STATES: Record<WebKeyState, State> = {
+  [WebKeyState.UNSPECIFIED]: State.UNSPECIFIED,
+  [WebKeyState.INITIAL]: State.INITIAL,
+  [WebKeyState.ACTIVE]: State.ACTIVE,
+  [WebKeyState.INACTIVE]: State.INACTIVE,
+  [WebKeyState.REVOKED]: State.UNSPECIFIED,
 }
+
+/** What a step does, in a word. */
+const STEP_NAMES: Record<RotationStepKind, string> = {
+  [RotationStepKind.UNSPECIFIED]: 'unknown',
+  [RotationStepKind.CREATE]: 'created',
+  [RotationStepKind.ACTIVATE]: 'signs',
+  [RotationStepKind.DESTROY_PRIVATE_KEY]: 'private key destroyed',
+  [RotationStepKind.DELETE]: 'deleted',
+}
+
+/** How many steps are looked at for what becomes of each key. */
+const STEPS = 100
 
 /** The group of commands. */
 export function keysCommand(): Command {
-  const keys = new Command('keys').description('List, create, activate and delete the keys that sign tokens.')
-  keys.addCommand(listCommand())
-  keys.addCommand(createCommand())
-  keys.addCommand(activateCommand())
-  keys.addCommand(deleteCommand())
+  const keys = new Command('keys').description('Manage and rotate the keys that sign tokens.')
+  for (const command of [
+    listCommand(),
+    createCommand(),
+    activateCommand(),
+    deleteCommand(),
+    rotateKeysCommand(),
+    revokeKeyCommand(),
+    keyScheduleCommand(),
+    keyPolicyCommand(),
+  ]) {
+    keys.addCommand(command)
+  }
   return keys
 }
 
 function listCommand(): Command {
   return withRemoteOptions(new Command('list'))
-    .description('List all keys, oldest first.')
-    .action(async (options: RemoteOptions) => {
-      const response = await (await connect(options, WebKeyService)).listWebKeys({})
-      print(options, ListWebKeysResponseSchema, response, () =>
-        formatTable(['KEY ID', 'ALGORITHM', 'STATE', 'AGE'], response.webKeys.map(row)),
+    .description('List all keys, oldest first, and what happens to each next.')
+    .option('--revoked', 'also list revoked keys; not with --json')
+    .action(async (options: RemoteOptions & { readonly revoked?: true }) => {
+      const client = await connect(options, WebKeyService)
+      const states = options.revoked === true && options.json !== true ? STATES_LISTED : []
+      const { webKeys } = await client.listWebKeys({ states })
+      const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
+      print(
+        options,
+        ListWebKeysResponseSchema,
+        create(ListWebKeysResponseSchema, { webKeys: webKeys.map(toBeta) }),
+        () =>
+          formatTable(
+            ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'],
+            webKeys.map((key) => row(key, steps)),
+          ),
       )
     })
 }
 
+const STATES_LISTED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
+
 function createCommand(): Command {
-  return withRemoteOptions(new Command('create'))
+  return withKindOptions(withRemoteOptions(new Command('create')))
     .description('Create a key. It is published at once and signs when it is activated.')
-    .addArgument(new Argument('[kind]', 'kind of key').choices(['rsa', 'ecdsa', 'ed25519']).default('rsa'))
-    .addOption(new Option('--bits <bits>', 'length of an RSA key').choices(Object.keys(BITS)).default('2048'))
-    .addOption(new Option('--hasher <hash>', 'hash of an RSA key').choices(Object.keys(HASHERS)).default('SHA256'))
-    .addOption(new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'))
-    .action(async (kind: string, options: CreateOptions) => {
-      const response = await (await connect(options, WebKeyService)).createWebKey({ config: configOf(kind, options) })
+    .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
+    .action(async (kind: string, options: RemoteOptions & KindOptions) => {
+      const { webKey: key } = await (await connect(options, WebKeyService)).createWebKey({
+        config: kindOf(kind, options),
+      })
+      const details =
+        key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }
       print(
         options,
         CreateWebKeyResponseSchema,
-        response,
-        () => `created ${response.details?.keyId} (${response.details?.algorithm}), initial`,
+        create(CreateWebKeyResponseSchema, { details }),
+        () => `created ${key?.keyId} (${key?.algorithm}), initial`,
       )
     })
 }
@@ -84,13 +118,19 @@ function activateCommand(): Command {
     .description('Make a key sign all new tokens. The key that was active becomes inactive.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const client = await connect(options, WebKeyService)
-      const response = await client.activateWebKey({ keyId }, { onHeader: warn })
+      const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
+      if (knownFrom !== undefined) {
+        const moment = timestampDate(knownFrom).toISOString()
+        process.stderr.write(
+          `warning: verifiers may not know the key before ${moment}, when their copy of the key set has expired\n`,
+        )
+      }
+      const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(
         options,
         ActivateWebKeyResponseSchema,
-        response,
-        () => `activated ${response.details?.keyId}: it signs all new tokens`,
+        create(ActivateWebKeyResponseSchema, { details }),
+        () => `activated ${key?.keyId}: it signs all new tokens`,
       )
     })
 }
@@ -100,27 +140,40 @@ function deleteCommand(): Command {
     .description('Delete an inactive key. Tokens that it signed stop being valid.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, WebKeyService)).deleteWebKey({ keyId })
-      print(options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
+      const { deletionDate } = await (await connect(options, WebKeyService)).deleteWebKey({ keyId })
+      const details = deletionDate === undefined ? {} : { changeDate: deletionDate }
+      print(
+        options,
+        DeleteWebKeyResponseSchema,
+        create(DeleteWebKeyResponseSchema, { details }),
+        () => `deleted ${keyId}`,
+      )
     })
 }
 
-function row(key: WebKey): string[] {
-  return [key.keyId, key.algorithm, STATE_NAMES[key.state], ageOf(key.creationDate)]
+function row(key: WebKey, steps: readonly RotationStep[]): string[] {
+  return [key.keyId, key.algorithm, STATE_NAMES[key.state], ageOf(key.creationDate), nextOf(key, steps)]
 }
 
-function configOf(kind: string, { bits, hasher, curve }: CreateOptions): MessageInitShape<typeof WebKeyConfigSchema> {
-  switch (kind) {
-    case 'ecdsa':
-      return { config: { case: 'ecdsa', value: { curve: CURVES[curve] } } }
-    case 'ed25519':
-      return { config: { case: 'ed25519', value: {} } }
-    default:
-      return { config: { case: 'rsa', value: { bits: BITS[bits], hasher: HASHERS[hasher] } } }
-  }
+/** What happens to a key next: to the active one, that another takes its place. */
+function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
+  const step =
+    key.state === WebKeyState.ACTIVE
+      ? steps.find(({ kind }) => kind === RotationStepKind.ACTIVATE)
+      : steps.find(({ keyId }) => keyId === key.keyId)
+  if (step === undefined) return ''
+  const what = key.state === WebKeyState.ACTIVE ? 'replaced' : STEP_NAMES[step.kind]
+  const left = timeLeft(step.date)
+  return left === '-' ? `${what} now` : `${what} in ${left}`
 }
 
-function warn(headers: Headers): void {
-  const warning = headers.get('keyturn-warning')
-  if (warning !== null) process.stderr.write(`warning: ${warning}\n`)
+function toBeta({ keyId, algorithm, state, creationDate, activationDate, deactivationDate }: WebKey) {
+  return create(WebKeySchema, {
+    keyId,
+    algorithm,
+    state: BETA_STATES[state],
+    ...(creationDate === undefined ? {} : { creationDate }),
+    ...(activationDate === undefined ? {} : { activationDate }),
+    ...(deactivationDate === undefined ? {} : { deactivationDate }),
+  })
 }

@@ -1,12 +1,16 @@
 /**
  * Times on the command line: a distance from now, such as `90d`, `12h` and `30m`, or a time as in RFC 3339.
  */
-import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { type Duration, type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 
 const DISTANCE = /^([1-9]\d{0,5})([dhm])$/
 const MILLISECONDS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000 }
+
+/** A length of time may be zero, and be told in seconds. */
+const DURATION = /^(\d{1,9})([dhms])$/
+const SECONDS: Readonly<Record<string, bigint>> = { d: 86_400n, h: 3600n, m: 60n, s: 1n }
 const RFC_3339 = z.iso.datetime({ offset: true })
 
 /** The option `--expires` of commands that make a credential. */
@@ -20,6 +24,26 @@ export function expiresOption(): Option {
 /** An option that takes a time in the past, in which `24h` means 24 hours ago. */
 export function sinceOption(flag: string, description: string): Option {
   return new Option(`${flag} <when>`, description).argParser((text) => parseMoment(text, -1))
+}
+
+/** An option that takes a length of time; its value is in seconds. */
+export function durationOption(flag: string, description: string): Option {
+  return new Option(`${flag} <time>`, `${description}: for example 90d, 12h, 30m or 10s`).argParser((text) => {
+    const [, count = '', unit = ''] = DURATION.exec(text) ?? []
+    const seconds = SECONDS[unit]
+    if (seconds === undefined) throw new InvalidArgumentError('Write a length of time such as 90d, 12h, 30m or 10s.')
+    return BigInt(count) * seconds
+  })
+}
+
+/** A length of time in the largest unit that it is a multiple of, as `durationOption` reads it. */
+export function formatDuration(duration: Duration | undefined): string {
+  const seconds = duration?.seconds ?? 0n
+  const [unit, size] = Object.entries(SECONDS).find(([, unitSize]) => seconds % unitSize === 0n && seconds > 0n) ?? [
+    's',
+    1n,
+  ]
+  return `${seconds / size}${unit}`
 }
 
 function parseMoment(text: string, direction: 1 | -1): Timestamp {

@@ -55,6 +55,8 @@ export interface Config {
   readonly activationGuard: 'warn' | 'enforce' | 'off'
   readonly maxWebKeys: number
   readonly maxStalenessSeconds: number
+  /** Whether the deprecated beta service is served. */
+  readonly betaApi: boolean
   /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
   readonly auditRetentionDays: number
   /** Null: no metrics. */
@@ -98,6 +100,7 @@ const schema = z.strictObject({
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
   KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
+  KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url('must be a URL, http://…').optional(),
@@ -230,6 +233,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
     maxWebKeys: settings.KEYTURN_MAX_WEB_KEYS,
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
+    betaApi: settings.KEYTURN_BETA_API === 'on',
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,

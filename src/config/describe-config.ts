@@ -26,6 +26,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_ACTIVATION_GUARD: config.activationGuard,
     KEYTURN_MAX_WEB_KEYS: config.maxWebKeys,
     KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,
+    KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_AUDIT_RETENTION: config.auditRetentionDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
     OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : withoutPassword(config.tracesTo),

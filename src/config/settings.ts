@@ -114,6 +114,11 @@ export const SETTINGS = [
     meaning: 'How long to go on from memory without the database, in seconds, 1 to 86400.',
   },
   {
+    variable: 'KEYTURN_BETA_API',
+    default: 'on',
+    meaning: 'Whether the deprecated `iam.webkey.v2beta.WebKeyService` is served: `on` or `off`.',
+  },
+  {
     variable: 'KEYTURN_AUDIT_RETENTION',
     default: '365',
     meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',

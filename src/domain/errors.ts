@@ -11,7 +11,9 @@ export type DomainErrorCode =
   | 'web_key_not_inactive'
   | 'web_key_too_young'
   | 'web_key_limit_reached'
+  | 'web_key_private_key_destroyed'
   | 'key_generation_busy'
+  | 'rotation_policy_invalid'
   | 'project_not_found'
   | 'project_name_taken'
   | 'project_has_users'
@@ -32,6 +34,7 @@ export type DomainErrorCode =
   | 'token_missing'
   | 'token_invalid'
   | 'permission_missing'
+  | 'service_switched_off'
   | 'storage_unavailable'
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */

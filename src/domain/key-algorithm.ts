@@ -80,3 +80,27 @@ function wantedFacts(config: WebKeyConfig): { kty: string; hash?: Hash; crv?: st
       return { kty: 'OKP', crv: 'Ed25519' }
   }
 }
+
+/** The kind of a key that exists, which is the config that made it. */
+export function configOf(algorithm: KeyAlgorithm, publicJwk: PublicJwk): WebKeyConfig {
+  const facts: AlgorithmFacts = KEY_ALGORITHMS[algorithm]
+  if (publicJwk.kty === 'RSA' && facts.kty === 'RSA') {
+    return { kind: 'rsa', bits: modulusBits(publicJwk.n), hasher: facts.hash }
+  }
+  if (publicJwk.kty === 'EC') return { kind: 'ecdsa', curve: publicJwk.crv }
+  return { kind: 'ed25519' }
+}
+
+/** Whether two configs make the same kind of key. */
+export function isSameConfig(a: WebKeyConfig, b: WebKeyConfig): boolean {
+  if (a.kind === 'rsa' && b.kind === 'rsa') return a.bits === b.bits && a.hasher === b.hasher
+  if (a.kind === 'ecdsa' && b.kind === 'ecdsa') return a.curve === b.curve
+  return a.kind === b.kind
+}
+
+/** A modulus has its highest bit set, so its length in base64url tells the bits: 6 to a character. */
+function modulusBits(modulus: string): RsaBits {
+  const bytes = Math.floor((modulus.length * 3) / 4)
+  for (const bits of [2048, 3072, 4096] as const) if (bytes * 8 === bits) return bits
+  throw new Error(`an RSA key of ${bytes * 8} bits is none of ours`)
+}

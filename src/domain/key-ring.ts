@@ -11,10 +11,12 @@ import {
   deactivate,
   type InitialWebKey,
   type KeyPairFacts,
+  type RevokedWebKey,
+  revoke,
   type WebKey,
 } from './web-key.ts'
 
-/** All web keys, ordered by creation date, oldest first. */
+/** All web keys that are published, ordered by creation date, oldest first. Revoked ones are no part of it. */
 export type KeyRing = readonly WebKey[]
 
 /** A new key pair, its private half already sealed. */
@@ -28,8 +30,12 @@ export type KeyRingStep =
   | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
   | { readonly kind: 'move'; readonly key: WebKey }
   | { readonly kind: 'remove'; readonly keyId: string }
+  /** The private key of an inactive key goes for good; the key stays published. */
+  | { readonly kind: 'destroy'; readonly keyId: string }
+  /** The key leaves the ring; a record of it stays. */
+  | { readonly kind: 'revoke'; readonly key: RevokedWebKey }
 
-/** What has to be stored, in this order, and what the caller is told. No steps: nothing changes. */
+/** What has to be stored, in this order, and what the caller is told. */
 export interface KeyRingChange<T> {
   readonly steps: readonly KeyRingStep[]
   readonly result: T
@@ -92,7 +98,8 @@ export function planCreation(
  * Activating the active key changes nothing. The demotion comes before the promotion, so that a store which checks
  * "at most one active" step by step never sees two.
  *
- * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8).
+ * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8);
+ * `web_key_private_key_destroyed` if an inactive key has none any more.
  */
 export function planActivation(
   ring: KeyRing,
@@ -101,6 +108,13 @@ export function planActivation(
 ): KeyRingChange<Activation> {
   const key = find(ring, keyId)
   if (key.state === 'active') return { steps: [], result: { key } }
+  if (key.state === 'inactive' && !key.hasPrivateKey) {
+    throw new DomainError(
+      'web_key_private_key_destroyed',
+      `the private key of web key ${keyId} has been destroyed, so it cannot sign again: create a new key`,
+      { metadata: { key_id: keyId } },
+    )
+  }
 
   const knownFrom = key.state === 'initial' ? unknownUntil(key, options) : undefined
   if (knownFrom !== undefined && options.guard === 'enforce') {
@@ -111,15 +125,20 @@ export function planActivation(
     )
   }
 
-  const previous = activeKey(ring)
   const promoted = activate(key, options.now)
   return {
-    steps: [
-      ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, options.now) }]),
-      { kind: 'move', key: promoted },
-    ],
+    steps: takeOver(ring, promoted),
     result: { key: promoted, ...(knownFrom === undefined ? {} : { knownFrom }) },
   }
+}
+
+/** The steps by which a key that has been activated takes the place of the active one, if there is one. */
+export function takeOver(ring: KeyRing, promoted: ActiveWebKey): KeyRingStep[] {
+  const previous = activeKey(ring)
+  return [
+    ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, promoted.activatedAt) }]),
+    { kind: 'move', key: promoted },
+  ]
 }
 
 /**
@@ -139,6 +158,51 @@ export function planDeletion(ring: KeyRing, keyId: string, options: { readonly n
     })
   }
   return { steps: [{ kind: 'remove', keyId }], result: options.now }
+}
+
+/** What a revocation did. */
+export interface Revocation {
+  readonly key: RevokedWebKey
+  /** The key that signs now. */
+  readonly active: ActiveWebKey | undefined
+  /** When the last copy of the key set that a verifier may still use has expired. */
+  readonly trustedUntil: Date
+}
+
+/**
+ * Stops trusting a key at once, in whatever state it is. If it was active, the oldest initial key, which most verifiers
+ * know, takes over in the same change; without one, the replacement does.
+ *
+ * @param replacement A new key pair. It is not used if there is an initial key.
+ * @returns Undefined if a replacement is needed and none was given.
+ * @throws {DomainError} `web_key_not_found`.
+ */
+export function planRevocation(
+  ring: KeyRing,
+  keyId: string,
+  options: {
+    readonly now: Date
+    readonly jwksMaxAgeSeconds: number
+    readonly replacement: SealedKeyPair | undefined
+  },
+): KeyRingChange<Revocation> | undefined {
+  const { now, replacement } = options
+  const key = find(ring, keyId)
+  const revoked = revoke(key, now)
+  const steps: KeyRingStep[] = [{ kind: 'revoke', key: revoked }]
+  let active = activeKey(ring)
+  if (key.state === 'active') {
+    let successor = ring.find((candidate) => candidate.state === 'initial')
+    if (successor === undefined) {
+      if (replacement === undefined) return undefined
+      successor = createWebKey(replacement, now)
+      steps.push({ kind: 'add', key: successor, sealedPrivateKey: replacement.sealedPrivateKey })
+    }
+    active = activate(successor, now)
+    steps.push({ kind: 'move', key: active })
+  }
+  const trustedUntil = new Date(now.getTime() + options.jwksMaxAgeSeconds * 1000)
+  return { steps, result: { key: revoked, active, trustedUntil } }
 }
 
 function find(ring: KeyRing, keyId: string): WebKey {

@@ -5,8 +5,9 @@ import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
+import type { Rotation } from './rotation.ts'
 import type { ServiceUser } from './service-user.ts'
-import type { ActiveWebKey } from './web-key.ts'
+import type { ActiveWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {
@@ -21,7 +22,17 @@ export interface KeyStore {
    * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. The change may or may not
    * have been stored then.
    */
-  update<T>(entry: AuditEntry, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T>
+  update<T>(entry: AuditEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
+  /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */
+  listRevoked(): Promise<readonly RevokedWebKey[]>
+}
+
+/** A change of the ring, and perhaps of how it rotates. Nothing changes if there is neither a step nor a new rotation. */
+export interface KeyChange<T> extends KeyRingChange<T> {
+  /** What to store about rotation. The same object as before, or none: it stays as it is. */
+  readonly rotation?: Rotation
+  /** What turned out to be changed, if that is known better than when the change was asked for. For the audit event. */
+  readonly resource?: string
 }
 
 /** What becomes of a thing. The same object as before: nothing changes. Null: it is deleted. */
@@ -120,6 +131,7 @@ export interface InstanceState extends InstanceStatus {
   readonly ring: KeyRing
   /** The sealed private key of the active web key; null if none is active. */
   readonly sealedActiveKey: string | null
+  readonly rotation: Rotation
   /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
 }

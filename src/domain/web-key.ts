@@ -29,6 +29,21 @@ export interface InactiveWebKey extends WebKeyFacts {
   readonly state: 'inactive'
   readonly activatedAt: Date
   readonly deactivatedAt: Date
+  /** Whether its private key is still there. Without it, the key can never sign again. */
+  readonly hasPrivateKey: boolean
+}
+
+/**
+ * Not trusted any more. A record without a private key: it is neither published nor part of the key ring, so nothing
+ * that works on the ring can trust it by mistake.
+ */
+export interface RevokedWebKey extends WebKeyFacts {
+  readonly state: 'revoked'
+  /** Null if it never signed. */
+  readonly activatedAt: Date | null
+  /** Null unless it was inactive when it was revoked. */
+  readonly deactivatedAt: Date | null
+  readonly revokedAt: Date
 }
 
 /** A key pair that signs tokens, without its private half (Spec §2.2). */
@@ -63,5 +78,36 @@ export function activate(key: InitialWebKey | InactiveWebKey, at: Date): ActiveW
  * @param at Becomes the deactivation date; must not lie before the activation date.
  */
 export function deactivate(key: ActiveWebKey, at: Date): InactiveWebKey {
-  return { ...key, state: 'inactive', deactivatedAt: at }
+  return { ...key, state: 'inactive', deactivatedAt: at, hasPrivateKey: true }
+}
+
+/**
+ * Stops trusting a key, whatever it was doing.
+ *
+ * @param at Becomes the revocation date.
+ */
+export function revoke(key: WebKey, at: Date): RevokedWebKey {
+  const { keyId, algorithm, publicJwk, createdAt } = key
+  return {
+    keyId,
+    algorithm,
+    publicJwk,
+    createdAt,
+    state: 'revoked',
+    activatedAt: key.state === 'initial' ? null : key.activatedAt,
+    deactivatedAt: key.state === 'inactive' ? key.deactivatedAt : null,
+    revokedAt: at,
+  }
+}
+
+/** When the key changed. */
+export function datesOf(key: WebKey): readonly Date[] {
+  switch (key.state) {
+    case 'initial':
+      return [key.createdAt]
+    case 'active':
+      return [key.createdAt, key.activatedAt]
+    case 'inactive':
+      return [key.createdAt, key.activatedAt, key.deactivatedAt]
+  }
 }

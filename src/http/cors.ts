@@ -26,7 +26,15 @@ export const READ_ONLY: CorsPolicy = {
 export const RPC: CorsPolicy = {
   methods: connect.allowedMethods,
   requestHeaders: [...connect.allowedHeaders, 'authorization', 'x-request-id'],
-  responseHeaders: [...connect.exposedHeaders, 'keyturn-warning', 'www-authenticate', 'x-request-id'],
+  responseHeaders: [
+    ...connect.exposedHeaders,
+    'deprecation',
+    'keyturn-warning',
+    'link',
+    'sunset',
+    'www-authenticate',
+    'x-request-id',
+  ],
 }
 
 /** Lets a page read the answer. */

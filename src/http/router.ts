@@ -14,6 +14,8 @@ export interface Route {
   readonly methods: Readonly<Partial<Record<'GET' | 'POST', Handler>>>
   /** Null: pages of other origins may not use it. */
   readonly cors: CorsPolicy | null
+  /** What every answer has, refusals of the router among them. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A request that has been answered, or that nobody waits for any more. Nothing of it is text that a client made up. */
@@ -108,6 +110,7 @@ async function dispatch(
 ): Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
+  for (const [name, value] of Object.entries(route?.headers ?? {})) res.setHeader(name, value)
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
   }

@@ -1,21 +1,33 @@
 /**
  * Lets a call through only if its caller has the method's permission.
  */
+import type { DescService } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
 import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
+import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
+import { DomainError } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { actorOfCall, setActor } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
+import { successorOf } from './deprecation.ts'
 import { toConnectError } from './errors.ts'
 import type { permissionsOf } from './method-permissions.ts'
 import { writeDownRefusal } from './refusals.ts'
+
+/** What becomes of calls to deprecated services. */
+export interface DeprecationOptions {
+  readonly calls: Pick<DeprecatedCalls, 'note'>
+  /** Whether deprecated services are served at all. */
+  readonly served: boolean
+}
 
 /** What the gate needs. */
 export interface GateOptions {
   readonly access: Access
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
+  readonly deprecation: DeprecationOptions
   readonly notes: CallNotes
   readonly log: Log
 }
@@ -28,15 +40,24 @@ export function authorize({
   access,
   audit,
   permissionFor,
+  deprecation,
   notes,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
     let actor = actorOfCall(ANONYMOUS, method, requestHeader)
+    const successor = successorOf(method.parent)
+    if (successor !== undefined && !deprecation.served) {
+      // Nobody is asked who they are for that.
+      const refusal = toConnectError(switchedOff(successor), requestHeader, log)
+      notes.refused(values, refusal)
+      throw refusal
+    }
     try {
       const caller = await access.authenticate(requestHeader.get('authorization'))
       actor = { ...actor, actor: caller.userId }
       setActor(values, actor)
+      if (successor !== undefined) deprecation.calls.note(actor.action, caller.userId)
       notes.identified(values, caller.userId)
       access.assertMay(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
@@ -49,4 +70,10 @@ export function authorize({
       throw refusal
     }
   }
+}
+
+function switchedOff({ typeName: successor }: DescService): DomainError {
+  return new DomainError('service_switched_off', `this service is switched off: call ${successor} instead`, {
+    metadata: { successor },
+  })
 }

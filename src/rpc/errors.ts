@@ -19,6 +19,8 @@ const WIRE = {
   web_key_not_inactive: [Code.FailedPrecondition, 'WEB_KEY_NOT_INACTIVE'],
   web_key_too_young: [Code.FailedPrecondition, 'WEB_KEY_TOO_YOUNG'],
   web_key_limit_reached: [Code.ResourceExhausted, 'WEB_KEY_LIMIT_REACHED'],
+  web_key_private_key_destroyed: [Code.FailedPrecondition, 'WEB_KEY_PRIVATE_KEY_DESTROYED'],
+  rotation_policy_invalid: [Code.InvalidArgument, 'ROTATION_POLICY_INVALID'],
   key_generation_busy: [Code.ResourceExhausted, 'KEY_GENERATION_BUSY'],
   project_not_found: [Code.NotFound, 'PROJECT_NOT_FOUND'],
   project_name_taken: [Code.AlreadyExists, 'PROJECT_NAME_TAKEN'],
@@ -40,6 +42,7 @@ const WIRE = {
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 

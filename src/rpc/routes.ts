@@ -12,19 +12,22 @@ import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
-import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { Access } from '../app/access.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { Credentials } from '../app/credentials.ts'
+import type { KeyRotation } from '../app/key-rotation.ts'
 import type { Projects } from '../app/projects.ts'
 import type { ServiceUsers } from '../app/service-users.ts'
 import type { WebKeys } from '../app/web-keys.ts'
 import type { Log, RequestNotes } from '../domain/ports.ts'
 import { auditService } from './audit-service.ts'
-import { authorize } from './authorize.ts'
+import { authorize, type DeprecationOptions } from './authorize.ts'
 import { CallNotes } from './call-notes.ts'
 import { capDeadline } from './deadline.ts'
 import { decodableBody } from './decodable-body.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
@@ -32,6 +35,7 @@ import { projectService } from './project-service.ts'
 import { writeDownRefusals } from './refusals.ts'
 import { serviceUserService } from './service-user-service.ts'
 import { normalizeTexts } from './text-fields.ts'
+import { webKeyBetaService } from './web-key-beta-service.ts'
 import { webKeyService } from './web-key-service.ts'
 
 /** The largest message that is read, in bytes. */
@@ -47,16 +51,18 @@ export const CONNECT_OPTIONS = {
 }
 
 /** Every service behind the gate. None is that is not here, because the gate would not know its permissions. */
-export const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
 
 /** What the services need. */
 export interface RpcOptions {
   readonly webKeys: WebKeys
+  readonly rotation: KeyRotation
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
+  readonly deprecation: DeprecationOptions
   readonly notes: RequestNotes
   readonly log: Log
 }
@@ -65,6 +71,8 @@ export interface RpcOptions {
 export interface RpcRoute {
   /** Whether it has no side effects, so that it may be called by GET. */
   readonly readOnly: boolean
+  /** What every answer has, whoever gives it. */
+  readonly headers: Readonly<Record<string, string>>
   readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
 }
 
@@ -73,11 +81,11 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, projects, users, credentials, audit, access, log } = options
+  const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
   const notes = new CallNotes(options.notes)
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), notes, log }),
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
     interceptors: [
       translateErrors(log, notes),
       writeDownRefusals(audit),
@@ -85,7 +93,8 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
       createValidateInterceptor(),
     ],
   })
-    .service(WebKeyService, webKeyService(webKeys))
+    .service(BetaWebKeyService, webKeyBetaService(webKeys))
+    .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
@@ -99,6 +108,7 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
       handler.requestPath,
       {
         readOnly: isReadOnly(handler),
+        headers: deprecationHeaders(handler.requestPath),
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
           try {

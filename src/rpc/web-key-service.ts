@@ -1,42 +1,85 @@
 /**
- * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
+ * `iam.webkey.v2.WebKeyService`.
  */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import type { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import type { KeyRotation } from '../app/key-rotation.ts'
 import type { WebKeys } from '../app/web-keys.ts'
+import { DomainError } from '../domain/errors.ts'
 import { actorOf } from './actor.ts'
-import { fromState, fromWebKey, toWebKeyConfig } from './web-key-mapping.ts'
+import { pathsOf } from './field-mask.ts'
+import { fromDate } from './timestamps.ts'
+import { invalidField } from './violations.ts'
+import { toWebKeyConfig } from './web-key-config.ts'
+import { fromPlannedStep, fromPolicy, fromWebKey, isListed, POLICY_PATHS, toPolicyChanges } from './web-key-mapping.ts'
 
-/** Response header that says why an activation was early (Spec §8). */
-const WARNING_HEADER = 'keyturn-warning'
+const DEFAULT_STEPS = 10
 
 /** Answers the calls of the service. */
-export function webKeyService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
+export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
       const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
-      return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
+      return { webKey: fromWebKey(key) }
     },
 
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
-      if (knownFrom !== undefined) {
-        context.responseHeader.set(
-          WARNING_HEADER,
-          `verifiers may not know the key before ${knownFrom.toISOString()}, when their copy of the key set has expired`,
-        )
-      }
-      return { details: { keyId: key.keyId, state: fromState(key.state) } }
+      return { webKey: fromWebKey(key), ...fromDate('knownFrom', knownFrom ?? null) }
     },
 
-    async listWebKeys() {
-      return { webKeys: (await webKeys.list()).map(fromWebKey) }
+    async getWebKey({ keyId }) {
+      const key = await rotation.find(keyId)
+      if (key === undefined) {
+        throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
+          metadata: { key_id: keyId },
+        })
+      }
+      return { webKey: fromWebKey(key) }
+    },
+
+    async listWebKeys({ states }) {
+      const revoked = states.includes(WebKeyState.REVOKED) ? await rotation.listRevoked() : []
+      const keys = [...(await webKeys.list()), ...revoked].filter((key) => isListed(key, states))
+      return { webKeys: keys.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime()).map(fromWebKey) }
     },
 
     async deleteWebKey(req, context) {
-      const deletedAt = await webKeys.delete(actorOf(context), req.keyId)
-      return { details: { changeDate: timestampFromDate(deletedAt) } }
+      return { deletionDate: timestampFromDate(await webKeys.delete(actorOf(context), req.keyId)) }
+    },
+
+    async rotateWebKey(_req, context) {
+      const { done, doneAt, key } = await rotation.rotate(actorOf(context))
+      return {
+        done,
+        rotationDate: timestampFromDate(doneAt),
+        ...(key === undefined ? {} : { webKey: fromWebKey(key) }),
+      }
+    },
+
+    async revokeWebKey(req, context) {
+      const { key, active, trustedUntil } = await rotation.revoke(actorOf(context), req.keyId)
+      return {
+        webKey: fromWebKey(key),
+        ...(active === undefined ? {} : { activeWebKey: fromWebKey(active) }),
+        trustedUntil: timestampFromDate(trustedUntil),
+      }
+    },
+
+    async getRotationPolicy() {
+      return { policy: fromPolicy(await rotation.policy()) }
+    },
+
+    async updateRotationPolicy({ policy, updateMask }, context) {
+      if (policy === undefined) throw invalidField('policy', 'must be set')
+      const changes = toPolicyChanges(policy, pathsOf(updateMask, POLICY_PATHS))
+      return { policy: fromPolicy(await rotation.changePolicy(actorOf(context), changes)) }
+    },
+
+    async getRotationSchedule({ count }) {
+      return { steps: (await rotation.schedule(count === 0 ? DEFAULT_STEPS : count)).map(fromPlannedStep) }
     },
   }
 }

@@ -164,7 +164,8 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
       setAuthority(req, authority)
       return call.answer(req, res)
     }
-    return [path, { methods: call.readOnly ? { GET: answer, POST: answer } : { POST: answer }, cors: RPC }]
+    const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
+    return [path, { methods, cors: RPC, headers: call.headers }]
   })
 }
 

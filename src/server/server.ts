@@ -160,14 +160,27 @@ async function start(
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
 
-  const options = { config, log, stack, database, generator, secrets, replica, now: time.now, baseUrl, tracing, notes }
+  const options = {
+    config,
+    log,
+    stack,
+    database,
+    generator,
+    secrets,
+    replica,
+    now: time.now,
+    baseUrl,
+    tracing,
+    metrics,
+    notes,
+  }
   door.serve({
     oauth: createTokenEndpoints(options),
     rpc: createApi(options),
     readiness: () => replica.readiness(),
     isFresh: () => replica.isFresh(),
   })
-  metrics.observe(replica)
+  metrics.observe(replica, time.now)
   metrics.observeDatabase({
     reachable: () => replica.isReachable(),
     pools: () => database.pools(),

@@ -7,8 +7,11 @@ import { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { startAuditRetention } from '../app/audit-retention.ts'
 import { AuditTrail } from '../app/audit-trail.ts'
 import { Credentials } from '../app/credentials.ts'
+import { DeprecatedCalls } from '../app/deprecated-calls.ts'
+import { KeyRotation } from '../app/key-rotation.ts'
 import { Projects } from '../app/projects.ts'
 import type { Replica } from '../app/replica.ts'
+import { Rotator } from '../app/rotator.ts'
 import { SecretUses } from '../app/secret-uses.ts'
 import { ServiceUsers } from '../app/service-users.ts'
 import { WebKeys } from '../app/web-keys.ts'
@@ -25,6 +28,7 @@ import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { createKeyStore } from '../storage/key-store.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
 import type { Tracing } from './tracing/tracing.ts'
@@ -44,6 +48,7 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
   /** About the requests that come in. */
   readonly notes: RequestNotes
 }
@@ -79,23 +84,36 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, notes } = options
+  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, metrics, notes } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database))
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
+  const keys = tracing.calls('KeyStore', createKeyStore(database))
+  // Not the one that serves: listing keys is administration.
+  const reader = tracing.calls('InstanceReader', createInstanceReader(database))
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
+  const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
+  const rotator = new Rotator({ store: keys, generator, replica, limits, clock: systemClock, now, audit, log })
+  stack.push(() => rotator.stop())
+  rotator.start()
+  metrics.observeRotation(() => rotator.status)
+  const calls = new DeprecatedCalls(log)
+  metrics.observeDeprecatedCalls(() => calls.counts())
+
   return createRpcRoutes({
+    rotation: new KeyRotation({ store: keys, reader, generator, replica, limits, now, log }),
+    deprecation: { calls, served: config.betaApi },
     webKeys: new WebKeys({
-      store: tracing.calls('KeyStore', createKeyStore(database)),
-      // Not the one that serves: listing keys is administration.
-      reader: tracing.calls('InstanceReader', createInstanceReader(database)),
+      store: keys,
+      reader,
       generator,
       replica,
       log,
-      activation: { guard: config.activationGuard, jwksMaxAgeSeconds: config.jwksMaxAgeSeconds },
-      maxWebKeys: config.maxWebKeys,
+      activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
+      maxWebKeys,
     }),
     projects: new Projects({ store, replica, newId: randomUUID }),
     users: new ServiceUsers({ store, replica, newId: randomUUID }),

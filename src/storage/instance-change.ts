@@ -20,6 +20,8 @@ export interface ChangeTarget<Before, Decision> {
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
   decide(before: Before, now: Date): Decision
+  /** What the audit event names, if the decision knows it better than who asked for it. */
+  resourceOf?(decision: Decision): string | undefined
   /** Writes what differs, and says whether anything did. If it throws, everything is undone. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
 }
@@ -68,7 +70,8 @@ async function changeUnderLock<Before, Decision>(
   }
 
   const changed = await target.write(trx, before, decision)
-  if (changed) await insertAuditEvent(trx, entry, { at: now })
+  const resource = target.resourceOf?.(decision) ?? entry.resource
+  if (changed) await insertAuditEvent(trx, { ...entry, resource }, { at: now })
   return { kind: 'decided', decision, changed }
 }
 

@@ -95,6 +95,7 @@ async function writeEverything(
     .execute()
   const key = activate(createWebKey(firstKey, now), now)
   await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
+  await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
   await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
   await insertAuditEvent(trx, BOOTSTRAP, { at: now })
 }

@@ -6,6 +6,7 @@ import type { InstanceReader } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Database } from './database.ts'
 import { readStatus } from './instance-row.ts'
+import { readRotation } from './rotation-row.ts'
 import { readServiceUsers } from './service-user-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -30,6 +31,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceRead
         ...(await readStatus(trx)),
         ring: await readKeyRing(trx),
         sealedActiveKey: await readSealedActiveKey(trx),
+        rotation: await readRotation(trx),
         users: await readUsers(trx, userIds),
       })),
 

@@ -1,37 +1,58 @@
 /**
- * The `KeyStore` on a database: shows the ring to the domain and writes the steps that it decides.
+ * The `KeyStore` on a database: shows the ring and its rotation to the domain and writes what it decides.
  *
  * How a change is locked, audited and announced is in `instance-change.ts`.
  */
 import type { Transaction } from 'kysely'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { KeyRing, KeyRingChange, KeyRingStep } from '../domain/key-ring.ts'
-import type { KeyStore } from '../domain/ports.ts'
+import type { KeyRing, KeyRingStep } from '../domain/key-ring.ts'
+import type { KeyChange, KeyStore } from '../domain/ports.ts'
+import type { Rotation } from '../domain/rotation.ts'
+import { datesOf } from '../domain/web-key.ts'
 import type { Database } from './database.ts'
 import { changeInstance } from './instance-change.ts'
+import { readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
+import { readRotation, writeRotation } from './rotation-row.ts'
+import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 import { readKeyRing, toLifeColumns, toNewRow } from './web-key-row.ts'
 
-type Decide<T> = (ring: KeyRing, now: Date) => KeyRingChange<T>
+interface Keys {
+  readonly ring: KeyRing
+  readonly rotation: Rotation
+}
+
+type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 
 /** The web keys of a migrated database. */
 export function createKeyStore(database: Database): KeyStore {
   return {
     update: async <T>(entry: AuditEntry, decide: Decide<T>): Promise<T> => {
-      const { result } = await changeInstance<KeyRing, KeyRingChange<T>>(database, entry, {
-        read: readKeyRing,
-        datesOf,
-        decide,
+      const { result } = await changeInstance<Keys, KeyChange<T>>(database, entry, {
+        read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
+        datesOf: ({ ring, rotation: { requestedAt } }) => [
+          ...ring.flatMap(datesOf),
+          ...(requestedAt === null ? [] : [requestedAt]),
+        ],
+        resourceOf: ({ resource }) => resource,
+        decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
         write: applyAll,
       })
       return result
     },
+
+    listRevoked: () => usingStorageRepeatedly(() => database.db.transaction().execute(readRevokedWebKeys)),
   }
 }
 
-async function applyAll<T>(trx: Transaction<Tables>, _: KeyRing, { steps }: KeyRingChange<T>): Promise<boolean> {
+async function applyAll<T>(
+  trx: Transaction<Tables>,
+  before: Keys,
+  { steps, rotation = before.rotation }: KeyChange<T>,
+): Promise<boolean> {
   for (const step of steps) await apply(trx, step)
-  return steps.length > 0
+  if (rotation !== before.rotation) await writeRotation(trx, rotation)
+  return steps.length > 0 || rotation !== before.rotation
 }
 
 async function apply(trx: Transaction<Tables>, step: KeyRingStep): Promise<void> {
@@ -49,16 +70,18 @@ async function changedRows(trx: Transaction<Tables>, step: KeyRingStep): Promise
       const move = trx.updateTable('web_keys').set(toLifeColumns(step.key)).where('key_id', '=', step.key.keyId)
       return (await move.executeTakeFirst()).numUpdatedRows
     }
-    case 'remove': {
-      const removal = trx.deleteFrom('web_keys').where('key_id', '=', step.keyId)
-      return (await removal.executeTakeFirst()).numDeletedRows
+    case 'destroy': {
+      const row = trx.updateTable('web_keys').set({ sealed_private_key: null }).where('key_id', '=', step.keyId)
+      return (await row.executeTakeFirst()).numUpdatedRows
     }
+    case 'remove':
+      return await remove(trx, step.keyId)
+    case 'revoke':
+      await trx.insertInto('revoked_web_keys').values(toRevokedRow(step.key)).execute()
+      return await remove(trx, step.key.keyId)
   }
 }
 
-function datesOf(ring: KeyRing): Date[] {
-  return ring.flatMap((key) => {
-    const { activation_date: activated, deactivation_date: deactivated } = toLifeColumns(key)
-    return [key.createdAt, activated, deactivated].filter((date) => date !== null)
-  })
+async function remove(trx: Transaction<Tables>, keyId: string): Promise<bigint> {
+  return (await trx.deleteFrom('web_keys').where('key_id', '=', keyId).executeTakeFirst()).numDeletedRows
 }

@@ -8,7 +8,9 @@ import type { ColumnType, Generated } from 'kysely'
 /** All tables by name. */
 export interface Tables {
   instance: InstanceTable
+  rotation: RotationTable
   web_keys: WebKeyTable
+  revoked_web_keys: RevokedWebKeyTable
   projects: ProjectTable
   project_roles: ProjectRoleTable
   project_scopes: ProjectScopeTable
@@ -39,10 +41,38 @@ interface WebKeyTable {
   state: string
   /** Written as JSON text, read parsed. */
   public_jwk: ColumnType<unknown, string, never>
-  sealed_private_key: string
+  /** Null: destroyed. */
+  sealed_private_key: string | null
   creation_date: ColumnType<Date, Date, never>
   activation_date: Date | null
   deactivation_date: Date | null
+}
+
+interface RevokedWebKeyTable {
+  key_id: string
+  algorithm: string
+  /** Written as JSON text, read parsed. */
+  public_jwk: ColumnType<unknown, string, never>
+  creation_date: ColumnType<Date, Date, never>
+  activation_date: Date | null
+  deactivation_date: Date | null
+  revocation_date: Date
+}
+
+/** One row. Times are in seconds. */
+interface RotationTable {
+  id: number
+  enabled: boolean
+  kind: string
+  bits: number | null
+  hasher: string | null
+  curve: string | null
+  rotation_interval: number
+  publish_ahead: number
+  retention: number
+  rollback_window: number
+  keep_standby: boolean
+  request_date: Date | null
 }
 
 interface ProjectTable {

@@ -4,7 +4,7 @@
  * The database is outside: a row that is no web key of the domain is refused, never repaired. The sealed private key
  * is not part of a web key and is not read here.
  */
-import type { Selectable, Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import { KEY_ALGORITHMS, type KeyAlgorithm, type PublicJwk, parseKeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { WebKey, WebKeyState } from '../domain/web-key.ts'
@@ -21,7 +21,9 @@ const COLUMNS = [
   'deactivation_date',
 ] as const
 
-type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]>
+type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> & {
+  readonly has_private_key: boolean
+}
 
 /** The columns that change when a key moves. */
 interface LifeColumns {
@@ -38,7 +40,7 @@ interface LifeColumns {
 export async function readKeyRing(trx: Transaction<Tables>): Promise<KeyRing> {
   const rows = await trx
     .selectFrom('web_keys')
-    .select([...COLUMNS])
+    .select([...COLUMNS, sql<boolean>`sealed_private_key is not null`.as('has_private_key')])
     .orderBy('creation_date')
     .orderBy('key_id')
     .execute()
@@ -69,23 +71,28 @@ export function toNewRow(key: WebKey, sealedPrivateKey: string) {
 /** Throws if the row is no web key. */
 function toWebKey(row: WebKeyRow): WebKey {
   try {
-    const algorithm = parseKeyAlgorithm(row.algorithm)
-    const facts = {
-      keyId: row.key_id,
-      algorithm,
-      publicJwk: toPublicJwk(row.public_jwk, algorithm),
-      createdAt: row.creation_date,
-    }
+    const facts = toFacts(row)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
     if (state === 'initial' && activatedAt === null && deactivatedAt === null) return { ...facts, state }
     if (state === 'active' && activatedAt !== null && deactivatedAt === null) return { ...facts, state, activatedAt }
     if (state === 'inactive' && activatedAt !== null && deactivatedAt !== null) {
-      return { ...facts, state, activatedAt, deactivatedAt }
+      return { ...facts, state, activatedAt, deactivatedAt, hasPrivateKey: row.has_private_key }
     }
     throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`web key ${row.key_id} in the database is not valid: ${reason}`, { cause: error })
+  }
+}
+
+/** What every key has, published or revoked. @throws {Error} */
+export function toFacts(row: Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk' | 'creation_date'>) {
+  const algorithm = parseKeyAlgorithm(row.algorithm)
+  return {
+    keyId: row.key_id,
+    algorithm,
+    publicJwk: toPublicJwk(row.public_jwk, algorithm),
+    createdAt: row.creation_date,
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../src/app/live-identities.ts'
 import type { ClockReading, InstanceReader, InstanceState, InstanceStatus } from '../../src/domain/ports.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 
 const now = new Date(0)
@@ -34,7 +35,13 @@ class Instance implements InstanceReader {
 
   async load(userIds: readonly string[]): Promise<InstanceState> {
     const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
-    return { ...(await this.status()), ring: [], sealedActiveKey: null, users }
+    return {
+      ...(await this.status()),
+      ring: [],
+      sealedActiveKey: null,
+      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      users,
+    }
   }
 
   async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {

@@ -3,6 +3,7 @@ import { InstanceClock } from '../../src/app/instance-clock.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { InstanceReader, InstanceStatus } from '../../src/domain/ports.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import { createWebKey, type WebKey } from '../../src/domain/web-key.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -31,7 +32,13 @@ function createInstance() {
   }
   const reader: InstanceReader = {
     status,
-    load: async () => ({ ...(await status()), ring: [...instance.ring], sealedActiveKey: null, users: new Map() }),
+    load: async () => ({
+      ...(await status()),
+      ring: [...instance.ring],
+      sealedActiveKey: null,
+      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      users: new Map(),
+    }),
     findServiceUser: async () => ({ version: (await status()).version, user: undefined }),
   }
   const clock = new ManualClock()

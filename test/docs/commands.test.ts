@@ -19,6 +19,7 @@ const PAGES = [
   'docs/onboarding.md',
   'docs/rotating-a-secret.md',
   'docs/choosing-credentials.md',
+  'docs/rotation.md',
   'docs/verifying-tokens.md',
 ]
 

@@ -6,13 +6,13 @@ import {
   activeKey,
   assertRoom,
   type KeyRing,
-  type KeyRingStep,
   planActivation,
   planCreation,
   planDeletion,
   type SealedKeyPair,
 } from '../../src/domain/key-ring.ts'
 import { activate, createWebKey, deactivate, type WebKey } from '../../src/domain/web-key.ts'
+import { applySteps } from './apply-steps.ts'
 
 const seconds = (count: number): Date => new Date(Date.UTC(2030, 0, 1) + count * 1000)
 
@@ -39,23 +39,6 @@ function refusalOf(command: () => unknown): DomainError {
     throw error
   }
   throw new Error('it was not refused')
-}
-
-/** What a store does with steps. It refuses what a database with its constraints would refuse. */
-function applySteps(before: KeyRing, steps: readonly KeyRingStep[]): KeyRing {
-  let after = before
-  for (const step of steps) {
-    const keyId = step.kind === 'remove' ? step.keyId : step.key.keyId
-    const known = after.some((key) => key.keyId === keyId)
-    if (known === (step.kind === 'add')) throw new Error(`cannot ${step.kind} ${keyId}`)
-
-    if (step.kind === 'add') after = [...after, step.key]
-    if (step.kind === 'move') after = after.map((key) => (key.keyId === keyId ? step.key : key))
-    if (step.kind === 'remove') after = after.filter((key) => key.keyId !== keyId)
-
-    if (after.filter(({ state }) => state === 'active').length > 1) throw new Error('two active web keys')
-  }
-  return after
 }
 
 describe('the active key', () => {

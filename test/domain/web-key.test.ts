@@ -40,6 +40,7 @@ describe('a web key', () => {
       createdAt: first,
       activatedAt: second,
       deactivatedAt: third,
+      hasPrivateKey: true,
     })
   })
 

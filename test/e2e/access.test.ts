@@ -53,7 +53,7 @@ async function activePrivateKey() {
   const sealer = createKeySealer(parseMasterKeys(masterKeys))
   return {
     keyId: row.key_id,
-    key: await sealer.open(row.sealed_private_key, { keyId: row.key_id, algorithm: 'RS256' }),
+    key: await sealer.open(row.sealed_private_key!, { keyId: row.key_id, algorithm: 'RS256' }),
   }
 }
 

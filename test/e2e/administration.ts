@@ -7,12 +7,13 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
-import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 /** Every service of the API. */
-export const SERVICES = [WebKeyService, ProjectService, ServiceUserService, AuditService]
+export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
 
 /** A client of each service, with one token. */
 export interface Administration {
@@ -20,7 +21,9 @@ export interface Administration {
   readonly projects: Client<typeof ProjectService>
   readonly users: Client<typeof ServiceUserService>
   readonly audit: Client<typeof AuditService>
-  readonly webKeys: Client<typeof WebKeyService>
+  /** The deprecated service. */
+  readonly webKeys: Client<typeof BetaWebKeyService>
+  readonly keys: Client<typeof WebKeyService>
   /** Sends a request as plain JSON. @param method For example `iam.project.v2.ProjectService/GetProject`. */
   post(method: string, request?: unknown): Promise<{ status: number; headers: Headers; body: JsonAnswer }>
 }
@@ -44,7 +47,8 @@ export function administrationWith(server: Keyturn, token: string): Administrati
     projects: createClient(ProjectService, transport),
     users: createClient(ServiceUserService, transport),
     audit: createClient(AuditService, transport),
-    webKeys: createClient(WebKeyService, transport),
+    webKeys: createClient(BetaWebKeyService, transport),
+    keys: createClient(WebKeyService, transport),
     post: async (method, request = {}) => {
       const response = await fetch(`${server.listenUrl}/${method}`, {
         method: 'POST',

@@ -244,6 +244,7 @@ describe('a server with an embedded database', () => {
     const rows = await database.db
       .selectFrom('web_keys')
       .select(['key_id', 'algorithm', 'sealed_private_key', 'public_jwk'])
+      .$narrowType<{ sealed_private_key: string }>()
       .execute()
       .finally(() => database.close())
     const keys = await openEveryKey(rows, masterKeys)

@@ -32,6 +32,8 @@ export class Verifier {
   #tokens = 0
   /** Verifications that succeeded. */
   verifications = 0
+  /** Keys whose tokens need not verify, because they are not trusted any more. */
+  readonly revoked = new Set<string>()
 
   constructor({ replicas, send, ledger }: { replicas: Replicas; send: Send; ledger: Ledger }) {
     this.#replicas = replicas
@@ -79,6 +81,7 @@ export class Verifier {
           this.verifications += 1
         } catch (error) {
           const { kid } = decodeProtectedHeader(token)
+          if (kid !== undefined && this.revoked.has(kid)) return
           const age = ((performance.now() - copy.at) / 1000).toFixed(2)
           const how = `with a key set ${age} s old of replica ${this.#replicas.all[index]?.name}`
           this.#ledger.wrong(`a token of replica ${replica.name} with key ${kid} does not verify ${how}: ${error}`)

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { activeKey } from '../../src/domain/key-ring.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { keyOperations } from '../support/key-operations.ts'
@@ -17,7 +18,15 @@ export function describeInstanceReader(current: () => Database): void {
   describe('reading the instance', () => {
     it('finds an empty instance', async () => {
       const { clock, ...state } = await reader().load([])
-      expect(state).toEqual({ version: 0, changedAt: null, ring: [], sealedActiveKey: null, users: new Map() })
+      expect(state).toEqual({
+        version: 0,
+        changedAt: null,
+        ring: [],
+        sealedActiveKey: null,
+        // As it is for instances that existed before there was a policy.
+        rotation: { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null },
+        users: new Map(),
+      })
     })
 
     it('tells the time of the database, and when the last change was made by that clock', async () => {

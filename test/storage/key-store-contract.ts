@@ -3,7 +3,8 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import { activeKey, type KeyRing, planCreation } from '../../src/domain/key-ring.ts'
+import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { activeKey, type KeyRing, planCreation, planRevocation } from '../../src/domain/key-ring.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
@@ -43,7 +44,7 @@ export function describeKeyStore(current: () => Database): void {
 
       await keys.activate(other.keyId)
       const retired = (await ringOf(keys)).find(({ keyId }) => keyId === created.keyId)!
-      expect(retired).toEqual({ ...activated, state: 'inactive', deactivatedAt: expect.any(Date) })
+      expect(retired).toEqual({ ...activated, state: 'inactive', deactivatedAt: expect.any(Date), hasPrivateKey: true })
 
       const { key: back } = await keys.activate(created.keyId)
       expect(await ringOf(keys)).toContainEqual(back)
@@ -51,6 +52,76 @@ export function describeKeyStore(current: () => Database): void {
 
       await keys.remove(other.keyId)
       expect(await ringOf(keys)).toEqual([back])
+    })
+
+    it('destroys the private key of an inactive key and keeps the key', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const [created, other] = [await keys.create(), await keys.create()]
+      await keys.activate(created.keyId)
+      await keys.activate(other.keyId)
+      await store.update(anEntry('destroy'), () => ({
+        steps: [{ kind: 'destroy', keyId: created.keyId }],
+        result: undefined,
+      }))
+      expect(await ringOf(keys)).toContainEqual(
+        expect.objectContaining({ keyId: created.keyId, state: 'inactive', hasPrivateKey: false }),
+      )
+      const rows = await current().db.selectFrom('web_keys').select(['key_id', 'sealed_private_key']).execute()
+      expect(rows.filter((row) => row.sealed_private_key === null).map((row) => row.key_id)).toEqual([created.keyId])
+      await expect(keys.activate(created.keyId)).rejects.toMatchObject({ code: 'web_key_private_key_destroyed' })
+    })
+
+    it('never lets a key sign that has no private key, whoever writes', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const destroyed = store.update(anEntry('destroy'), () => ({
+        steps: [{ kind: 'destroy', keyId: created.keyId }],
+        result: undefined,
+      }))
+      await expect(destroyed).rejects.toThrow('web_keys_signing_takes_a_private_key')
+    })
+
+    it('keeps a record of a revoked key, apart and without its private key', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const [leaked, standby] = [await keys.create(), await keys.create()]
+      const { key: active } = await keys.activate(leaked.keyId)
+      const { key } = await store.update(
+        anEntry('revoke'),
+        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
+      )
+      const record = { ...active, state: 'revoked', deactivatedAt: null, revokedAt: expect.any(Date) }
+      expect(key).toEqual(record)
+      expect(await store.listRevoked()).toEqual([record])
+      expect(await ringOf(keys)).toEqual([expect.objectContaining({ keyId: standby.keyId, state: 'active' })])
+    })
+
+    it('keeps the rotation that a decision returns, and shows it to the next one', async () => {
+      const store = createKeyStore(current())
+      const kinds: WebKeyConfig[] = [
+        { kind: 'rsa', bits: 3072, hasher: 'sha384' },
+        { kind: 'ecdsa', curve: 'P-384' },
+        { kind: 'ed25519' },
+      ]
+      for (const config of kinds) {
+        const policy = {
+          enabled: true,
+          config,
+          rotationIntervalSeconds: 10,
+          publishAheadSeconds: 2,
+          retentionSeconds: 3,
+          rollbackWindowSeconds: 1,
+          keepStandby: false,
+        }
+        const rotation = { policy, requestedAt: new Date('2030-01-01T00:00:00.123Z') }
+        await store.update(anEntry('policy'), () => ({ steps: [], rotation, result: undefined }))
+        expect(await store.update(anEntry('look'), (_ring, _now, found) => ({ steps: [], result: found }))).toEqual(
+          rotation,
+        )
+      }
+      expect(await version()).toBe(kinds.length)
     })
 
     it('never shows the private key to the decision', async () => {

@@ -4,6 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { nextStep } from '../../src/domain/rotation.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
@@ -12,17 +14,17 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
 
-const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas']
+const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation']
 
 /** What a newer program of the same major version does: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
   await sql`alter table web_keys add column note text not null default 'none'`.execute(db)
-  await sql`insert into kysely_migration values ('0004-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
+  await sql`insert into kysely_migration values ('9000-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
 }
 
 /** What a newer program of the next major version does: it breaks with what was. */
 async function raiseMajor({ db }: Database): Promise<void> {
-  await sql`insert into kysely_migration values ('0005-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
+  await sql`insert into kysely_migration values ('9001-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
   await sql`update instance set schema_major = 2`.execute(db)
 }
 
@@ -61,9 +63,16 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await migrate(database)
       // Back to the first version, with a project in it.
       const { db } = database
-      for (const table of ['used_assertions', 'audit_events', 'personal_access_tokens', 'user_keys'] as const) {
-        await db.schema.dropTable(table).execute()
-      }
+      const later = [
+        'rotation',
+        'revoked_web_keys',
+        'used_assertions',
+        'audit_events',
+        'personal_access_tokens',
+        'user_keys',
+      ]
+      for (const table of later) await db.schema.dropTable(table).execute()
+      await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
       for (const index of ['projects_by_name', 'service_users_by_creation', 'service_users_of_project_by_creation']) {
         await db.schema.dropIndex(index).execute()
       }
@@ -80,6 +89,34 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
         name: 'billing',
         createdAt: expect.any(Date),
       })
+    })
+
+    it('leaves rotation off for an instance that exists already, and its keys as they are', async () => {
+      const database = await open()
+      await migrate(database)
+      // Back to the version before there was a policy, with a key that signs.
+      const { db } = database
+      for (const table of ['rotation', 'revoked_web_keys']) await db.schema.dropTable(table).execute()
+      await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
+      await sql`alter table web_keys alter column sealed_private_key set not null`.execute(db)
+      await sql`delete from kysely_migration where name >= '0004'`.execute(db)
+      const { administrator, firstKey } = newInstanceContent()
+      await sql`
+        insert into web_keys
+          (key_id, algorithm, public_jwk, sealed_private_key, state, creation_date, activation_date)
+        values
+          (${firstKey.keyId}, ${firstKey.algorithm}, ${JSON.stringify(firstKey.publicJwk)}, ${firstKey.sealedPrivateKey},
+           'active', now(), now())`.execute(db)
+      await sql`update instance set initialised_at = now()`.execute(db)
+
+      expect(await migrate(database)).toEqual(['0004-rotation'])
+      const again = { administrator, firstKey }
+      expect(await createInstanceInitializer(database).initialise(again, async () => {})).toBe(false)
+      const { ring, rotation } = await createInstanceReader(database).load([])
+      expect(ring).toMatchObject([{ keyId: firstKey.keyId, state: 'active' }])
+      expect(rotation).toEqual({ policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
+      const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
+      expect(nextStep(rotation, ring, limits)).toBeUndefined()
     })
 
     it('lets a database be that a newer program of the same major version has changed, and works with it', async () => {

@@ -4,8 +4,10 @@
  * What takes several processes or a server that fails is in the files for PostgreSQL alone.
  */
 import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { writeRotation } from '../../src/storage/rotation-row.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
@@ -51,6 +53,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
 async function empty({ db }: Database): Promise<void> {
   await db.transaction().execute(async (trx) => {
     await trx.deleteFrom('web_keys').execute()
+    await trx.deleteFrom('revoked_web_keys').execute()
+    await writeRotation(trx, { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
     await trx.deleteFrom('service_users').execute()
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()

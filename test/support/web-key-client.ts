@@ -4,6 +4,7 @@
 import {
   create,
   type DescMethodUnary,
+  type DescService,
   fromBinary,
   type MessageInitShape,
   type MessageShape,
@@ -60,11 +61,20 @@ export function webKeyClient(
   token: string | null,
   transport: TransportName = 'Connect with protobuf over HTTP/1.1',
 ): Client<typeof WebKeyService> {
+  return clientOf(WebKeyService, baseUrl, { token, transport })
+}
+
+/** A client of any service that sends this token, or none. */
+export function clientOf<Service extends DescService>(
+  service: Service,
+  baseUrl: string,
+  { token, transport }: { readonly token: string | null; readonly transport: TransportName },
+): Client<Service> {
   const authenticate: Interceptor = (next) => (req) => {
     if (token !== null) req.header.set('authorization', `Bearer ${token}`)
     return next(req)
   }
-  return createClient(WebKeyService, TRANSPORTS[transport](baseUrl, [authenticate]))
+  return createClient(service, TRANSPORTS[transport](baseUrl, [authenticate]))
 }
 
 /** A call with @grpc/grpc-js, which shares no code with the server. */

@@ -13,8 +13,8 @@ export interface KeySource {
 
 const STATES: readonly WebKeyState[] = ['initial', 'active', 'inactive']
 
-/** Makes the instruments. */
-export function measureKeys(meter: Meter, source: KeySource): void {
+/** Makes the instruments. @param now The time of the instance, which dates the keys. */
+export function measureKeys(meter: Meter, source: KeySource, now: () => Date): void {
   let snapshot: KeySnapshot = { ring: [], signer: null }
   source.onKeys((newest) => {
     snapshot = newest
@@ -29,8 +29,8 @@ export function measureKeys(meter: Meter, source: KeySource): void {
     .addCallback((result) => {
       const active = activeKey(snapshot.ring)
       if (active === undefined) return
-      // The date is the database's, whose clock may be ahead.
-      const ageSeconds = Math.max(0, (Date.now() - active.activatedAt.getTime()) / 1000)
+      // The clock of the instance is known to some milliseconds.
+      const ageSeconds = Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000)
       result.observe(ageSeconds, { algorithm: active.algorithm })
     })
   meter

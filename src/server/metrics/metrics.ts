@@ -4,6 +4,7 @@
  */
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
+import type { CallCount } from '../../app/deprecated-calls.ts'
 import type { Replica } from '../../app/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/exchange.ts'
@@ -12,6 +13,7 @@ import { measureKeys } from './key-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
 import { measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
+import { measureDeprecatedCalls, measureRotation, type RotationStatus } from './rotation-metrics.ts'
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -22,10 +24,14 @@ export interface Metrics {
   countTokens(signers: SignerFactory): SignerFactory
   /** How old a change was when this replica had taken it over, in seconds. */
   recordChangeLag(seconds: number): void
-  /** Lets the metrics of what is in memory be read from a replica. Once only. */
-  observe(replica: Replica): void
+  /** Lets the metrics of what is in memory be read from a replica. Once only. @param now The time of the instance. */
+  observe(replica: Replica, now: () => Date): void
   /** Lets the metrics of the database be read. Once only. */
   observeDatabase(status: DatabaseStatus): void
+  /** Lets the metrics of the rotation be read. Once only. */
+  observeRotation(status: () => RotationStatus): void
+  /** Lets the calls of deprecated services be read. Once only. */
+  observeDeprecatedCalls(counts: () => Iterable<CallCount>): void
   /** Lets the number of open connections be read. Once only. */
   observeConnections(count: () => number): void
   /** All of them as they are now, as text. */
@@ -41,6 +47,8 @@ export const NO_METRICS: Metrics = {
   recordChangeLag: () => {},
   observe: () => {},
   observeDatabase: () => {},
+  observeRotation: () => {},
+  observeDeprecatedCalls: () => {},
   observeConnections: () => {},
   text: async () => '',
   stop: async () => {},
@@ -61,11 +69,13 @@ export function createMetrics(): Metrics {
     recordRequest: requests.record,
     countTokens: requests.countTokens,
     recordChangeLag: database.recordChangeLag,
-    observe: (replica) => {
-      measureKeys(meter, replica)
+    observe: (replica, now) => {
+      measureKeys(meter, replica, now)
       measureReplica(meter, replica)
     },
     observeDatabase: database.observe,
+    observeRotation: (status) => measureRotation(meter, status),
+    observeDeprecatedCalls: (counts) => measureDeprecatedCalls(meter, counts),
     observeConnections: (count) => {
       meter
         .createObservableGauge('keyturn_http_connections', { description: 'Open connections of clients.' })

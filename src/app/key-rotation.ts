@@ -1,0 +1,124 @@
+/**
+ * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
+ */
+import type { Actor } from '../domain/audit.ts'
+import type { WebKeyConfig } from '../domain/key-algorithm.ts'
+import { type KeyRing, planRevocation, type Revocation, type SealedKeyPair } from '../domain/key-ring.ts'
+import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
+import type { PlannedStep } from '../domain/rotation.ts'
+import { planRequestedRotation, type RequestedRotation, schedule } from '../domain/rotation-plan.ts'
+import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../domain/rotation-policy.ts'
+import type { RevokedWebKey, WebKey } from '../domain/web-key.ts'
+import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from './audit-resources.ts'
+import type { Replica } from './replica.ts'
+
+/** What the use cases need. */
+export interface KeyRotationOptions {
+  readonly store: KeyStore
+  readonly reader: InstanceReader
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly limits: RotationLimits
+  readonly now: () => Date
+  readonly log: Log
+}
+
+/** Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`. */
+export class KeyRotation {
+  readonly #options: KeyRotationOptions
+
+  constructor(options: KeyRotationOptions) {
+    this.#options = options
+  }
+
+  /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
+  async rotate(actor: Actor): Promise<RequestedRotation> {
+    const { store, replica, limits, log } = this.#options
+    const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
+      const plan = planRequestedRotation(rotation, ring, { now, limits })
+      const { done, key } = plan.result
+      return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
+    })
+    await replica.refreshAfterWrite()
+    const { done, doneAt, key } = result
+    log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
+    return result
+  }
+
+  /**
+   * Stops trusting a key at once.
+   *
+   * @throws {DomainError} also `key_generation_busy`, if a new key has to take over.
+   */
+  async revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    const { replica, log } = this.#options
+    // Keys are never made under the lock, and rarely is there no other one that could take over.
+    const { key, active, trustedUntil } =
+      (await this.#tryToRevoke(actor, keyId, undefined)) ??
+      (await this.#tryToRevoke(actor, keyId, await this.#newPair())) ??
+      neverHappens()
+    await replica.refreshAfterWrite()
+    log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
+    return { key, active, trustedUntil }
+  }
+
+  /** Undefined if a replacement is needed and none was given. */
+  #tryToRevoke(actor: Actor, keyId: string, replacement: SealedKeyPair | undefined): Promise<Revocation | undefined> {
+    const { store, limits } = this.#options
+    const { jwksMaxAgeSeconds } = limits
+    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) => {
+      const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement })
+      return plan ?? { steps: [], result: undefined }
+    })
+  }
+
+  /** Every key that is published. */
+  async list(): Promise<KeyRing> {
+    return (await this.#options.reader.load([])).ring
+  }
+
+  /** The keys that were revoked last. */
+  listRevoked(): Promise<readonly RevokedWebKey[]> {
+    return this.#options.store.listRevoked()
+  }
+
+  /** One key; undefined if there is none. */
+  async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
+    const published = (await this.list()).find((key) => key.keyId === keyId)
+    return published ?? (await this.listRevoked()).find((key) => key.keyId === keyId)
+  }
+
+  async policy(): Promise<RotationPolicy> {
+    return (await this.#options.reader.load([])).rotation.policy
+  }
+
+  /** @throws {DomainError} `rotation_policy_invalid`. */
+  async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<RotationPolicy> {
+    const { store, replica, limits, log } = this.#options
+    const policy = await store.update({ ...actor, resource: ROTATION_POLICY }, (_ring, _now, rotation) => {
+      const next = changed(rotation.policy, changes)
+      assertPolicy(next, limits)
+      return { steps: [], rotation: next === rotation.policy ? rotation : { ...rotation, policy: next }, result: next }
+    })
+    await replica.refreshAfterWrite()
+    log.info({ policy }, 'the rotation policy was changed')
+    return policy
+  }
+
+  /** What will happen next if nobody interferes, in order. */
+  async schedule(count: number): Promise<readonly PlannedStep[]> {
+    const { reader, limits, now } = this.#options
+    const { ring, rotation } = await reader.load([])
+    return schedule(rotation, ring, { now: now(), limits, count })
+  }
+
+  async #newPair(): Promise<SealedKeyPair> {
+    const { generator, replica } = this.#options
+    const config: WebKeyConfig = replica.status().rotation.policy.config
+    return await generator.generate(config)
+  }
+}
+
+function neverHappens(): never {
+  throw new Error('a revocation that was given a replacement asks for one')
+}

@@ -1,0 +1,147 @@
+/**
+ * Rotates keys as the policy says, by itself. Every replica runs one, and none is the leader: who is first makes the step,
+ * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
+ */
+import { SYSTEM } from '../domain/audit.ts'
+import { DomainError } from '../domain/errors.ts'
+import { activeKey } from '../domain/key-ring.ts'
+import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
+import { type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
+import { planStep } from '../domain/rotation-plan.ts'
+import type { RotationLimits } from '../domain/rotation-policy.ts'
+import { webKeyResource } from './audit-resources.ts'
+import type { AuditTrail } from './audit-trail.ts'
+import type { Clock, Replica } from './replica.ts'
+
+/** How often the next step is looked at, in milliseconds. It is a look at memory. */
+const LOOK_EVERY = 1000
+
+/** A replica waits up to so long before a step, at random, so that they do not all make a key for the same one. */
+const MAX_HEAD_START = 500
+
+const FIRST_RETRY = 1000
+const LAST_RETRY = 5 * 60_000
+
+/** What a rotator is made of. */
+export interface RotatorOptions {
+  readonly store: Pick<KeyStore, 'update'>
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly limits: RotationLimits
+  readonly clock: Clock
+  /** The time of the instance. */
+  readonly now: () => Date
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  readonly log: Log
+}
+
+export class Rotator {
+  readonly #options: RotatorOptions
+  /** Since the last time that nothing failed. */
+  #failures = 0
+  /** Of single steps, since the start. */
+  #totalFailures = 0
+  #cancel = () => {}
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: RotatorOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#after(LOOK_EVERY)
+  }
+
+  /** Makes no more steps. The one under way is awaited. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel()
+    await this.#running
+  }
+
+  /** What an operator wants to know of the rotation. */
+  get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
+    const { ring, rotation } = this.#options.replica.status()
+    const { enabled, rotationIntervalSeconds } = rotation.policy
+    const active = activeKey(ring)
+    const age = active === undefined ? 0 : (this.#options.now().getTime() - active.activatedAt.getTime()) / 1000
+    return {
+      enabled,
+      overdueSeconds: enabled ? Math.max(0, age - rotationIntervalSeconds) : 0,
+      failures: this.#totalFailures,
+    }
+  }
+
+  #after(milliseconds: number): void {
+    if (this.#stopped) return
+    this.#cancel = this.#options.clock.after(milliseconds, () => {
+      this.#running = this.#look().then((pause) => this.#after(pause))
+    })
+  }
+
+  /** Makes the steps whose time has come, if there are any, and returns when to look again. */
+  async #look(): Promise<number> {
+    const { clock } = this.#options
+    if (this.#due().length === 0) return this.#succeed()
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
+      this.#cancel = () => {
+        cancel()
+        resolve()
+      }
+    })
+    let failed = false
+    for (const due of this.#due()) {
+      if (this.#stopped) return LOOK_EVERY
+      try {
+        await this.#make(due.step)
+      } catch (error) {
+        this.#fail(due, error)
+        failed = true
+        // The others would wait for the same database.
+        if (error instanceof DomainError && error.code === 'storage_unavailable') break
+      }
+    }
+    return failed ? this.#backOff() : this.#succeed()
+  }
+
+  /** The steps whose time has come. A replica that is out of touch leaves them to others. */
+  #due(): readonly PlannedStep[] {
+    const { replica, limits, now } = this.#options
+    if (!replica.isFresh()) return []
+    const { ring, rotation } = replica.status()
+    return plannedSteps(rotation, ring, limits).filter(({ at }) => at <= now())
+  }
+
+  async #make(wanted: RotationStep): Promise<void> {
+    const { store, generator, replica, limits, log } = this.#options
+    const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
+    const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
+    const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
+    const done = await store.update(entry, (ring, now, rotation) =>
+      planStep(rotation, ring, { wanted, now, limits, pair }),
+    )
+    await replica.refreshAfterWrite()
+    if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
+  }
+
+  #succeed(): number {
+    this.#failures = 0
+    return LOOK_EVERY
+  }
+
+  #backOff(): number {
+    this.#failures += 1
+    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+  }
+
+  #fail({ step, at }: PlannedStep, error: unknown): void {
+    const { audit, log } = this.#options
+    this.#totalFailures += 1
+    if (this.#stopped) return
+    log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
+    const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
+    audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')
+  }
+}

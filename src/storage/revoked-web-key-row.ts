@@ -1,0 +1,44 @@
+/**
+ * A revoked key as a row of `revoked_web_keys`, in both directions.
+ */
+import type { Transaction } from 'kysely'
+import type { RevokedWebKey } from '../domain/web-key.ts'
+import type { Tables } from './tables.ts'
+import { toFacts } from './web-key-row.ts'
+
+const MAX_LISTED = 1000
+
+/** The keys that were revoked last, ordered by creation date, oldest first. */
+export async function readRevokedWebKeys(trx: Transaction<Tables>): Promise<readonly RevokedWebKey[]> {
+  const rows = await trx
+    .selectFrom('revoked_web_keys')
+    .selectAll()
+    .orderBy('revocation_date', 'desc')
+    .orderBy('key_id')
+    .limit(MAX_LISTED)
+    .execute()
+  return rows
+    .map(
+      (row): RevokedWebKey => ({
+        ...toFacts(row),
+        state: 'revoked',
+        activatedAt: row.activation_date,
+        deactivatedAt: row.deactivation_date,
+        revokedAt: row.revocation_date,
+      }),
+    )
+    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+}
+
+/** A whole row. */
+export function toRevokedRow(key: RevokedWebKey) {
+  return {
+    key_id: key.keyId,
+    algorithm: key.algorithm,
+    public_jwk: JSON.stringify(key.publicJwk),
+    creation_date: key.createdAt,
+    activation_date: key.activatedAt,
+    deactivation_date: key.deactivatedAt,
+    revocation_date: key.revokedAt,
+  }
+}

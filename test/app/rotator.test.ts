@@ -1,0 +1,267 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { Replica } from '../../src/app/replica.ts'
+import { Rotator } from '../../src/app/rotator.ts'
+import type { AuditEntry } from '../../src/domain/audit.ts'
+import { planActivation, planCreation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
+import type { KeyStore } from '../../src/domain/ports.ts'
+import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { anEntry } from '../support/audit-entry.ts'
+import { eventually } from '../support/eventually.ts'
+import { newKeyPair } from '../support/keys.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { ManualClock } from './manual-clock.ts'
+
+const SECOND = 1000
+const LIMITS = { jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 1, maxStalenessSeconds: 10, maxWebKeys: 10 }
+
+/** A key signs for no time to speak of, so that each look finds something to do. */
+const POLICY: RotationPolicy = {
+  ...DEFAULT_ROTATION_POLICY,
+  config: { kind: 'ecdsa', curve: 'P-256' },
+  rotationIntervalSeconds: 1,
+  publishAheadSeconds: 0,
+  retentionSeconds: 3600,
+  rollbackWindowSeconds: 3600,
+}
+
+let database: Database
+let store: KeyStore
+let rotators: { stop(): Promise<void> }[]
+beforeAll(async () => {
+  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  await migrate(database)
+  store = createKeyStore(database)
+})
+beforeEach(async () => {
+  rotators = []
+  await database.db.deleteFrom('web_keys').execute()
+  await database.db.deleteFrom('audit_events').execute()
+})
+afterEach(async () => {
+  for (const rotator of rotators) await rotator.stop()
+})
+afterAll(() => database?.close())
+
+/** An active key that has been signing for so long. */
+async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): Promise<void> {
+  await store.update(anEntry('seed'), (ring, clock) => {
+    const now = new Date(clock.getTime() - agedSeconds * SECOND)
+    const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+    const { steps } = planActivation([created.result], created.result.keyId, {
+      guard: 'off',
+      jwksMaxAgeSeconds: 0,
+      now,
+    })
+    const rotation = { policy: { ...POLICY, ...policy }, requestedAt: null }
+    return { steps: [...created.steps, ...steps], rotation, result: undefined }
+  })
+}
+
+interface Options {
+  readonly generate?: () => Promise<SealedKeyPair>
+  readonly update?: KeyStore['update']
+}
+
+/** A replica of the database with a rotator, whose time is the test's. */
+async function startRotator({ generate = async () => newKeyPair(), update = store.update }: Options = {}) {
+  const clock = new ManualClock()
+  const log = createRecordingLog()
+  const refusals: string[] = []
+  const time = new InstanceClock({ machine: () => new Date(), log })
+  const replica = new Replica({
+    reader: createInstanceReader(database),
+    feed: { subscribe: () => async () => {}, status: () => 'off' },
+    signers: { open: () => Promise.reject(new Error('nothing is signed here')) },
+    clock,
+    time,
+    log: createRecordingLog(),
+    maxStalenessSeconds: LIMITS.maxStalenessSeconds,
+  })
+  await replica.start()
+  const audit = { refuse: (entry: AuditEntry, outcome: string) => refusals.push(`${entry.action} ${outcome}`) }
+  const rotator = new Rotator({
+    store: { update },
+    generator: { generate },
+    replica,
+    limits: LIMITS,
+    clock,
+    now: time.now,
+    audit,
+    log,
+  })
+  rotator.start()
+  const stop = async () => {
+    await rotator.stop()
+    await replica.stop()
+  }
+  rotators.push({ stop })
+  return { rotator, replica, clock, log, refusals, stop }
+}
+
+/** Lets time pass, second by second, until something is true. */
+async function passTimeUntil(clocks: readonly ManualClock[], isTrue: () => void | Promise<void>): Promise<void> {
+  await eventually(async () => {
+    for (const clock of clocks) clock.advance(SECOND)
+    await isTrue()
+  })
+}
+
+async function states(): Promise<string[]> {
+  return (await createInstanceReader(database).load([])).ring.map(({ state }) => state)
+}
+
+async function events(): Promise<string[]> {
+  const rows = await database.db.selectFrom('audit_events').selectAll().where('actor', '=', 'system').execute()
+  return rows.map(({ action, resource, outcome }) => `${action} ${resource.split('/')[0]} ${outcome}`)
+}
+
+describe('a rotator', () => {
+  it('makes the step whose time has come, and writes it down', async () => {
+    await seed(100)
+    const { clock, log } = await startRotator()
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
+    expect(await events()).toEqual(['rotation/create web_keys ok'])
+    expect(log.lines.filter((line) => line.includes('the rotation of web keys went on'))).toHaveLength(1)
+  })
+
+  it('makes no step before its time, and none if rotation is off', async () => {
+    await seed(0, { rotationIntervalSeconds: 3600 * 24, keepStandby: false })
+    const first = await startRotator()
+    for (let second = 0; second < 5; second += 1) {
+      first.clock.advance(SECOND)
+      await first.replica.refresh()
+    }
+    expect(await states()).toEqual(['active'])
+    await first.stop()
+
+    await seedPolicy({ enabled: false, rotationIntervalSeconds: 1 })
+    const second = await startRotator()
+    for (let look = 0; look < 5; look += 1) {
+      second.clock.advance(SECOND)
+      await second.replica.refresh()
+    }
+    expect(await states()).toEqual(['active'])
+    expect(second.rotator.status).toEqual({ enabled: false, overdueSeconds: 0, failures: 0 })
+  })
+
+  it('leaves a step to whoever is first: two of them create one key', async () => {
+    await seed(100)
+    let waiting = 0
+    let go = () => {}
+    const together = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    // Both have made a key pair before either of them asks for the lock.
+    const generate = async () => {
+      waiting += 1
+      if (waiting === 2) go()
+      await together
+      return newKeyPair()
+    }
+    const [a, b] = [await startRotator({ generate }), await startRotator({ generate })]
+    await passTimeUntil([a.clock, b.clock], async () => {
+      expect(await states()).toEqual(['active', 'initial'])
+      expect(waiting).toBe(2)
+    })
+    await a.stop()
+    await b.stop()
+    expect(await states()).toEqual(['active', 'initial'])
+    expect(await events()).toEqual(['rotation/create web_keys ok'])
+    expect([...a.refusals, ...b.refusals]).toEqual([])
+    expect(a.rotator.status.failures + b.rotator.status.failures).toBe(0)
+  })
+
+  it('counts and writes down failures, tries again later each time, and goes on', async () => {
+    await seed(100)
+    let broken = true
+    let attempts = 0
+    const generate = async () => {
+      attempts += 1
+      if (broken) throw new Error('the generator is broken')
+      return newKeyPair()
+    }
+    const { clock, rotator, refusals, log } = await startRotator({ generate })
+    await passTimeUntil([clock], () => expect(attempts).toBe(4))
+    // At 1 s, and then after 1, 2 and 4 s at least.
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(8 * SECOND)
+    await eventually(() => expect(rotator.status.failures).toBe(4))
+    expect(rotator.status.overdueSeconds).toBeGreaterThanOrEqual(99)
+    expect(refusals).toEqual(Array(4).fill('rotation/create ROTATION_FAILED'))
+    expect(log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))).toHaveLength(4)
+
+    broken = false
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
+    expect(rotator.status.failures).toBe(4)
+  })
+
+  it('deletes what is to be deleted even if no key can be made', async () => {
+    await seed(100, { retentionSeconds: 1, rollbackWindowSeconds: 1 })
+    await store.update(anEntry('retire'), (ring, clock) => {
+      const now = new Date(clock.getTime() - 90 * SECOND)
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    expect(await states()).toEqual(['inactive', 'active'])
+    const { clock, rotator } = await startRotator({ generate: () => Promise.reject(new Error('broken')) })
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active']))
+    expect(rotator.status.failures).toBeGreaterThan(0)
+  })
+
+  it('does nothing while it is out of touch with the database', async () => {
+    await seed(100)
+    const { clock, replica, stop } = await startRotator()
+    await replica.stop()
+    // Nothing is compared any more, so what is known is too old from here on.
+    clock.advance(LIMITS.maxStalenessSeconds * SECOND + SECOND)
+    expect(replica.isFresh()).toBe(false)
+    for (let second = 0; second < 5; second += 1) {
+      clock.advance(SECOND)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await stop()
+    expect(await states()).toEqual(['active'])
+  })
+
+  it('stops while it waits for its turn, and after the step that it is making', async () => {
+    await seed(100)
+    const idle = await startRotator()
+    idle.clock.advance(SECOND)
+    await idle.rotator.stop()
+    idle.clock.advance(10 * SECOND)
+    expect(await states()).toEqual(['active'])
+
+    let begun = false
+    let finish = () => {}
+    const held = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const generate = async () => {
+      begun = true
+      await held
+      return newKeyPair()
+    }
+    const busy = await startRotator({ generate })
+    await passTimeUntil([busy.clock], () => expect(begun).toBe(true))
+    const stopped = busy.rotator.stop()
+    finish()
+    await stopped
+    expect(await states()).toEqual(['active', 'initial'])
+    busy.clock.advance(10 * SECOND)
+    expect(busy.clock.waiting).toBeLessThanOrEqual(1)
+  })
+})
+
+async function seedPolicy(changes: Partial<RotationPolicy>): Promise<void> {
+  await store.update(anEntry('policy'), (_ring, _now, rotation) => ({
+    steps: [],
+    rotation: { ...rotation, policy: { ...rotation.policy, ...changes } },
+    result: undefined,
+  }))
+}

@@ -1,0 +1,186 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { freePort } from '../support/postgres.ts'
+import { parsePrometheusText } from '../support/prometheus-text.ts'
+import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+
+const BETA = 'iam.webkey.v2beta.WebKeyService'
+const V2 = 'iam.webkey.v2.WebKeyService'
+const ALL = Object.keys(TRANSPORTS) as TransportName[]
+
+/** What RFC 9745, RFC 8594 and RFC 5829 want, for the method of the same name. */
+const announced = (method: string) => ({
+  deprecation: expect.stringMatching(/^@\d{10}$/),
+  sunset: expect.stringMatching(/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/),
+  link: `</${V2}/${method}>; rel="successor-version"`,
+})
+const SILENT = { deprecation: null, sunset: null, link: null }
+
+function announcementOf(headers: Headers) {
+  const [deprecation, sunset, link] = ['deprecation', 'sunset', 'link'].map((name) => headers.get(name))
+  return { deprecation, sunset, link }
+}
+
+let server: Keyturn
+let metricsAddress: string
+let token: string
+beforeAll(async () => {
+  metricsAddress = `127.0.0.1:${await freePort()}`
+  server = await startKeyturn({ env: { KEYTURN_METRICS_LISTEN: metricsAddress } })
+  token = await requestToken(await server.admin())
+})
+afterAll(async () => {
+  await server?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+async function headersOf(call: (onHeader: (headers: Headers) => void) => Promise<unknown>): Promise<Headers> {
+  let seen = new Headers()
+  await call((headers) => {
+    seen = headers
+  })
+  return seen
+}
+
+/** The metadata of an error, in which clients find the headers of the answer. */
+async function metadataOf(call: Promise<unknown>): Promise<Headers> {
+  return call.then(
+    () => {
+      throw new Error('the call was not refused')
+    },
+    (reason: unknown) => ConnectError.from(reason).metadata,
+  )
+}
+
+describe('the beta service', () => {
+  it.each(ALL)(
+    'says in every answer that it is deprecated, until when, and what comes next, over %s',
+    async (transport) => {
+      const client = clientOf(BetaWebKeyService, server.listenUrl, { token, transport })
+      const granted = await headersOf((onHeader) => client.listWebKeys({}, { onHeader }))
+      expect(announcementOf(granted)).toEqual(announced('ListWebKeys'))
+      expect(announcementOf(await metadataOf(client.deleteWebKey({ keyId: 'nothing' })))).toEqual(
+        announced('DeleteWebKey'),
+      )
+      const stranger = clientOf(BetaWebKeyService, server.listenUrl, { token: null, transport })
+      expect(announcementOf(await metadataOf(stranger.activateWebKey({ keyId: 'a' })))).toEqual(
+        announced('ActivateWebKey'),
+      )
+    },
+  )
+
+  it.each(ALL)('has a successor that says no such thing over %s', async (transport) => {
+    const client = clientOf(WebKeyService, server.listenUrl, { token, transport })
+    expect(announcementOf(await headersOf((onHeader) => client.listWebKeys({}, { onHeader })))).toEqual(SILENT)
+    expect(announcementOf(await metadataOf(client.deleteWebKey({ keyId: 'nothing' })))).toEqual(SILENT)
+  })
+
+  it('names successors that exist', () => {
+    const names = WebKeyService.methods.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(BetaWebKeyService.methods.map(({ name }) => name)))
+  })
+
+  const authorization = () => `Bearer ${token}`
+  it.each([
+    [
+      'an answer',
+      () => ({
+        method: 'POST',
+        headers: { authorization: authorization(), 'content-type': 'application/json' },
+        body: '{}',
+      }),
+      200,
+    ],
+    ['a refusal', () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }), 401],
+    [
+      'no JSON',
+      () => ({
+        method: 'POST',
+        headers: { authorization: authorization(), 'content-type': 'application/json' },
+        body: '{',
+      }),
+      400,
+    ],
+    ['another media type', () => ({ method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }), 415],
+    ['another method', () => ({ method: 'PUT' }), 405],
+    [
+      'a body that is too long',
+      () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: ' '.repeat(2_000_000) }),
+      413,
+    ],
+  ] as const)('says so in plain HTTP with %s, and pages may read it', async (_, init, status) => {
+    const response = await fetch(`${server.listenUrl}/${BETA}/ListWebKeys`, init())
+    await response.text()
+    expect(response.status).toBe(status)
+    expect(announcementOf(response.headers)).toEqual(announced('ListWebKeys'))
+    const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
+    expect(exposed).toEqual(expect.arrayContaining(['deprecation', 'sunset', 'link']))
+  })
+
+  it('is called by users, who are counted, and strangers are not', async () => {
+    const client = clientOf(BetaWebKeyService, server.listenUrl, {
+      token,
+      transport: 'Connect with JSON over HTTP/1.1',
+    })
+    const caller = (await server.admin()).client_id.split('@')[0]!
+    const calls = async () => {
+      const families = parsePrometheusText(await (await fetch(`http://${metricsAddress}/metrics`)).text())
+      return families
+        .get('keyturn_deprecated_calls_total')
+        ?.samples.map(({ labels, value }) => ({ method: labels.method, caller: labels.caller, value }))
+    }
+    const method = `${BETA}/CreateWebKey`
+    expect(await calls()).not.toContainEqual(expect.objectContaining({ method }))
+    await client.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+    await client.createWebKey({}).catch(() => {})
+    await fetch(`${server.listenUrl}/${method}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect((await calls())?.filter((call) => call.method === method)).toEqual([{ method, caller, value: 2 }])
+    const warnings = server
+      .output()
+      .stderr.split('\n')
+      .filter((line) => line.includes('a deprecated method was called'))
+    expect(warnings.filter((line) => line.includes(method))).toHaveLength(1)
+  })
+})
+
+describe('the beta service when it is switched off', () => {
+  let off: Keyturn
+  let offToken: string
+  beforeAll(async () => {
+    off = await startKeyturn({ env: { KEYTURN_BETA_API: 'off' } })
+    offToken = await requestToken(await off.admin())
+  })
+  afterAll(async () => {
+    await off?.stop()
+    if (off !== undefined) await removeFolder(off.dataDir)
+  })
+
+  it.each(ALL)('answers with "unimplemented" and the name of its successor over %s', async (transport) => {
+    for (const who of [offToken, null]) {
+      const client = clientOf(BetaWebKeyService, off.listenUrl, { token: who, transport })
+      const error = await client.listWebKeys({}).then(
+        () => undefined,
+        (reason: unknown) => ConnectError.from(reason),
+      )
+      expect(error).toMatchObject({
+        code: Code.Unimplemented,
+        rawMessage: `this service is switched off: call ${V2} instead`,
+      })
+      expect(error?.findDetails(ErrorInfoSchema)[0]).toMatchObject({
+        reason: 'SERVICE_SWITCHED_OFF',
+        metadata: { successor: V2 },
+      })
+      expect(announcementOf(error!.metadata)).toEqual(announced('ListWebKeys'))
+    }
+    const successor = clientOf(WebKeyService, off.listenUrl, { token: offToken, transport })
+    expect((await successor.listWebKeys({})).webKeys).toHaveLength(1)
+  })
+})

@@ -1,0 +1,197 @@
+/**
+ * Keys rotate by themselves every few seconds under load, while replicas are killed and one key leaks.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { eventually } from '../support/eventually.ts'
+import { Administrator, anyOf } from './administrator.ts'
+import { createHttpClient, type Send } from './http-client.ts'
+import { Ledger } from './ledger.ts'
+import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
+import { type Replica, type Replicas, startReplicas } from './replicas.ts'
+import { createProject, createServiceUser, generateSecret } from './service-users.ts'
+import { startTokenLoad } from './token-load.ts'
+import { askForToken, type TokenClient } from './token-request.ts'
+import { publishedKeyIds, Verifier } from './verifier.ts'
+
+const SERVICE = 'iam.webkey.v2.WebKeyService'
+const API_SCOPE = 'urn:service:iam:org:project:id:service:aud'
+const SECONDS = 40
+/** Between one thing that is done to them and the next. */
+const PAUSE_MILLIS = 6_000
+/** A verifier whose copy of the key set is a second old, from a replica that heard a second late, knows such a key. */
+const KNOWN_AFTER_SECONDS = 2.6
+
+const POLICY = {
+  enabled: true,
+  config: { ecdsa: { curve: 'ECDSA_CURVE_P256' } },
+  rotationInterval: '6s',
+  publishAhead: '5s',
+  retention: '4s',
+  rollbackWindow: '2s',
+  keepStandby: true,
+}
+
+let server: PostgresServer | undefined
+let replicas: Replicas | undefined
+let client: ReturnType<typeof createHttpClient> | undefined
+
+beforeEach(async () => {
+  server = await createPostgresServer()
+  client = createHttpClient()
+})
+afterEach(async () => {
+  client?.close()
+  await replicas?.kill()
+  await server?.destroy()
+})
+
+it('rotates keys by itself under load without one failed verification, and refuses a leaked key at once', async () => {
+  const [database, { send }] = [server!, client!]
+  // A replica that goes on for long without the database needs longer times than these.
+  replicas = await startReplicas({ databaseUrl: database.url(), env: { KEYTURN_MAX_STALENESS: '2' } })
+  const { all } = replicas
+  const ledger = new Ledger()
+  const newAdministrator = () => new Administrator({ replicas: replicas!, administered: all, send, ledger })
+  const administrator = newAdministrator()
+  const userId = await createServiceUser(administrator, await createProject(administrator, 'robots'), 'gets tokens')
+  const robot = await generateSecret(administrator, userId)
+  const updateMask = Object.keys(POLICY).join(',')
+  await administrator.must(`${SERVICE}/UpdateRotationPolicy`, { policy: POLICY, updateMask })
+
+  const verifier = new Verifier({ replicas, send, ledger })
+  const stopLoad = startTokenLoad(all, async (replica) => {
+    const result = await askForToken(send, replica, robot)
+    if (result.kind === 'issued') verifier.verify(result.token, replica)
+    else if (result.kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
+    else ledger.tokenFailures[result.failure] += 1
+    if (result.kind === 'issued') ledger.tokenTimes.push(performance.now())
+    return result.kind === 'issued'
+  })
+  const watch = watchActiveKeys(database, ledger)
+  const endAt = performance.now() + SECONDS * 1000
+  let delays: Record<string, number> = {}
+  try {
+    for (let kills = 0; kills < 2; kills += 1) {
+      await delay(PAUSE_MILLIS)
+      await killOne(all, ledger)
+    }
+    const { leaked, standby } = await untilStandbyIsKnown(database)
+    const token = await tokenOf(send, all, { ...robot, scope: API_SCOPE })
+    expect(decodeProtectedHeader(token).kid).toBe(leaked)
+    // From now on its tokens need not verify any more.
+    verifier.revoked.add(leaked)
+    const { activeWebKey } = await newAdministrator().must<{ activeWebKey: { keyId: string } }>(
+      `${SERVICE}/RevokeWebKey`,
+      { keyId: leaked },
+    )
+    expect(activeWebKey.keyId).toBe(standby)
+    delays = await refusalDelays(send, all, token)
+    for (const replica of all) {
+      await eventually(async () => expect(await publishedKeyIds(send, replica)).not.toContain(leaked))
+    }
+    await delay(PAUSE_MILLIS)
+    await killOne(all, ledger)
+    await delay(Math.max(0, endAt - performance.now()))
+  } finally {
+    await stopLoad()
+    await watch.stop()
+  }
+  await verifier.drain()
+
+  const events = await database.query<{ action: string; outcome: string; count: string }>(
+    `select action, outcome, count(*) from audit_events where actor = 'system' group by 1, 2 order by 1, 2`,
+  )
+  const made = Object.fromEntries(events.map(({ action, outcome, count }) => [`${action} ${outcome}`, Number(count)]))
+  process.stdout.write(
+    `\nKeys that rotate by themselves\n  ${JSON.stringify({ tokens: ledger.tokenTimes.length, verifications: verifier.verifications, failures: ledger.tokenFailures, looks: watch.looks(), made })}\n` +
+      `  a revoked key is refused after, in ms: ${JSON.stringify(delays)}\n`,
+  )
+  expect(ledger.wrongs).toEqual([])
+  expect(ledger.tokenTimes.length).toBeGreaterThan(0)
+  expect(verifier.verifications).toBeGreaterThan(ledger.tokenTimes.length)
+  expect(watch.looks()).toBeGreaterThan(SECONDS)
+  // At most one and a half seconds late each, and one of them was the revocation.
+  expect(made['rotation/activate ok']).toBeGreaterThanOrEqual(3)
+  expect(made['rotation/create ok']).toBeGreaterThanOrEqual(4)
+  expect(made['rotation/destroy ok']).toBeGreaterThanOrEqual(2)
+  expect(made['rotation/delete ok']).toBeGreaterThanOrEqual(2)
+  expect(Object.keys(made).filter((event) => !event.endsWith(' ok'))).toEqual([])
+  expect(all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
+  expect(await Promise.all(all.map((replica) => replica.stop()))).toEqual([0, 0, 0])
+})
+
+/** Looks all the time how many keys are active: always one. */
+function watchActiveKeys(database: PostgresServer, ledger: Ledger): { looks(): number; stop(): Promise<void> } {
+  const stopping = new AbortController()
+  let looks = 0
+  const look = async () => {
+    while (!stopping.signal.aborted) {
+      const [row] = await database.query<{ active: number }>(
+        `select count(*)::int as active from web_keys where state = 'active'`,
+      )
+      looks += 1
+      if (row?.active !== 1) ledger.wrong(`${row?.active} keys are active`)
+      await delay(100)
+    }
+  }
+  const looking = look()
+  return {
+    looks: () => looks,
+    stop: async () => {
+      stopping.abort()
+      await looking
+    },
+  }
+}
+
+/** Kills a replica and starts it again. */
+async function killOne(all: readonly Replica[], ledger: Ledger): Promise<void> {
+  const victim = anyOf(all)
+  ledger.fault(`kill -9 of replica ${victim.name}`)
+  await victim.kill()
+  await victim.start()
+}
+
+/** The key that signs, and the one that could take over without a verifier noticing. */
+async function untilStandbyIsKnown(database: PostgresServer): Promise<{ leaked: string; standby: string }> {
+  return eventually(async () => {
+    const rows = await database.query<{ key_id: string; state: string; age: number }>(
+      `select key_id, state, extract(epoch from now() - creation_date)::float8 as age from web_keys`,
+    )
+    const leaked = rows.find(({ state }) => state === 'active')
+    const standby = rows.find(({ state, age }) => state === 'initial' && age > KNOWN_AFTER_SECONDS)
+    if (leaked === undefined || standby === undefined) throw new Error('no standby is known yet')
+    return { leaked: leaked.key_id, standby: standby.key_id }
+  })
+}
+
+function tokenOf(send: Send, all: readonly Replica[], robot: TokenClient): Promise<string> {
+  return eventually(async () => {
+    const result = await askForToken(send, anyOf(all), robot)
+    if (result.kind !== 'issued') throw new Error('no token')
+    return result.token
+  })
+}
+
+/** How long after now each replica refuses a token, in milliseconds. A replica that is being started is waited for. */
+async function refusalDelays(send: Send, all: readonly Replica[], token: string): Promise<Record<string, number>> {
+  const since = performance.now()
+  const expiresAt = (decodeJwt(token).exp ?? 0) * 1000
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const delays = await Promise.all(
+    all.map(async ({ name, url }) => {
+      const millis = await eventually(async () => {
+        const { status } = await send(`${url}/${SERVICE}/ListWebKeys`, { method: 'POST', headers, body: '{}' })
+        // The user has no role, so a token that is trusted still is answered with 403.
+        expect(status).toBe(401)
+        return performance.now() - since
+      })
+      return [name, Math.round(millis)] as const
+    }),
+  )
+  // Otherwise it may have been refused for its age.
+  expect(Date.now()).toBeLessThan(expiresAt)
+  return Object.fromEntries(delays)
+}
