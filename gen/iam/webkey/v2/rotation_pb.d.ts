@@ -48,7 +48,8 @@ export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
 
   /**
    * How long a key stays published after it has signed; then it is deleted. Default 7 days. At least the lifetime of a
-   * token and the `max-age` of the key set together.
+   * token and the `max-age` of the key set together. A key that a replica without the database may still have signed with is
+   * kept for the lifetime of a token after KEYTURN_MAX_STALENESS, even if that is longer.
    *
    * @generated from field: google.protobuf.Duration retention = 5;
    */

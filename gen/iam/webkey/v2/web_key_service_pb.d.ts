@@ -517,6 +517,8 @@ export declare const WebKeyService: GenService<{
   /**
    * Rotates now, out of turn: the standby key takes over at once if verifiers know it. Otherwise a key is created if there is
    * none, and takes over by itself once verifiers know it; the response says when. Works also when the policy is disabled.
+   * Asking again before that changes nothing. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`: there is no standby key
+   * and no room for one).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RotateWebKey
    */
