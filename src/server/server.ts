@@ -25,7 +25,7 @@ import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
-import { loadMasterKeys } from './master-key-source.ts'
+import { masterKeySource } from './master-key-source.ts'
 import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { createApi, createTokenEndpoints } from './services.ts'
@@ -120,7 +120,7 @@ async function start(
 
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
-  const sealer = createKeySealer(await loadMasterKeys(config, isEmpty))
+  const sealer = createKeySealer(await masterKeySource(config, log).load({ mayGenerate: isEmpty, signal }))
   const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
   const secrets = createClientSecrets()
   const initialised = await whenAvailable(

@@ -154,7 +154,7 @@ describe('the configuration', () => {
   it('wants master keys with PostgreSQL, from one place only', () => {
     expect(problemsOf({ DATABASE_URL: 'postgres://a/b' }).join()).toContain('KEYTURN_MASTER_KEYS: required')
     expect(problemsOf({ KEYTURN_MASTER_KEYS: MASTER_KEYS, KEYTURN_MASTER_KEYS_FILE: '/x' }).join()).toContain(
-      'not both',
+      'KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them only',
     )
   })
 
