@@ -40,10 +40,7 @@ export interface Resealed {
 export async function resealAll({ store, resealer }: ResealOptions): Promise<Resealed> {
   const [masterKeyId, ...others] = resealer.masterKeyIds
   const isOutdated = (key: SealedKey) => resealer.masterKeyOf(key.sealedPrivateKey) !== masterKeyId
-  let keys = await store.list()
-  // All of them, also those that are sealed by the first one: under its id there could be another key than before.
-  for (const key of keys) await resealer.assertOpens(key)
-
+  let keys = await assertAllOpen({ store, resealer })
   const known = new Set(keys.map(({ keyId }) => keyId))
   const stillInUse = new Set<string>()
   const resealed = new Set<string>()
@@ -63,6 +60,17 @@ export async function resealAll({ store, resealer }: ResealOptions): Promise<Res
     `servers go on sealing new keys with ${[...stillInUse].join(', ')}: restart them with ${masterKeyId} as the first ` +
       'master key, then run this again',
   )
+}
+
+/**
+ * Opens every private key, also those of the first master key: under its id there could be another key than before.
+ *
+ * @returns All of them. @throws {Error} about the first one that cannot be opened.
+ */
+export async function assertAllOpen({ store, resealer }: ResealOptions): Promise<readonly SealedKey[]> {
+  const keys = await store.list()
+  for (const key of keys) await resealer.assertOpens(key)
+  return keys
 }
 
 /** Which master key seals how much. */

@@ -3,7 +3,7 @@
  * with an embedded database, which only one process can use.
  */
 import { join } from 'node:path'
-import { lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/reseal.ts'
+import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/reseal.ts'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
@@ -32,13 +32,14 @@ export interface RotatedMasterKeys extends Resealed {
 export async function rotateMasterKeys(config: Config, log: Log): Promise<RotatedMasterKeys> {
   return await withInstance(config, log, async (database) => {
     const store = createSealedKeyStore(database)
-    const reseal = (masterKeys: MasterKeys) => resealAll({ store, resealer: createKeyResealer(masterKeys) })
-    if (config.masterKeys.kind !== 'generated') {
-      const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
-      return { ...(await reseal(masterKeys)), generatedIn: null }
-    }
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
+    const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
+    if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
+
+    // Before a new one is made.
+    await assertAllOpen(options(masterKeys))
     const file = join(config.dataDir, MASTER_KEY_FILE)
-    return { ...(await rotateGenerated(file, reseal)), generatedIn: file }
+    return { ...(await rotateGenerated(file, (both) => resealAll(options(both)))), generatedIn: file }
   })
 }
 

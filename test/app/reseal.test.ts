@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { resealAll } from '../../src/app/reseal.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
@@ -19,18 +19,23 @@ const resealer = createKeyResealer(parseMasterKeys(`${newer},${older}`))
 
 let database: Database
 let store: SealedKeyStore
-beforeEach(async () => {
+beforeAll(async () => {
   database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
   await migrate(database)
   store = createSealedKeyStore(database)
 })
-afterEach(() => database.close())
+beforeEach(async () => {
+  await database.db.deleteFrom('web_keys').execute()
+})
+afterAll(() => database?.close())
 
 /** Creates a web key as a server with these master keys does. */
 async function create(masterKeys = older): Promise<string> {
   const generator = createKeyPairGenerator(createKeySealer(parseMasterKeys(masterKeys)))
   const pair = await generator.generate({ kind: 'ed25519' })
-  await createKeyStore(database).update(anEntry('create'), (ring, now) => planCreation(ring, pair, { now, maxWebKeys: 1000 }))
+  await createKeyStore(database).update(anEntry('create'), (ring, now) =>
+    planCreation(ring, pair, { now, maxWebKeys: 1000 }),
+  )
   return pair.keyId
 }
 
