@@ -123,8 +123,9 @@ function startRotating(server: Keyturn, instance: Instance) {
   let going = true
   let rotations = 0
   const work = async () => {
-    const client = await clientOf(server, instance)
     while (going) {
+      // With a new token each time: the key that signed the one before is deleted soon.
+      const client = await clientOf(server, instance)
       await client.activateWebKey({ keyId: await createKey(server, instance) })
       const { webKeys } = await client.listWebKeys({})
       const inactive = webKeys.filter(({ state }) => state === State.INACTIVE).map(({ keyId }) => keyId)
