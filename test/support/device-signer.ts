@@ -29,6 +29,7 @@ export interface DeviceReply {
 export interface KeyDevice {
   readonly generator: KeyPairGenerator
   readonly signers: SignerFactory
+  /** May be called twice. */
   stop(): Promise<void>
 }
 
@@ -37,6 +38,7 @@ const SCHEME = 'device:'
 /** Starts a device. Stop it in `afterAll`. */
 export function startKeyDevice(): KeyDevice {
   const child = fork(new URL('key-device.ts', import.meta.url), { execArgv: [], serialization: 'advanced' })
+  const exited = once(child, 'exit')
   const waiting = new Map<number, (reply: DeviceReply) => void>()
   child.on('message', (reply: DeviceReply) => waiting.get(reply.id)?.(reply))
   child.once('exit', () => {
@@ -80,7 +82,6 @@ export function startKeyDevice(): KeyDevice {
       },
     },
     async stop() {
-      const exited = once(child, 'exit')
       child.kill()
       await exited
     },
