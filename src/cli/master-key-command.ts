@@ -2,15 +2,11 @@
  * `keyturn master-key …`: makes, rotates and looks after the keys that seal the private keys in the database.
  */
 import { Command } from 'commander'
-import { type Config, readConfig } from '../config/config.ts'
+import { readConfig } from '../config/config.ts'
 import { generateMasterKey } from '../crypto/master-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { masterKeyStatus, rotateMasterKeys } from '../server/reseal.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 import { formatTable } from './table.ts'
-
-type Reseal = typeof import('../server/reseal.ts')
-type Rotated = Awaited<ReturnType<Reseal['rotateMasterKeys']>>
-type Status = Awaited<ReturnType<Reseal['masterKeyStatus']>>
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
 
@@ -28,7 +24,13 @@ export function masterKeyCommand(): Command {
   withServeFlags(masterKey.command('rotate'))
     .description(`Seal every private key under the first master key, while servers serve. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
-      const rotated = await onDatabase(options, ({ rotateMasterKeys }, ...settings) => rotateMasterKeys(...settings))
+      const config = readConfig(serveFlags(options))
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ rotateMasterKeys }, { openLog }] = await Promise.all([
+        import('../server/reseal.ts'),
+        import('../server/log.ts'),
+      ])
+      const rotated = await rotateMasterKeys(config, openLog(config.logLevel))
       const { stillInUse, masterKeyId } = rotated
       if (stillInUse.length > 0) {
         process.stderr.write(
@@ -41,35 +43,38 @@ export function masterKeyCommand(): Command {
   withServeFlags(masterKey.command('status'))
     .description(`Show which master key seals how many private keys. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
-      const status = await onDatabase(options, ({ masterKeyStatus }, ...settings) => masterKeyStatus(...settings))
+      const config = readConfig(serveFlags(options))
+      const [{ masterKeyStatus }, { openLog }] = await Promise.all([
+        import('../server/reseal.ts'),
+        import('../server/log.ts'),
+      ])
+      const status = await masterKeyStatus(config, openLog(config.logLevel))
       process.stdout.write(`${describeStatus(status).join('\n')}\n`)
     })
   return masterKey
 }
 
-async function onDatabase<T>(
-  options: Record<string, unknown>,
-  work: (reseal: Reseal, config: Config, log: Log) => Promise<T>,
-): Promise<T> {
-  const config = readConfig(serveFlags(options))
-  // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-  const [reseal, { openLog }] = await Promise.all([import('../server/reseal.ts'), import('../server/log.ts')])
-  return await work(reseal, config, openLog(config.logLevel))
-}
-
-function describeRotation({ total, resealed, masterKeyId, unused, generatedIn }: Rotated): string[] {
+function describeRotation({
+  total,
+  resealed,
+  masterKeyId,
+  unused,
+  stillInUse,
+  generatedIn,
+}: Awaited<ReturnType<typeof rotateMasterKeys>>): string[] {
   const done =
     resealed === 0
       ? `All ${total} private keys were sealed by ${masterKeyId} already.`
       : `${resealed} of ${total} private keys were sealed anew; all of them are sealed by ${masterKeyId} now.`
   if (generatedIn !== null) return [done, `${generatedIn} has only that one now.`]
   if (unused.length > 0) {
-    return [done, ...unused.map((id) => `The master key ${id} seals nothing any more: remove it from every server.`)]
+    const removable = unused.filter((id) => !stillInUse.includes(id))
+    return [done, ...removable.map((id) => `The master key ${id} seals nothing any more: remove it from every server.`)]
   }
   return resealed > 0 ? [done] : [done, 'To rotate, put a new master key before it: see "keyturn master-key generate".']
 }
 
-function describeStatus({ uses, lost }: Status): string[] {
+function describeStatus({ uses, lost }: Awaited<ReturnType<typeof masterKeyStatus>>): string[] {
   const rows = uses.map(({ masterKeyId, configured, sealedKeys }) => [
     masterKeyId ?? '(unreadable)',
     configured,

@@ -122,6 +122,13 @@ describe('sealing all private keys anew', () => {
     expect((await store.list()).map((key) => key.keyId)).toEqual([other])
   })
 
+  it('changes nothing if one of several private keys cannot be opened, also the last one', async () => {
+    for (const masterKey of [older, older, generateMasterKey()]) await create(masterKey)
+    const before = await store.list()
+    await expect(resealAll({ store, resealer })).rejects.toThrow(/web key \S{43} cannot be opened/)
+    expect(await store.list()).toEqual(before)
+  })
+
   it.each([
     ['is not configured', newer],
     ['has the id of the right one', `${newer},${idOf(older)}:${generateMasterKey().split(':')[1]}`],
