@@ -13,7 +13,7 @@ const MAX_OUTPUT_BYTES = 64 * 1024
 const MAX_LOGGED_CHARACTERS = 4096
 
 /** What could be a key in a text for people, such as the trace of a shell. */
-const LIKE_A_KEY = /[\w+/-]{43,}=*/g
+const LIKE_A_KEY = /[\w-]{43,}/g
 
 /** How to run it. */
 export interface ProcessOptions {
