@@ -27,7 +27,17 @@ export async function replaceDurably(
     await rm(draft, { force: true })
     throw error
   }
-  await syncFolder(dirname(path))
+  // The new name lasts as well: what follows may rely on it.
+  await sync(dirname(path))
+}
+
+/** Puts everything below a folder on the disk, for programs that leave that to the operating system. */
+export async function syncTree(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  for (const entry of entries) {
+    if (entry.isFile() || entry.isDirectory()) await sync(join(entry.parentPath, entry.name))
+  }
+  await sync(folder)
 }
 
 /** Removes what was left behind by a process that ended while it wrote the file. Nobody may be writing it now. */
@@ -47,12 +57,11 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes the new name last as well: what follows may rely on it. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path)
+async function sync(path: string): Promise<void> {
+  const file = await open(path)
   try {
-    await folder.sync()
+    await file.sync()
   } finally {
-    await folder.close()
+    await file.close()
   }
 }

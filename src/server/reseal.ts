@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/reseal.ts'
-import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
+import { type Config, DATABASE_FOLDER, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
@@ -13,6 +13,7 @@ import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { migrate } from '../storage/migrate.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { openExisting } from './database.ts'
+import { syncTree } from './durable-file.ts'
 import { rotateGenerated } from './generated-master-key.ts'
 import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
@@ -39,7 +40,14 @@ export async function rotateMasterKeys(config: Config, log: Log): Promise<Rotate
     // Before a new one is made.
     await assertAllOpen(options(masterKeys))
     const file = join(config.dataDir, MASTER_KEY_FILE)
-    return { ...(await rotateGenerated(file, (both) => resealAll(options(both)))), generatedIn: file }
+    const resealed = await rotateGenerated(file, async (both) => {
+      const result = await resealAll(options(both))
+      // PGlite never waits for the disk. The master key before must not be gone before what makes it superfluous is there.
+      await database.close()
+      await syncTree(join(config.dataDir, DATABASE_FOLDER))
+      return result
+    })
+    return { ...resealed, generatedIn: file }
   })
 }
 
