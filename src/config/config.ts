@@ -11,6 +11,7 @@ import {
   type ListenAddress,
   toAddress,
   toAddressOrOff,
+  toArguments,
   toBaseUrl,
   toNetworks,
   toWorkers,
@@ -21,6 +22,9 @@ import {
 export const DATABASE_FOLDER = 'database'
 export const MASTER_KEY_FILE = 'master.key'
 const LOCK_FILE = 'lock'
+
+/** The variables that say where the master keys come from. */
+const MASTER_KEY_SOURCES = ['KEYTURN_MASTER_KEYS', 'KEYTURN_MASTER_KEYS_FILE', 'KEYTURN_MASTER_KEYS_COMMAND'] as const
 
 const DEFAULT_DATA_DIR = '.keyturn'
 
@@ -43,6 +47,8 @@ export interface Config {
   readonly masterKeys:
     | { readonly kind: 'text'; readonly text: string }
     | { readonly kind: 'file'; readonly path: string }
+    /** A program and its arguments. */
+    | { readonly kind: 'command'; readonly argv: readonly string[] }
     | { readonly kind: 'generated' }
   readonly credentialsFile: string
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
@@ -90,6 +96,7 @@ const schema = z.strictObject({
   KEYTURN_DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   KEYTURN_MASTER_KEYS: z.string().min(1).optional(),
   KEYTURN_MASTER_KEYS_FILE: z.string().min(1).optional(),
+  KEYTURN_MASTER_KEYS_COMMAND: z.string().transform(toArguments).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
@@ -177,14 +184,13 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (!['1', undefined].includes(given.KEYTURN_WORKERS) && !has('KEYTURN_DATABASE_URL')) {
     problems.push('KEYTURN_WORKERS: more than one process needs PostgreSQL: set KEYTURN_DATABASE_URL')
   }
-  if (has('KEYTURN_MASTER_KEYS') && has('KEYTURN_MASTER_KEYS_FILE')) {
-    problems.push('KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them, not both')
-  }
+  const sources = MASTER_KEY_SOURCES.filter(has)
+  if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
     problems.push('KEYTURN_CREDENTIALS: must not be a file that the data directory needs for something else')
   }
   if (given.KEYTURN_MASTER_KEYS !== undefined) problems.push(...masterKeyProblems(given.KEYTURN_MASTER_KEYS))
-  if (has('KEYTURN_DATABASE_URL') && !has('KEYTURN_MASTER_KEYS') && !has('KEYTURN_MASTER_KEYS_FILE')) {
+  if (has('KEYTURN_DATABASE_URL') && sources.length === 0) {
     problems.push(
       'KEYTURN_MASTER_KEYS: required with a PostgreSQL database, and the same for every replica; make one with "keyturn master-key generate"',
     )
@@ -241,8 +247,13 @@ function toConfig(settings: z.output<typeof schema>): Config {
   }
 }
 
-function masterKeysFrom(settings: z.output<typeof schema>): Config['masterKeys'] {
-  if (settings.KEYTURN_MASTER_KEYS !== undefined) return { kind: 'text', text: settings.KEYTURN_MASTER_KEYS }
-  if (settings.KEYTURN_MASTER_KEYS_FILE !== undefined) return { kind: 'file', path: settings.KEYTURN_MASTER_KEYS_FILE }
+function masterKeysFrom({
+  KEYTURN_MASTER_KEYS: text,
+  KEYTURN_MASTER_KEYS_FILE: path,
+  KEYTURN_MASTER_KEYS_COMMAND: argv,
+}: z.output<typeof schema>): Config['masterKeys'] {
+  if (text !== undefined) return { kind: 'text', text }
+  if (path !== undefined) return { kind: 'file', path }
+  if (argv !== undefined) return { kind: 'command', argv }
   return { kind: 'generated' }
 }

@@ -16,6 +16,8 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_DATA_DIR: config.dataDir,
     KEYTURN_MASTER_KEYS: config.masterKeys.kind === 'text' ? '(set)' : null,
     KEYTURN_MASTER_KEYS_FILE: config.masterKeys.kind === 'file' ? config.masterKeys.path : null,
+    // Its arguments may hold a secret.
+    KEYTURN_MASTER_KEYS_COMMAND: config.masterKeys.kind === 'command' ? `${config.masterKeys.argv[0]} …` : null,
     KEYTURN_CREDENTIALS: config.credentialsFile,
     KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
     KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,

@@ -72,6 +72,12 @@ export const SETTINGS = [
     meaning: 'A file with the master keys, instead of the variable. For secrets that are mounted as files.',
   },
   {
+    variable: 'KEYTURN_MASTER_KEYS_COMMAND',
+    default: 'none',
+    meaning:
+      'A command that prints the master keys, instead of the variable, for a vault or a key management service: a program and its arguments between blanks, or as a JSON array. Run at the start without a shell; it has 30 seconds.',
+  },
+  {
     variable: 'KEYTURN_CREDENTIALS',
     flag: '--credentials',
     default: '`<data dir>/admin.json`',

@@ -36,6 +36,27 @@ export function toAddressOrOff(text: string, context: z.RefinementCtx): ListenAd
   return text === 'off' ? null : toAddress(text, context)
 }
 
+/** A program and its arguments: a JSON array of texts, or words between blanks. There is no shell, so no quotes either. */
+export function toArguments(text: string, context: z.RefinementCtx): readonly string[] {
+  const words = text.trim().startsWith('[') ? jsonOf(text) : text.split(/\s+/).filter((word) => word !== '')
+  const parsed = z.array(z.string().regex(/^[^\0]*$/)).safeParse(words)
+  if (parsed.data?.[0]) return parsed.data
+  context.addIssue({
+    code: 'custom',
+    message:
+      'must be a program and its arguments: words between blanks, or a JSON array such as ["vault", "read", "…"]',
+  })
+  return z.NEVER
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The most processes that share a port. */
 const MAX_WORKERS = 64
 

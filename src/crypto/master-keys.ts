@@ -14,6 +14,8 @@ export interface MasterKey {
 /** All configured master keys: the first seals, each opens what it has sealed. */
 export interface MasterKeys {
   readonly sealing: MasterKey
+  /** In their order. */
+  readonly ids: readonly string[]
   find(id: string): MasterKey | undefined
 }
 
@@ -40,7 +42,7 @@ export function parseMasterKeys(text: string): MasterKeys {
     }
     byId.set(masterKey.id, masterKey)
   }
-  return { sealing, find: (id) => byId.get(id) }
+  return { sealing, ids: [...byId.keys()], find: (id) => byId.get(id) }
 }
 
 /** A new master key with a random id, in the form that `parseMasterKeys` reads. */

@@ -5,12 +5,22 @@
  * another row of the database does not open there.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { CompactEncrypt, compactDecrypt } from 'jose'
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose'
 import type { KeyPairFacts } from '../domain/web-key.ts'
 import type { MasterKeys } from './master-keys.ts'
 
 /** The web key that a sealed private key belongs to. */
 type SealedFor = Pick<KeyPairFacts, 'keyId' | 'algorithm'>
+
+/** Which master key a sealed private key says it was sealed with, by its id. Null if that cannot be read. */
+export function masterKeyOf(sealed: string): string | null {
+  try {
+    const { kid } = decodeProtectedHeader(sealed)
+    return kid ?? null
+  } catch {
+    return null
+  }
+}
 
 /** Seals and opens private keys. */
 export interface KeySealer {

@@ -192,6 +192,33 @@ export interface KeyPairGenerator {
   generate(config: WebKeyConfig): Promise<SealedKeyPair>
 }
 
+/** A private key as it is kept, and the web key that it belongs to. */
+export type SealedKey = Pick<SealedKeyPair, 'keyId' | 'algorithm' | 'sealedPrivateKey'>
+
+/** The sealed private keys in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+export interface SealedKeyStore {
+  /** Every one that there is, oldest web key first. */
+  list(): Promise<readonly SealedKey[]>
+  /**
+   * Puts another sealed text in the place of this one, with `entry` as an audit event.
+   *
+   * @returns Whether it did: not if the private key is not there any more, or sealed anew already.
+   */
+  replace(key: SealedKey, sealedPrivateKey: string, entry: AuditEntry): Promise<boolean>
+}
+
+/** Seals private keys anew. */
+export interface KeyResealer {
+  /** The ids of all master keys. The first one seals. */
+  readonly masterKeyIds: readonly [string, ...string[]]
+  /** The id of the master key that is said to have sealed it; null if nothing is said. */
+  masterKeyOf(sealedPrivateKey: string): string | null
+  /** @throws {Error} if none of the master keys opens it. The message says which is missing, and nothing of a key. */
+  assertOpens(key: SealedKey): Promise<void>
+  /** The same private key, sealed with the first master key. @throws {Error} like `assertOpens`. */
+  reseal(key: SealedKey): Promise<string>
+}
+
 /** Signs with one private key. */
 export interface Signer {
   readonly key: ActiveWebKey

@@ -3,7 +3,7 @@
  */
 import { type Config, ConfigError } from '../config/config.ts'
 import { readCertificate } from '../http/tls-files.ts'
-import { loadMasterKeys } from './master-key-source.ts'
+import { masterKeyFile } from './master-key-source.ts'
 
 /**
  * Reads every file that must be there: master keys, certificate and key. A generated master key is not one of them.
@@ -12,7 +12,7 @@ import { loadMasterKeys } from './master-key-source.ts'
  */
 export async function checkConfigFiles(config: Config): Promise<void> {
   const checks = [
-    config.masterKeys.kind === 'file' ? loadMasterKeys(config, false) : undefined,
+    config.masterKeys.kind === 'file' ? masterKeyFile(config.masterKeys.path).load({ mayGenerate: false }) : undefined,
     config.tls === null ? undefined : readCertificate(config.tls),
   ]
   const outcomes = await Promise.allSettled(checks)

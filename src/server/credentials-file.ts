@@ -1,12 +1,12 @@
 /**
  * The file with the first administrator's credentials: written once by the server, read by the command line.
  */
-import { randomUUID } from 'node:crypto'
-import { lstat, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { CredentialsSink } from '../app/bootstrap.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { replaceDurably } from './durable-file.ts'
 
 const schema = z.object({
   base_url: z.url(),
@@ -66,38 +66,8 @@ export async function readCredentials(path: string): Promise<Credentials> {
 }
 
 async function replace(path: string, text: string): Promise<void> {
-  const folder = dirname(path)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const draft = `${path}.${randomUUID()}.new`
-  try {
-    await writeDurably(draft, text)
-    await keepAside(path)
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
-  await syncFolder(folder)
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-/** Makes the new name last as well: the instance is initialised right after this. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await replaceDurably(path, text, () => keepAside(path))
 }
 
 async function keepAside(path: string): Promise<void> {

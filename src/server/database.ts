@@ -1,6 +1,7 @@
 /**
  * Opens the configured database, and its folder if it has one.
  */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
@@ -17,6 +18,17 @@ export async function openConfigured(config: Config, log: Log, stack: Stack): Pr
   const database = await openDatabase(databaseOptions(config, log))
   stack.push(() => database.close())
   return database
+}
+
+/** Like `openConfigured` for a database that is there already: no empty one is left behind. */
+export async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
+  const { database, dataDir } = config
+  if (database.kind === 'embedded' && !existsSync(join(dataDir, DATABASE_FOLDER))) {
+    throw new Error(
+      `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
+    )
+  }
+  return await openConfigured(config, log, stack)
 }
 
 /** Where the configured database is. */

@@ -1,49 +1,66 @@
 /**
- * Where the master keys come from: the configuration, a file, or a key that is generated in the data directory.
+ * Where the master keys come from: the configuration, a file, a command, or a key that is generated in the data directory.
  */
-import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
+import type { Log } from '../domain/ports.ts'
+import { assureGenerated } from './generated-master-key.ts'
+import { outputOfMasterKeyCommand } from './master-key-process.ts'
 
-/**
- * @param mayGenerate Whether a missing key may be generated. A new key opens nothing that another one sealed.
- * @throws {Error} that names the file and holds nothing of a key.
- */
-export async function loadMasterKeys(config: Config, mayGenerate: boolean): Promise<MasterKeys> {
-  const { masterKeys, dataDir, database } = config
+/** How to read them. */
+interface LoadOptions {
+  /** Whether a missing key may be generated. A new key opens nothing that another one sealed. */
+  readonly mayGenerate: boolean
+  /** Ends the reading. */
+  readonly signal?: AbortSignal
+}
+
+/** A place that master keys come from. */
+export interface MasterKeySource {
+  /** @throws {Error} that names the place and holds nothing of a key. */
+  load(options: LoadOptions): Promise<MasterKeys>
+}
+
+/** The configured place. */
+export function masterKeySource({ masterKeys, dataDir, database }: Config, log: Log): MasterKeySource {
   switch (masterKeys.kind) {
     case 'text':
-      return parseMasterKeys(masterKeys.text)
+      return { load: async () => parseMasterKeys(masterKeys.text) }
     case 'file':
-      return parseFile(masterKeys.path)
-    case 'generated':
-      if (database.kind === 'memory') return parseMasterKeys(generateMasterKey())
-      return generatedIn(join(dataDir, MASTER_KEY_FILE), mayGenerate)
-  }
-}
-
-async function parseFile(path: string): Promise<MasterKeys> {
-  try {
-    return parseMasterKeys((await readFile(path, 'utf8')).trim())
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`cannot read master keys from ${path}: ${reason}`, { cause: error })
-  }
-}
-
-/** Keeps the key beside the database that it protects: handy for one machine, no protection against who can read both. */
-async function generatedIn(path: string, mayGenerate: boolean): Promise<MasterKeys> {
-  if (!existsSync(path)) {
-    if (!mayGenerate) {
-      throw new Error(`the master key ${path} of the embedded database is missing: restore it from a backup`)
+      return masterKeyFile(masterKeys.path)
+    case 'command':
+      return from(`the command ${masterKeys.argv[0]}`, ({ signal }) =>
+        outputOfMasterKeyCommand(masterKeys.argv, { log, signal }),
+      )
+    case 'generated': {
+      if (database.kind === 'memory') return { load: async () => parseMasterKeys(generateMasterKey()) }
+      const path = join(dataDir, MASTER_KEY_FILE)
+      return {
+        async load(options) {
+          await assureGenerated(path, options.mayGenerate)
+          return await masterKeyFile(path).load(options)
+        },
+      }
     }
-    // Under its name there is a whole key or none, whenever the process ends.
-    const draft = `${path}.${randomUUID()}.new`
-    await writeFile(draft, `${generateMasterKey()}\n`, { flag: 'wx', mode: 0o600, flush: true })
-    await rename(draft, path)
   }
-  return parseFile(path)
+}
+
+/** A file with master keys. */
+export function masterKeyFile(path: string): MasterKeySource {
+  return from(path, () => readFile(path, 'utf8'))
+}
+
+function from(place: string, read: (options: LoadOptions) => Promise<string>): MasterKeySource {
+  return {
+    async load(options) {
+      try {
+        return parseMasterKeys((await read(options)).trim())
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        throw new Error(`cannot read master keys from ${place}: ${reason}`, { cause: error })
+      }
+    },
+  }
 }

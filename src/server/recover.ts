@@ -4,9 +4,7 @@
  * Who may do it is who has the database and a master key that opens the active web key, and could sign tokens anyway.
  */
 import { randomUUID } from 'node:crypto'
-import { access } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Config, DATABASE_FOLDER } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
 import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
@@ -23,8 +21,8 @@ import { createIdentityStore } from '../storage/identity-store.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { migrate } from '../storage/migrate.ts'
 import { credentialsFile } from './credentials-file.ts'
-import { openConfigured } from './database.ts'
-import { loadMasterKeys } from './master-key-source.ts'
+import { openExisting } from './database.ts'
+import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
 /** How many users or projects are read at a time. */
@@ -53,7 +51,7 @@ export async function recoverOwner(config: Config, log: Log): Promise<Recovered>
   try {
     const database = await openExisting(config, log, stack)
     await migrate(database)
-    await proveOperator(config, database)
+    await proveOperator(masterKeySource(config, log), database)
     const identities = createIdentityStore(database)
     const owner = await mostUsableOwner(identities)
     const { user, secret } = await giveSecret(identities, owner)
@@ -65,18 +63,8 @@ export async function recoverOwner(config: Config, log: Log): Promise<Recovered>
   }
 }
 
-/** Opens a database that is there: recovering must not leave an empty one behind. */
-async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
-  const { database, dataDir } = config
-  if (database.kind === 'embedded') {
-    const advice = 'name the data directory of the server with --data-dir'
-    await assertThere(join(dataDir, DATABASE_FOLDER), `there is no embedded database in ${dataDir}: ${advice}`)
-  }
-  return openConfigured(config, log, stack)
-}
-
-async function proveOperator(config: Config, database: Database): Promise<void> {
-  const masterKeys = await loadMasterKeys(config, false)
+async function proveOperator(source: MasterKeySource, database: Database): Promise<void> {
+  const masterKeys = await source.load({ mayGenerate: false })
   const { ring, sealedActiveKey } = await createInstanceReader(database).load([])
   const active = activeKey(ring)
   if (active === undefined || sealedActiveKey === null) {
@@ -168,10 +156,4 @@ function baseUrlOf({ baseUrl, listen, tls }: Config): string {
   if (baseUrl !== null) return baseUrl
   if (listen.port === 0) throw new Error('the port of the server is not known: name its address with --base-url')
   return `${tls === null ? 'http' : 'https'}://localhost:${listen.port}`
-}
-
-async function assertThere(path: string, otherwise: string): Promise<void> {
-  await access(path).catch((cause: unknown) => {
-    throw new Error(otherwise, { cause })
-  })
 }

@@ -28,7 +28,7 @@ import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
 import type { ServerLog } from './log.ts'
-import { loadMasterKeys } from './master-key-source.ts'
+import { masterKeySource } from './master-key-source.ts'
 import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { logRequests } from './request-log.ts'
@@ -128,7 +128,7 @@ async function start(
 
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
-  const sealer = createKeySealer(await loadMasterKeys(config, isEmpty))
+  const sealer = createKeySealer(await masterKeySource(config, log).load({ mayGenerate: isEmpty, signal }))
   const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
   const secrets = createClientSecrets()
   const initialised = await whenAvailable(

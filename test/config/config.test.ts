@@ -82,6 +82,7 @@ describe('the configuration', () => {
     ],
     ['KEYTURN_DATABASE_URL', ['localhost', 'mysql://localhost/x']],
     ['KEYTURN_MASTER_KEYS', ['mk-1:short', 'mk-1', `${MASTER_KEYS},${MASTER_KEYS}`]],
+    ['KEYTURN_MASTER_KEYS_COMMAND', [' ', '[]', '["vault"', '[1]', '[""]', '{"a":1}x\0', '["\\u0000"]']],
     ['KEYTURN_JWKS_MAX_AGE', ['-1', '1.5', '1e3', '5m', ' 5', '0x10']],
     ['KEYTURN_TOKEN_LIFETIME', ['0', '86401']],
     ['KEYTURN_MAX_WEB_KEYS', ['1', '1001']],
@@ -154,8 +155,11 @@ describe('the configuration', () => {
   it('wants master keys with PostgreSQL, from one place only', () => {
     expect(problemsOf({ DATABASE_URL: 'postgres://a/b' }).join()).toContain('KEYTURN_MASTER_KEYS: required')
     expect(problemsOf({ KEYTURN_MASTER_KEYS: MASTER_KEYS, KEYTURN_MASTER_KEYS_FILE: '/x' }).join()).toContain(
-      'not both',
+      'KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them only',
     )
+    const both = { KEYTURN_MASTER_KEYS_FILE: '/x', KEYTURN_MASTER_KEYS_COMMAND: 'vault' }
+    expect(problemsOf(both)).toEqual(['KEYTURN_MASTER_KEYS_FILE and KEYTURN_MASTER_KEYS_COMMAND: set one of them only'])
+    expect(problemsOf({ DATABASE_URL: 'postgres://a/b', KEYTURN_MASTER_KEYS_COMMAND: 'vault' })).toEqual([])
   })
 
   it.each(['/data', '/data/', '/data/database', '/data/database/x', '/data/master.key', '/data/lock'])(
@@ -175,6 +179,8 @@ describe('the configuration', () => {
     expect(shown).toContain('postgres://keyturn:***@db/keyturn')
     expect(shown).not.toContain('s3cret')
     expect(shown).not.toContain(MASTER_KEYS.slice(5))
+    const command = describeConfig(readConfig({}, { KEYTURN_MASTER_KEYS_COMMAND: 'vault read --token s3cret' }))
+    expect(command.KEYTURN_MASTER_KEYS_COMMAND).toBe('vault …')
     const complaints = problemsOf({
       KEYTURN_MASTER_KEYS: `${MASTER_KEYS}x`,
       KEYTURN_DATABASE_URL: 'mysql://u:s3cret@db',

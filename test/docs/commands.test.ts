@@ -153,6 +153,19 @@ describe('the commands of the documentation', () => {
     expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })
   })
 
+  it('docs/master-keys.md work as they stand there, with an embedded database while no server uses it', async () => {
+    await server.stop()
+    try {
+      expect(await runPage('docs/master-keys.md')).toEqual([])
+    } finally {
+      server = await startKeyturn({ dataDir: server.dataDir })
+    }
+    const commands = blocksOf('docs/master-keys.md').filter(({ language }) => language === 'sh')
+    expect(commands.map(({ text: code }) => code.trim())).toEqual(
+      ['generate', 'status', 'rotate'].map((command) => `npx keyturn master-key ${command}`),
+    )
+  })
+
   it('are found: each page but the one for verifiers has some', () => {
     const counts = PAGES.map(
       (page) =>

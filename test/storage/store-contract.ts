@@ -18,6 +18,7 @@ import { describeInstanceReader } from './instance-reader-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
 import { describeMigrations } from './migrate-contract.ts'
 import { describeSchema } from './schema-contract.ts'
+import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
 /** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
 export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
@@ -38,6 +39,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     const current = (): Database => database!
 
     describeKeyStore(current)
+    describeSealedKeyStore(current)
     describeSchema(current)
     describeInstanceReader(current)
     describeInstanceInitializer(current)

@@ -1,0 +1,67 @@
+/**
+ * Writes files that hold a secret, so that under their name there is a whole one or none, whenever the process or the
+ * machine ends.
+ */
+import { randomUUID } from 'node:crypto'
+import { open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+const DRAFT = '.new'
+
+/**
+ * Writes a file that only its owner can read. When this returns, it is on the disk with its name.
+ *
+ * @param beforeReplacing Runs when the text is on the disk already, and nothing has taken its name yet.
+ */
+export async function replaceDurably(
+  path: string,
+  text: string,
+  beforeReplacing: () => Promise<void> = async () => {},
+): Promise<void> {
+  const draft = `${path}.${randomUUID()}${DRAFT}`
+  try {
+    await writeDurably(draft, text)
+    await beforeReplacing()
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  // The new name lasts as well: what follows may rely on it.
+  await sync(dirname(path))
+}
+
+/** Puts everything below a folder on the disk, for programs that leave that to the operating system. */
+export async function syncTree(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  for (const entry of entries) {
+    if (entry.isFile() || entry.isDirectory()) await sync(join(entry.parentPath, entry.name))
+  }
+  await sync(folder)
+}
+
+/** Removes what was left behind by a process that ended while it wrote the file. Nobody may be writing it now. */
+export async function removeDrafts(path: string): Promise<void> {
+  const names = await readdir(dirname(path))
+  const drafts = names.filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(DRAFT))
+  for (const name of drafts) await rm(join(dirname(path), name), { force: true })
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path)
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Rotates master keys, and tells how they are used, directly on the database: servers may serve meanwhile, but for those
+ * with an embedded database, which only one process can use.
+ */
+import { join } from 'node:path'
+import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/reseal.ts'
+import { type Config, DATABASE_FOLDER, MASTER_KEY_FILE } from '../config/config.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
+import { createKeyResealer } from '../crypto/resealer.ts'
+import type { Log } from '../domain/ports.ts'
+import type { Database } from '../storage/database.ts'
+import { createInstanceInitializer } from '../storage/instance-initializer.ts'
+import { migrate } from '../storage/migrate.ts'
+import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
+import { openExisting } from './database.ts'
+import { syncTree } from './durable-file.ts'
+import { rotateGenerated } from './generated-master-key.ts'
+import { masterKeySource } from './master-key-source.ts'
+import { Stack } from './stack.ts'
+
+/** What a rotation did. */
+export interface RotatedMasterKeys extends Resealed {
+  /** The file that Keyturn keeps its own master key in, if it made the new one itself. */
+  readonly generatedIn: string | null
+}
+
+/**
+ * Seals every private key under the first master key. A generated master key is replaced by a new one first.
+ *
+ * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
+ * master keys do not open every private key. What has been sealed anew stays so, and another call does the rest.
+ */
+export async function rotateMasterKeys(config: Config, log: Log): Promise<RotatedMasterKeys> {
+  return await withInstance(config, log, async (database) => {
+    const store = createSealedKeyStore(database)
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
+    const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
+    if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
+
+    // Before a new one is made.
+    await assertAllOpen(options(masterKeys))
+    const file = join(config.dataDir, MASTER_KEY_FILE)
+    const resealed = await rotateGenerated(file, async (both) => {
+      const result = await resealAll(options(both))
+      // PGlite never waits for the disk. The master key before must not be gone before what makes it superfluous is there.
+      await database.close()
+      await syncTree(join(config.dataDir, DATABASE_FOLDER))
+      return result
+    })
+    return { ...resealed, generatedIn: file }
+  })
+}
+
+/** Which master key seals how much, and what none opens. @throws {Error} like `rotateMasterKeys`. */
+export async function masterKeyStatus(config: Config, log: Log): Promise<MasterKeyStatus> {
+  return await withInstance(config, log, async (database) => {
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
+    return await lookAtMasterKeys({
+      store: createSealedKeyStore(database),
+      resealer: createKeyResealer(masterKeys),
+    })
+  })
+}
+
+async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
+  const stack = new Stack()
+  try {
+    const database = await openExisting(config, log, stack)
+    await migrate(database)
+    if (!(await createInstanceInitializer(database).isInitialised())) {
+      throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
+    }
+    return await work(database)
+  } finally {
+    await stack.unwind()
+  }
+}

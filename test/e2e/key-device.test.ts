@@ -1,0 +1,145 @@
+/**
+ * The port for signing, proven with an implementation that shares nothing with the one of `src/crypto`: the private keys
+ * are in another process and never leave it.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
+import { bootstrap } from '../../src/app/bootstrap.ts'
+import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { Replica } from '../../src/app/replica.ts'
+import { WebKeys } from '../../src/app/web-keys.ts'
+import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { createAddressReader } from '../../src/http/client-address.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
+import { TokenService } from '../../src/oauth/token-service.ts'
+import { systemClock, systemTime } from '../../src/server/system-clock.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
+import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
+import { createRecordingLog } from '../support/log.ts'
+
+const ISSUER = 'http://localhost:1'
+const KEY_SET = '/jwks'
+const actor = { actor: 'tester', action: 'test', requestId: 'request-1' }
+const log = createRecordingLog()
+const secrets = createClientSecrets()
+
+let device: KeyDevice
+let database: Database
+let replica: Replica
+let webKeys: WebKeys
+let server: Server
+let baseUrl: string
+let administrator: { readonly clientId: string; readonly clientSecret: string }
+beforeAll(async () => {
+  device = startKeyDevice()
+  const { generator, signers } = device
+  database = await openDatabase({ kind: 'embedded', folder: null, log })
+  await migrate(database)
+  await bootstrap({
+    initializer: createInstanceInitializer(database),
+    generator,
+    secrets,
+    credentials: {
+      async write(credentials) {
+        administrator = credentials
+      },
+    },
+    newId: randomUUID,
+  })
+  const reader = createInstanceReader(database)
+  const time = new InstanceClock({ machine: systemTime, log })
+  const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
+  replica = new Replica({ reader, feed, signers, clock: systemClock, time, log, maxStalenessSeconds: 300 })
+  const service = new TokenService({
+    issuer: ISSUER,
+    tokenLifetimeSeconds: 60,
+    now: time.now,
+    directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
+    assertions: { useAssertionOnce: async () => true },
+    notes: new RequestNotebook(createAddressReader([])),
+    attempts: new AttemptLimiter({ clock: systemClock }),
+    secretUses: { note: () => {} },
+    log,
+  })
+  replica.onKeys((snapshot) => service.switchTo(snapshot))
+  await replica.start()
+  webKeys = new WebKeys({
+    store: createKeyStore(database),
+    reader,
+    generator,
+    replica,
+    log,
+    activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
+    maxWebKeys: 50,
+  })
+
+  server = createServer((req, res) => {
+    if (req.url === KEY_SET) res.end(service.current.keySet.body)
+    else void service.current.tokens?.(req, res)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  server?.closeAllConnections()
+  server?.close()
+  await replica?.stop()
+  await database?.close()
+  await device?.stop()
+})
+
+function askForToken(): Promise<Response> {
+  const { clientId, clientSecret } = administrator
+  const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret, scope: 'openid' }
+  return fetch(`${baseUrl}/oauth/v2/token`, { method: 'POST', body: new URLSearchParams(body) })
+}
+
+/** Gets a token, verifies it with the published key set, and returns the id of the key that signed it. */
+async function verifiedKeyId(): Promise<string | undefined> {
+  const response = await askForToken()
+  const { access_token: token } = (await response.json()) as { access_token: string }
+  await jwtVerify(token, createRemoteJWKSet(new URL(KEY_SET, baseUrl)), { issuer: ISSUER, typ: 'at+jwt' })
+  return decodeProtectedHeader(token).kid
+}
+
+describe('private keys in another process', () => {
+  it('sign the tokens of an instance from its first key on', async () => {
+    const [first] = (await createInstanceReader(database).load([])).ring
+    expect(await verifiedKeyId()).toBe(first?.keyId)
+  })
+
+  it.each<[string, WebKeyConfig]>([
+    ['P-256', { kind: 'ecdsa', curve: 'P-256' }],
+    ['Ed25519', { kind: 'ed25519' }],
+    ['RSA', { kind: 'rsa', bits: 3072, hasher: 'sha384' }],
+  ])('take over from one another: a rotation to %s', async (_, config) => {
+    const { keyId } = await webKeys.create(actor, config, new AbortController().signal)
+    await webKeys.activate(actor, keyId)
+    expect(await verifiedKeyId()).toBe(keyId)
+  })
+
+  it('are not in the database, which has their names only', async () => {
+    const rows = await database.db.selectFrom('web_keys').select('sealed_private_key').execute()
+    expect(rows).toHaveLength(4)
+    for (const row of rows) expect(row.sealed_private_key).toMatch(/^device:[0-9a-f-]{36}$/)
+  })
+
+  it('are needed: without them no token is issued, and none is signed by another key', async () => {
+    await device.stop()
+    const response = await askForToken()
+    expect(response.status).toBe(500)
+    expect(await response.json()).toMatchObject({ error: 'server_error' })
+  })
+})
