@@ -23,6 +23,12 @@ import type { EmbeddedSession } from './embedded-session.ts'
 const FIRST_RETRY = 1_000
 const LAST_RETRY = 30_000
 
+/**
+ * How many transactions there are from one checkpoint to the next. PGlite makes none while it is open, and without one
+ * PostgreSQL keeps its log for ever.
+ */
+const TRANSACTIONS_PER_CHECKPOINT = 100
+
 /** Makes the dialect for a session that is open. @param folder Null: it is in memory and is gone when it breaks down. */
 export function embeddedDialect(session: EmbeddedSession, folder: string | null, log: Log): Dialect {
   return {
@@ -41,6 +47,7 @@ class EmbeddedDriver implements Driver {
   #opening: Promise<void> | undefined
   #failures = 0
   #retryAt = 0
+  #transactions = 0
   #closed = false
 
   constructor(session: EmbeddedSession, folder: string | null, log: Log) {
@@ -64,6 +71,10 @@ class EmbeddedDriver implements Driver {
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('commit'))
+    this.#transactions += 1
+    if (this.#transactions % TRANSACTIONS_PER_CHECKPOINT !== 0) return
+    // The transaction is done, whatever comes of this: a database that breaks down says so to the next one.
+    await connection.executeQuery(CompiledQuery.raw('checkpoint')).catch(() => {})
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {

@@ -1,7 +1,9 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { keyOperations } from '../support/key-operations.ts'
@@ -45,6 +47,22 @@ describe('an embedded database in a folder', () => {
     const database = await open()
     expect((await keyOperations(database).look()).ring).toMatchObject([{ keyId }])
     await database.close()
+  })
+
+  it('does not keep its log for ever', async () => {
+    const database = await open()
+    await sql`create table notes (id int primary key, text text)`.execute(database.db)
+    await sql`insert into notes values (1, '')`.execute(database.db)
+    const text = randomBytes(500_000).toString('base64')
+    for (let round = 0; round < 400; round += 1) {
+      await database.db
+        .transaction()
+        .execute((trx) => sql`update notes set text = ${round + text} where id = 1`.execute(trx))
+    }
+    const segments = (await readdir(join(folder, 'pg_wal'))).filter((name) => /^[0-9A-F]{24}$/.test(name))
+    await database.close()
+    // More than 250 MB in all, of which PostgreSQL keeps some of its files of 16 MB for later.
+    expect(segments.length).toBeLessThan(14)
   })
 
   it('finishes what is running before it closes', async () => {
