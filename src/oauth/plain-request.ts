@@ -15,6 +15,8 @@ export interface PlainRequest {
   readonly scope: string | undefined
 }
 
+type Fields = Readonly<Record<string, string>>
+
 const FIELDS: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'client_secret', 'scope'])
 
 /** Scopes with none of the characters that need a second look. */
@@ -28,14 +30,13 @@ const SPECIAL_HEADERS = ['dpop', 'oauth-client-attestation', 'oauth-client-attes
 
 /** Reads a request, or returns undefined if there is anything unusual about it. */
 export function readPlainRequest(headers: IncomingHttpHeaders, form: string): PlainRequest | undefined {
-  if (SPECIAL_HEADERS.some((name) => headers[name] !== undefined)) return undefined
+  for (const name of SPECIAL_HEADERS) if (headers[name] !== undefined) return undefined
   const fields = parse(form)
   for (const name in fields) if (!FIELDS.has(name) || typeof fields[name] !== 'string') return undefined
-  const { grant_type: grantType, scope, ...inForm } = fields as Readonly<Record<string, string>>
+  const { grant_type: grantType, client_id: clientId, client_secret: secret, scope } = fields as Fields
   if (grantType !== 'client_credentials') return undefined
   if (scope !== undefined && !PLAIN_SCOPE.test(scope)) return undefined
 
-  const { client_id: clientId, client_secret: secret } = inForm
   if (headers.authorization === undefined) {
     return clientId && secret ? { clientId, secret, scope } : undefined
   }
