@@ -99,7 +99,8 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
   }
 }
 
-async function dispatch(
+/** Does not wait where the handler does not. */
+function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
   {
@@ -107,7 +108,7 @@ async function dispatch(
     fallback,
     maxBodyBytes,
   }: { readonly route: Route | undefined; readonly fallback: Handler; readonly maxBodyBytes: number },
-): Promise<void> {
+): void | Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
@@ -123,7 +124,7 @@ async function dispatch(
     const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
     return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
   }
-  await handler(req, res)
+  return handler(req, res)
 }
 
 function methodOf({ method = '' }: IncomingMessage): string {
