@@ -69,11 +69,8 @@ export class LiveIdentities {
    * asked for too many users already.
    */
   find(userId: string): Promise<ServiceUser | undefined> {
-    const known = this.#users.get(userId)
-    if (known !== undefined) {
-      this.#hits++
-      return Promise.resolve(known.value)
-    }
+    const known = this.recall(userId)
+    if (known !== undefined) return Promise.resolve(known)
     if (this.#unknown.get(userId) !== undefined) {
       this.#unknownHits++
       return Promise.resolve(undefined)
@@ -89,6 +86,13 @@ export class LiveIdentities {
       })
     this.#pending.set(userId, reading)
     return reading
+  }
+
+  /** The user with this id, if it is in memory. Only what is found is counted. */
+  recall(userId: string): ServiceUser | undefined {
+    const known = this.#users.get(userId)
+    if (known !== undefined) this.#hits++
+    return known?.value
   }
 
   /** Since the start, and now. */

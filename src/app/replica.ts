@@ -130,6 +130,11 @@ export class Replica {
     return this.#identities.find(userId)
   }
 
+  /** A service user, if it is in memory and that may still be served. */
+  recallServiceUser(userId: string): ServiceUser | undefined {
+    return this.#contact.isFresh() ? this.#identities.recall(userId) : undefined
+  }
+
   /** Calls `listener` now and with each new key ring, until the returned function is called. */
   onKeys(listener: (snapshot: KeySnapshot) => void): () => void {
     return this.#keys.subscribe(listener)

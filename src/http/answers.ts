@@ -18,11 +18,15 @@ export class Answers {
     this.#looking = setInterval(() => this.#look(), timeout)
   }
 
-  /** Follows an answer to its end. */
-  add(req: IncomingMessage, res: ServerResponse): void {
+  /** Follows an answer until it is `ended`. */
+  begin(req: IncomingMessage, res: ServerResponse): void {
     this.#waiting.set(res, 0)
-    res.once('close', () => this.#waiting.delete(res))
     if (this.#closing && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
+  }
+
+  /** An answer has been taken, or will never be. */
+  ended(res: ServerResponse): void {
+    this.#waiting.delete(res)
   }
 
   /** From now on connections end with their answers. */

@@ -57,6 +57,7 @@ function toBlockList(networks: readonly string[]): BlockList {
 
 /** A socket that listens for IPv6 sees clients of IPv4 as `::ffff:192.0.2.1`. */
 function withoutMapping(address: string): string {
+  if (!address.startsWith(':')) return address
   const inner = address.slice(MAPPED.length)
   return address.slice(0, MAPPED.length).toLowerCase() === MAPPED && isIPv4(inner) ? inner : address
 }

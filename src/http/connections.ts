@@ -85,8 +85,8 @@ export class Connections {
     return (this.#known.get(socket)?.answering ?? 0) > 0
   }
 
-  /** A request has begun. */
-  begin(req: IncomingMessage | Http2ServerRequest): Exchange {
+  /** A request has begun. @param asking Whether there is more of it to come. */
+  begin(req: IncomingMessage | Http2ServerRequest, asking: boolean): Exchange {
     const connection = this.#find(keyOf(req), req.socket)
     if (connection === undefined) return { received: () => {}, ended: () => {} }
     let counted: 'asking' | 'answering' | undefined
@@ -96,7 +96,7 @@ export class Connections {
       counted = next
       this.#sort(connection)
     }
-    count('asking')
+    count(asking ? 'asking' : 'answering')
     return {
       received: () => {
         if (counted === 'asking') count('answering')

@@ -7,9 +7,10 @@ import { cors as connect } from '@connectrpc/connect'
 
 /** What a path allows. */
 export interface CorsPolicy {
-  readonly methods: readonly string[]
-  readonly requestHeaders: readonly string[]
-  readonly responseHeaders: readonly string[]
+  /** Lists, as headers have them. */
+  readonly methods: string
+  readonly requestHeaders: string
+  readonly responseHeaders: string
 }
 
 /** How long a browser may remember the answer to a preflight, in seconds. Browsers cap it at two hours. */
@@ -17,15 +18,15 @@ const MAX_AGE = '7200'
 
 /** For documents that anybody may read. */
 export const READ_ONLY: CorsPolicy = {
-  methods: ['GET', 'HEAD'],
-  requestHeaders: ['if-none-match'],
-  responseHeaders: ['etag', 'x-request-id'],
+  methods: 'GET, HEAD',
+  requestHeaders: 'if-none-match',
+  responseHeaders: 'etag, x-request-id',
 }
 
 /** For Connect and gRPC-Web. */
 export const RPC: CorsPolicy = {
-  methods: connect.allowedMethods,
-  requestHeaders: [...connect.allowedHeaders, 'authorization', 'x-request-id'],
+  methods: connect.allowedMethods.join(', '),
+  requestHeaders: [...connect.allowedHeaders, 'authorization', 'x-request-id'].join(', '),
   responseHeaders: [
     ...connect.exposedHeaders,
     'deprecation',
@@ -34,21 +35,21 @@ export const RPC: CorsPolicy = {
     'sunset',
     'www-authenticate',
     'x-request-id',
-  ],
+  ].join(', '),
 }
 
 /** Lets a page read the answer. */
 export function allowOrigin(res: ServerResponse, { responseHeaders }: CorsPolicy): void {
   res.setHeader('access-control-allow-origin', '*')
-  res.setHeader('access-control-expose-headers', responseHeaders.join(', '))
+  res.setHeader('access-control-expose-headers', responseHeaders)
 }
 
 /** Answers a preflight request. */
 export function answerPreflight(res: ServerResponse, { methods, requestHeaders }: CorsPolicy): void {
   res.writeHead(204, {
     'access-control-allow-origin': '*',
-    'access-control-allow-methods': methods.join(', '),
-    'access-control-allow-headers': requestHeaders.join(', '),
+    'access-control-allow-methods': methods,
+    'access-control-allow-headers': requestHeaders,
     'access-control-max-age': MAX_AGE,
   })
   res.end()

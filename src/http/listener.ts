@@ -61,15 +61,18 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const { server, http2 } = parts
   const answers = new Answers(limits.answerTimeout)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    answers.add(req, res)
-    if (isTooLong(req, limits)) {
+    answers.begin(req, res)
+    const exchange = isTooLong(req, limits) ? undefined : connections.begin(req, hasBody(req))
+    // Each of these events comes once.
+    res.on('close', () => {
+      answers.ended(res)
+      exchange?.ended()
+    })
+    if (exchange === undefined) {
       sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
       return
     }
-    const exchange = connections.begin(req)
-    if (hasBody(req)) req.once('end', exchange.received)
-    else exchange.received()
-    res.once('close', exchange.ended)
+    if (hasBody(req)) req.on('end', () => exchange.received())
     // The router answers failures itself; nothing is left to be caught.
     void options.handler(req, res)
   }

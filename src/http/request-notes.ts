@@ -17,12 +17,15 @@ export interface Notes {
   readonly failure?: string
 }
 
+/** The notes while they are being taken. */
+type OpenNotes = { -readonly [name in keyof Notes]: Notes[name] }
+
 const NOTHING: Notes = { address: '' }
 
 /** The notes about all requests that are being answered. */
 export class RequestNotebook implements RequestNotes {
   readonly #addressFrom: AddressReader
-  readonly #notes = new WeakMap<object, Notes>()
+  readonly #notes = new WeakMap<object, OpenNotes>()
 
   constructor(addressFrom: AddressReader) {
     this.#addressFrom = addressFrom
@@ -45,11 +48,17 @@ export class RequestNotebook implements RequestNotes {
   }
 
   identified(request: object, clientId: string): void {
-    this.#notes.set(request, { ...this.about(request), clientId })
+    this.#open(request).clientId = clientId
   }
 
   /** The first reason stays: what comes later is how it was told. */
   refused(request: object, reason: string): void {
-    this.#notes.set(request, { failure: reason, ...this.about(request) })
+    this.#open(request).failure ??= reason
+  }
+
+  #open(request: object): OpenNotes {
+    const notes = this.#notes.get(request) ?? { ...NOTHING }
+    this.#notes.set(request, notes)
+    return notes
   }
 }

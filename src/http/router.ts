@@ -67,12 +67,14 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
   return async (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
-    req.url = originForm(req.url ?? '')
-    const path = req.url.split('?', 1)[0] ?? ''
+    const target = originForm(req.url ?? '')
+    req.url = target
+    const query = target.indexOf('?')
+    const path = query < 0 ? target : target.slice(0, query)
     const route = routes.get(path)
     const name = route === undefined ? 'other' : path
     const requestId = identify(req, res)
-    res.once('close', () => {
+    res.on('close', () => {
       if (!res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
         request: req,
@@ -86,7 +88,7 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
     })
 
     // What is left of a body that was refused half way would keep the next request on the connection waiting.
-    res.once('finish', () => req.resume())
+    if (mayHaveBody(req)) res.on('finish', () => req.resume())
 
     try {
       await dispatch(req, res, { route, fallback, maxBodyBytes })
@@ -99,7 +101,8 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
   }
 }
 
-async function dispatch(
+/** Does not wait where the handler does not. */
+function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
   {
@@ -107,7 +110,7 @@ async function dispatch(
     fallback,
     maxBodyBytes,
   }: { readonly route: Route | undefined; readonly fallback: Handler; readonly maxBodyBytes: number },
-): Promise<void> {
+): void | Promise<void> {
   res.setHeader('x-content-type-options', 'nosniff')
   if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
   for (const [name, value] of Object.entries(route?.headers ?? {})) res.setHeader(name, value)
@@ -124,7 +127,7 @@ async function dispatch(
     const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
     return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
   }
-  await handler(req, res)
+  return handler(req, res)
 }
 
 function methodOf({ method = '' }: IncomingMessage): string {
@@ -149,8 +152,15 @@ function refuseBody(res: ServerResponse, maxBodyBytes: number): void {
 
 /** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
 function originForm(target: string): string {
+  if (target.startsWith('/')) return target
   const absolute = /^https?:\/\/[^/?#]*(.*)$/i.exec(target)
   return absolute === null ? target : absolute[1] || '/'
+}
+
+/** In HTTP/2 nothing needs to announce a body. */
+function mayHaveBody({ headers, httpVersionMajor }: IncomingMessage): boolean {
+  const announced = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  return announced || httpVersionMajor > 1
 }
 
 function isRead({ method }: IncomingMessage): boolean {

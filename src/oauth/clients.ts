@@ -9,11 +9,11 @@ import { randomBytes } from 'node:crypto'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../app/attempt-limiter.ts'
 import { splitClientId } from '../domain/client-id.ts'
-import { type ClientSecret, isLive } from '../domain/credentials.ts'
 import type { ClientSecrets, RequestNotes } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
 import { toTooManyFailures, toUnavailable } from './errors.ts'
+import { provedSecret } from './proved-secret.ts'
 
 /** What the engine's clients are made from. */
 export interface ClientDirectory {
@@ -133,21 +133,6 @@ async function findUser(directory: ClientDirectory, userId: string): Promise<Ser
   } catch (error) {
     throw toUnavailable(error)
   }
-}
-
-function provedSecret(
-  secrets: ClientSecrets,
-  user: ServiceUser | undefined,
-  { secret, now }: { readonly secret: string; readonly now: Date },
-): ClientSecret | undefined {
-  const live = (user?.secrets ?? []).filter((candidate) => isLive(candidate, now))
-  const matches = secrets.matches(
-    secret,
-    live.map(({ hash }) => hash),
-  )
-  if (!matches || user?.enabled !== true) return undefined
-  // Which one it was is only asked about a secret that is right, so the time of that tells nothing.
-  return live.length === 1 ? live[0] : live.find(({ hash }) => secrets.matches(secret, [hash]))
 }
 
 function newClient(provider: Provider): Client {

@@ -84,7 +84,7 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   provider.use(async (ctx, next) => {
     const startedAt = performance.now()
     await next()
-    if (ctx.status === 401) await delay(FAILURE_MILLISECONDS - (performance.now() - startedAt))
+    if (ctx.status === 401) await delay(Math.max(0, FAILURE_MILLISECONDS - (performance.now() - startedAt)))
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)

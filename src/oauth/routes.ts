@@ -101,7 +101,7 @@ function sendDocument(
     'content-length': document.body.length,
   })
   if (req.method === 'HEAD') res.end()
-  else res.end(document.body)
+  else res.end(document.body, 'latin1')
 }
 
 function sendUnavailable(res: ServerResponse): void {

@@ -7,6 +7,7 @@ import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { ActiveWebKey } from '../domain/web-key.ts'
 import type { Clients } from './clients.ts'
 import { toOAuthError } from './errors.ts'
+import { grantedClaims } from './token-claims.ts'
 
 /** The claims of a token before it is signed, as the engine hands them out. */
 type TokenDraft = { payload: Record<string, unknown> }
@@ -61,13 +62,11 @@ export class TokenPolicy {
     }
   }
 
-  /** Puts dates, and subject, audience, scope and roles of the grant into the token (RFC 9068 §2.2). */
+  /** Puts what was granted into the token. */
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
     const grant = this.#grants.get(ctx)
     if (grant === undefined) throw new Error('a token is being signed that nobody has granted')
-    const { subject, audience, scopes, roleClaims } = grant
-    const iat = Math.floor(this.#options.now().getTime() / 1000)
-    const exp = iat + this.#options.tokenLifetimeSeconds
-    Object.assign(draft.payload, roleClaims, { iat, exp, sub: subject, aud: audience, scope: scopes.join(' ') })
+    const { now, tokenLifetimeSeconds: lifetimeSeconds } = this.#options
+    Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
   }
 }

@@ -3,27 +3,27 @@
  *
  * A new key ring replaces all of them at once, in one assignment. Requests in flight finish with what they began with.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeySnapshot } from '../app/live-key-ring.ts'
+import type { KeyRing } from '../domain/key-ring.ts'
+import type { Signer } from '../domain/ports.ts'
+import { type DirectGrantOptions, grantDirectly, type TokenHandler } from './direct-grant.ts'
 import { discoveryDocument } from './discovery.ts'
-import { createEngine, type EngineOptions } from './engine.ts'
+import { createEngine } from './engine.ts'
 import { keySetOf } from './jwks.ts'
 import { type PublishedDocument, publishDocument } from './published-document.ts'
 
-/** Answers token requests; null while no key can sign. */
-export type TokenHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>
-
 interface Served {
+  /** Null while no key can sign. */
   readonly tokens: TokenHandler | null
   readonly keySet: PublishedDocument
   readonly discovery: PublishedDocument
 }
 
 export class TokenService {
-  readonly #options: EngineOptions
+  readonly #options: DirectGrantOptions
   #served: Served
 
-  constructor(options: EngineOptions) {
+  constructor(options: DirectGrantOptions) {
     this.#options = options
     this.#served = this.#serve({ ring: [], signer: null })
   }
@@ -39,9 +39,13 @@ export class TokenService {
 
   #serve({ ring, signer }: KeySnapshot): Served {
     return {
-      tokens: signer === null ? null : createEngine(ring, signer, this.#options).callback(),
+      tokens: signer === null ? null : this.#tokens(ring, signer),
       keySet: publishDocument(keySetOf(ring)),
       discovery: publishDocument(discoveryDocument(this.#options.issuer, ring)),
     }
+  }
+
+  #tokens(ring: KeyRing, signer: Signer): TokenHandler {
+    return grantDirectly(createEngine(ring, signer, this.#options).callback(), signer, this.#options)
   }
 }

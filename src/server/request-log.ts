@@ -12,6 +12,7 @@ import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 export interface RequestLines {
   info(facts: object, message: string): void
   debug(facts: object, message: string): void
+  isLevelEnabled(level: 'debug'): boolean
 }
 
 /** What is asked all the time by machines that only look: their lines would fill the log and tell nothing. */
@@ -21,8 +22,8 @@ const DOCUMENTS = new Set<string>([OAUTH_PATHS.jwks, OAUTH_PATHS.openidConfigura
 /** Logs what has been answered: at debug if it is a probe or a document that was found, otherwise at info. */
 export function logRequests(lines: RequestLines): (answered: Answered) => void {
   return (answered) => {
-    if (isQuiet(answered)) lines.debug(factsOf(answered), 'request')
-    else lines.info(factsOf(answered), 'request')
+    if (!isQuiet(answered)) lines.info(factsOf(answered), 'request')
+    else if (lines.isLevelEnabled('debug')) lines.debug(factsOf(answered), 'request')
   }
 }
 

@@ -65,6 +65,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     now,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
+    recallServiceUser: (userId) => replica.recallServiceUser(userId),
     assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,

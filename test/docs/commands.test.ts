@@ -95,7 +95,7 @@ async function run(command: string): Promise<{ code: number | null; stdout: stri
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       NODE: process.execPath,
-      MAIN: join(ROOT, 'src/cli/main.ts'),
+      MAIN: join(ROOT, 'src/cli/keyturn.js'),
       BUF: join(ROOT, 'node_modules/@bufbuild/buf/bin/buf'),
       TOKEN: values.get('ACCESS_TOKEN'),
       KEYTURN_DATA_DIR: server.dataDir,

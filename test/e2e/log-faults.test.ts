@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 const FULL_DISK = '/dev/full'
 const itWithFullDisk = existsSync(FULL_DISK) ? it : it.skip
 

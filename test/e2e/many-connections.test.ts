@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 const OPEN_FILES = 256
 /** More than the server can have. */
 const STRANGERS = 600

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
 /** How long a server may take to listen, in milliseconds. */
 const START_TIMEOUT = 45_000

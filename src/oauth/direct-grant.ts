@@ -1,0 +1,82 @@
+/**
+ * Answers the token requests that nearly all clients send, and that get a token, without the engine: it would spend most
+ * of the time of a request on choices that these requests leave no room for.
+ *
+ * There is no refusal here. Whatever is not recognised, not in memory or not granted goes to the engine as if nobody had
+ * looked at it. Who has proved a secret, what is granted and what a token says is decided by what the engine asks as well.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { splitClientId } from '../domain/client-id.ts'
+import type { Signer } from '../domain/ports.ts'
+import type { ServiceUser } from '../domain/service-user.ts'
+import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
+import { createTokenWriter } from './access-token.ts'
+import type { EngineOptions } from './engine.ts'
+import { readPlainRequest } from './plain-request.ts'
+import { provedSecret } from './proved-secret.ts'
+import { hasSmallForm, takeForm } from './small-form.ts'
+import { grantedClaims } from './token-claims.ts'
+
+/** Answers token requests. */
+export type TokenHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>
+
+/** What it takes, apart from what the engine takes. */
+export interface DirectGrantOptions extends EngineOptions {
+  /** A service user that is in memory, and up to date. Undefined means nothing. */
+  readonly recallServiceUser: (userId: string) => ServiceUser | undefined
+}
+
+interface Granted {
+  readonly clientId: string
+  readonly secretId: string
+  readonly grant: GrantedToken
+}
+
+/** Makes a handler that leaves to the engine's what it does not answer itself. */
+export function grantDirectly(engine: TokenHandler, signer: Signer, options: DirectGrantOptions): TokenHandler {
+  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses } = options
+  const write = createTokenWriter(signer)
+  return async (req, res) => {
+    if (!hasSmallForm(req)) return engine(req, res)
+    const granted = await takeForm(req, (form) => decide(req, form, options))
+    if (granted === undefined) return req.destroyed ? undefined : engine(req, res)
+
+    const { clientId, secretId, grant } = granted
+    const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
+    const token = await write({ ...claims, client_id: clientId, iss: issuer })
+    secretUses.note(secretId, now())
+    send(res, { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })
+  }
+}
+
+function decide(req: IncomingMessage, form: string, options: DirectGrantOptions): Granted | undefined {
+  const { issuer, now, directory, attempts, notes, recallServiceUser } = options
+  const request = readPlainRequest(req.headers, form)
+  const named = request === undefined ? undefined : splitClientId(request.clientId)
+  if (request === undefined || named === undefined) return undefined
+  const { clientId, secret, scope } = request
+  if (attempts.blockedForSeconds({ clientId, address: notes.addressOf(req) }) > 0) return undefined
+
+  const user = recallServiceUser(named.userId)
+  // Also without a user, so that the time tells nothing about who exists.
+  const proved = provedSecret(directory.secrets, user, { secret, now: now() })
+  if (user === undefined || proved === undefined) return undefined
+  const { projectName } = named
+  const grant = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
+  if (grant.kind === 'denied') return undefined
+  notes.identified(req, clientId)
+  return { clientId, secretId: proved.secretId, grant }
+}
+
+/** The answer of the engine, header by header. */
+function send(res: ServerResponse, answer: object): void {
+  // A text goes out in one piece with the headers. There is nothing in it but ASCII.
+  const body = JSON.stringify(answer)
+  res.writeHead(200, {
+    vary: 'Origin',
+    'cache-control': 'no-store',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': body.length,
+  })
+  res.end(body, 'latin1')
+}

@@ -1,0 +1,69 @@
+/**
+ * Recognises the token request that nearly all clients send: the client credentials grant, with a secret (RFC 6749
+ * §4.4.2, §2.3.1) and perhaps a scope.
+ *
+ * Recognising says nothing about what is right: what is not recognised is the engine's to judge. So this may be as narrow
+ * as it likes, and must never read a request in another way than the engine.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { parse } from 'node:querystring'
+
+/** Who asks for what. */
+export interface PlainRequest {
+  readonly clientId: string
+  readonly secret: string
+  readonly scope: string | undefined
+}
+
+type Fields = Readonly<Record<string, string>>
+
+const FIELDS: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'client_secret', 'scope'])
+
+/** Scopes with none of the characters that need a second look. */
+const PLAIN_SCOPE = /^[\w:.-]+(?: [\w:.-]+)*$/
+
+const BASIC = /^basic ([a-z0-9+/]+={0,2})$/i
+const PRINTABLE = /^[ -~]+$/
+
+/** Headers with which a request is another one. */
+const SPECIAL_HEADERS = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
+
+/** Reads a request, or returns undefined if there is anything unusual about it. */
+export function readPlainRequest(headers: IncomingHttpHeaders, form: string): PlainRequest | undefined {
+  for (const name of SPECIAL_HEADERS) if (headers[name] !== undefined) return undefined
+  const fields = parse(form)
+  for (const name in fields) if (!FIELDS.has(name) || typeof fields[name] !== 'string') return undefined
+  const { grant_type: grantType, client_id: clientId, client_secret: secret, scope } = fields as Fields
+  if (grantType !== 'client_credentials') return undefined
+  if (scope !== undefined && !PLAIN_SCOPE.test(scope)) return undefined
+
+  if (headers.authorization === undefined) {
+    return clientId && secret ? { clientId, secret, scope } : undefined
+  }
+  const basic = readBasic(headers.authorization)
+  // An empty `client_id` counts as none, so it is not recognised either.
+  const conflicts = secret !== undefined || (clientId !== undefined && clientId !== basic?.clientId)
+  return basic === undefined || conflicts ? undefined : { ...basic, scope }
+}
+
+/** The credentials of HTTP Basic, which are encoded like a form before they are joined (RFC 6749 §2.3.1). */
+function readBasic(authorization: string): Omit<PlainRequest, 'scope'> | undefined {
+  const encoded = BASIC.exec(authorization)?.[1] ?? ''
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return undefined
+  const text = bytes.toString()
+  const colon = text.indexOf(':')
+  if (colon < 1) return undefined
+  const clientId = decode(text.slice(0, colon))
+  const secret = decode(text.slice(colon + 1))
+  return clientId && secret ? { clientId, secret } : undefined
+}
+
+function decode(part: string): string | undefined {
+  try {
+    const text = decodeURIComponent(part.replaceAll('+', ' '))
+    return PRINTABLE.test(text) ? text : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,233 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
+import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
+import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
+import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import { createSignerFactory } from '../../src/crypto/signer.ts'
+import type { ClientSecret } from '../../src/domain/credentials.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
+import { activate, createWebKey } from '../../src/domain/web-key.ts'
+import { keySetOf } from '../../src/oauth/jwks.ts'
+import { basicCredentials } from '../e2e/oauth-instance.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Clients, type TokenRequestCase, tokenRequests } from './token-requests.ts'
+import { post, postOverHttp2, type Received, startTokenServer } from './token-server.ts'
+
+const ISSUER = 'http://localhost:1'
+const NOW = new Date('2030-01-01T12:00:30.500Z')
+const PROJECT = '7f1de9e9-7c63-4f0c-8bb3-111111111111'
+const OTHER_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-222222222222'
+const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
+
+const secrets = createClientSecrets()
+const [first, second, expired, deactivated] = [0, 1, 2, 3].map(() => secrets.generate())
+const users = new Map<string, ServiceUser>()
+
+function addUser(last: number, more: Partial<ServiceUser> = {}): string {
+  const userId = `0b6e2f5c-9a3d-4a57-8f65-00000000000${last}`
+  const facts = { userId, name: 'robot', projectId: PROJECT, projectName: 'billing', clientCredentialsEnabled: true }
+  const keep = (secretId: string, { hash }: { hash: Uint8Array }, dates: Partial<ClientSecret> = {}): ClientSecret => {
+    return { secretId, hash, createdAt: NOW, expiresAt: null, deactivatedAt: null, lastUsedAt: null, ...dates }
+  }
+  users.set(userId, {
+    ...createServiceUser(facts, NOW),
+    secrets: [
+      keep('first', first!),
+      keep('second', second!, { expiresAt: new Date(NOW.getTime() + 1) }),
+      keep('expired', expired!, { expiresAt: NOW }),
+      keep('deactivated', deactivated!, { deactivatedAt: NOW }),
+    ],
+    projectRoles: new Map([
+      [PROJECT, ['reader', 'writer']],
+      [OTHER_PROJECT, ['viewer']],
+    ]),
+    customScopes: ['invoices:read'],
+    ...more,
+  })
+  return `${userId}@billing`
+}
+
+const clients: Clients = {
+  issuer: ISSUER,
+  clientId: addUser(1),
+  secret: first!.secret,
+  otherSecrets: { second: second!.secret, expired: expired!.secret, deactivated: deactivated!.secret },
+  disabled: addUser(2, { enabled: false }),
+  withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
+  unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
+  projectId: PROJECT,
+  otherProjectId: OTHER_PROJECT,
+  foreignProjectId: FOREIGN_PROJECT,
+}
+const requests = tokenRequests(clients)
+const usual = requests[0]!
+
+let keys: KeySnapshot
+let direct: Awaited<ReturnType<typeof startTokenServer>>
+let engine: Awaited<ReturnType<typeof startTokenServer>>
+
+beforeAll(async () => {
+  const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
+  const pair = await createKeyPairGenerator(sealer).generate({ kind: 'ecdsa', curve: 'P-256' })
+  const key = activate(createWebKey(pair, NOW), NOW)
+  keys = { ring: [key], signer: await createSignerFactory(sealer).open(key, pair.sealedPrivateKey) }
+  const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW }
+  direct = await startTokenServer({ ...options, inMemory: true })
+  engine = await startTokenServer({ ...options, inMemory: false })
+})
+
+afterAll(async () => {
+  await direct?.stop()
+  await engine?.stop()
+})
+
+/** What must be the same, whoever answers. What is different each time is looked at for its form. */
+async function comparable({ status, headers, body }: Received): Promise<unknown> {
+  const { date, 'x-request-id': requestId, ...rest } = headers
+  expect([date, requestId]).toEqual([expect.any(String), expect.any(String)])
+  if (status !== 200) return { status, headers: rest, body }
+  const { access_token: token, ...members } = JSON.parse(body) as { access_token: string }
+  const keySet = createLocalJWKSet(keySetOf(keys.ring) as unknown as JSONWebKeySet)
+  const { payload } = await jwtVerify(token, keySet, { currentDate: NOW, issuer: ISSUER })
+  const { jti, ...claims } = payload
+  expect(jti).toMatch(/^[\w-]{43}$/)
+  // The signature of ECDSA is random, its length and that of the id are not.
+  return { status, headers: rest, members, header: decodeProtectedHeader(token), claims, length: body.length }
+}
+
+async function compare(send: typeof post, request: TokenRequestCase): Promise<{ status: number; direct: boolean }> {
+  const before = [direct.record(), engine.record()]
+  const calls = direct.engineCalls()
+  const [a, b] = await Promise.all([send(direct.url, request), send(engine.url, request)])
+  expect(await comparable(a)).toEqual(await comparable(b))
+
+  const since = ({ record }: typeof direct, at: ReturnType<typeof direct.record>) => {
+    const { used, failed, answered } = record()
+    return {
+      used: used.slice(at.used.length),
+      failed: failed.slice(at.failed.length),
+      answered: answered.slice(at.answered.length),
+    }
+  }
+  await eventually(async () => {
+    const [left, right] = [since(direct, before[0]!), since(engine, before[1]!)]
+    expect(left).toEqual(right)
+    expect(left.answered).toHaveLength(1)
+    expect(left.failed).toHaveLength(a.status === 401 ? 1 : 0)
+    expect(left.used).toHaveLength(a.status === 200 ? 1 : 0)
+  })
+  return { status: a.status, direct: direct.engineCalls() === calls && a.status === 200 }
+}
+
+describe('a token request that the engine is not needed for', () => {
+  it.each(requests.map((request) => [request.name, request] as const))(
+    'is answered as the engine does it, and so is what is left to the engine: %s',
+    async (_, request) => {
+      expect((await compare(post, request)).direct).toBe(request.plain ?? false)
+    },
+  )
+
+  it.each(
+    requests.filter(({ headers }) => headers?.expect === undefined).map((request) => [request.name, request] as const),
+  )('is answered so over HTTP/2 as well: %s', async (_, request) => {
+    expect((await compare(postOverHttp2, request)).direct).toBe(request.plain ?? false)
+  })
+
+  it('is answered so whatever its fields are', async () => {
+    const value = (...usualOnes: string[]) =>
+      fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...usualOnes) }, fc.string({ unit: 'binary', maxLength: 12 }))
+    const id = value(clients.clientId, clients.clientId, clients.disabled, clients.unknown, '')
+    const secret = value(first!.secret, first!.secret, second!.secret, 'wrong', '')
+    const scopes = ['openid', 'email', 'invoices:read', 'admin', '', 'urn:service:iam:org:projects:roles']
+    const scope = fc.array(value(...scopes), { maxLength: 4 }).map((words) => words.join(' '))
+    const field = fc.oneof(
+      fc.tuple(fc.constant('grant_type'), value('client_credentials', 'client_credentials', 'password')),
+      fc.tuple(fc.constant('client_id'), id),
+      fc.tuple(fc.constant('client_secret'), secret),
+      fc.tuple(fc.constant('scope'), scope),
+      fc.tuple(value('resource', 'x', '__proto__'), value(ISSUER, 'x')),
+    )
+    const request = fc.record(
+      {
+        form: fc.oneof(
+          fc.array(field, { maxLength: 6 }),
+          fc.tuple(id, secret, scope, fc.subarray([0, 1, 2, 3])).map(([clientId, clientSecret, words, kept]) => {
+            const usualForm = [
+              ['grant_type', 'client_credentials'],
+              ['client_id', clientId],
+              ['client_secret', clientSecret],
+              ['scope', words],
+            ]
+            return usualForm.filter((_, i) => kept.length < 2 || kept.includes(i)) as [string, string][]
+          }),
+        ),
+        basic: fc.option(fc.tuple(id, secret), { freq: 2, nil: undefined }),
+        chunked: fc.boolean(),
+      },
+      { requiredKeys: ['form', 'basic'] },
+    )
+    const answers: { status: number; direct: boolean }[] = []
+    await fc.assert(
+      fc.asyncProperty(request, async ({ form, basic, chunked = false }) => {
+        const authorization = basic === undefined ? {} : { authorization: basicCredentials(...basic) }
+        const body = String(new URLSearchParams(form))
+        answers.push(await compare(post, { name: 'random', body, headers: authorization, chunked }))
+      }),
+      { numRuns: 250 },
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400, 401]))
+    expect(answers.some((answer) => answer.direct)).toBe(true)
+  })
+
+  it('is one whose form may come in pieces', async () => {
+    const socket = connect(direct.port, '127.0.0.1').setNoDelay(true)
+    await once(socket, 'connect')
+    const head = `POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n`
+    const text = `${head}content-length: ${String(usual.body).length}\r\n\r\n${usual.body}`
+    let received = ''
+    socket.setEncoding('latin1').on('data', (data) => {
+      received += data
+    })
+    const calls = direct.engineCalls()
+    for (const wrong of [false, true]) {
+      received = ''
+      for (const piece of (wrong ? text.replace('client_id=0', 'client_id=1') : text).match(/.{1,90}/gs) ?? []) {
+        socket.write(piece)
+        await new Promise(setImmediate)
+      }
+      await eventually(async () => expect(received).toMatch(wrong ? /^HTTP\/1.1 401 .*\}$/s : /^HTTP\/1.1 200 .*\}$/s))
+    }
+    expect(direct.engineCalls()).toBe(calls + 1)
+    socket.destroy()
+  })
+
+  it('may break off in the middle, and nobody fails', async () => {
+    const { answered } = direct.record()
+    const socket = connect(direct.port, '127.0.0.1')
+    await once(socket, 'connect')
+    const type = 'content-type: application/x-www-form-urlencoded'
+    socket.write(`POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: 100\r\n\r\ngrant_type=`)
+    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length))
+    socket.destroy()
+    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
+    expect(direct.record().answered.at(-1)).toMatchObject({ failure: 'aborted' })
+    expect(direct.log.lines).toEqual([])
+  })
+
+  it('is not answered from an address that has failed too often, as if it had never been read', async () => {
+    const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW, inMemory: true, maxFailures: 3 }
+    const strict = await startTokenServer(options)
+    try {
+      for (let i = 0; i < 3; i += 1) strict.attempts.fail({ clientId: 'x', address: '127.0.0.1' })
+      const answer = await post(strict.url, usual)
+      expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60'])
+    } finally {
+      await strict.stop()
+    }
+  })
+})

@@ -1,0 +1,149 @@
+/**
+ * The token endpoint on a port of its own, with or without users in memory, and what it noted about each request.
+ */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:http2'
+import { text } from 'node:stream/consumers'
+import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
+import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
+import type { ClientSecrets } from '../../src/domain/ports.ts'
+import type { ServiceUser } from '../../src/domain/service-user.ts'
+import { createAddressReader } from '../../src/http/client-address.ts'
+import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { listen } from '../../src/http/listener.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
+import { type Answered, createRouter, notFound } from '../../src/http/router.ts'
+import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { createOAuthRoutes } from '../../src/oauth/routes.ts'
+import { TokenService } from '../../src/oauth/token-service.ts'
+import { createRecordingLog } from '../support/log.ts'
+import type { TokenRequestCase } from './token-requests.ts'
+
+/** What there is to serve. */
+export interface TokenServerOptions {
+  readonly issuer: string
+  readonly keys: KeySnapshot
+  readonly users: ReadonlyMap<string, ServiceUser>
+  readonly secrets: ClientSecrets
+  readonly now: () => Date
+  /** Whether users are in memory; otherwise the engine answers everything. */
+  readonly inMemory: boolean
+  /** From one address. */
+  readonly maxFailures?: number
+}
+
+/** An answer as it came over the wire. */
+export interface Received {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+/** Starts one. Stop it in the end. */
+export async function startTokenServer(options: TokenServerOptions) {
+  const { issuer, keys, users, secrets, now, inMemory, maxFailures = 1e6 } = options
+  const log = createRecordingLog()
+  const notes = new RequestNotebook(createAddressReader([]))
+  const used: string[] = []
+  const failed: string[] = []
+  const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
+  let engineCalls = 0
+  class Attempts extends AttemptLimiter {
+    override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
+      failed.push(attempt.clientId)
+      super.fail(attempt)
+    }
+  }
+  const attempts = new Attempts({
+    clock: { monotonic: () => 0 },
+    maxPerClient: maxFailures,
+    maxPerAddress: maxFailures,
+  })
+  const service = new TokenService({
+    issuer,
+    tokenLifetimeSeconds: 600,
+    now,
+    directory: {
+      secrets,
+      findServiceUser: async (userId) => {
+        engineCalls += 1
+        return users.get(userId)
+      },
+    },
+    recallServiceUser: (userId) => (inMemory ? users.get(userId) : undefined),
+    assertions: { useAssertionOnce: async () => true },
+    attempts,
+    secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
+    notes,
+    log,
+  })
+  service.switchTo(keys)
+  const routes = createOAuthRoutes({
+    service,
+    jwksMaxAgeSeconds: 300,
+    isFresh: () => true,
+    stalenessSeconds: () => 0,
+    notes,
+  })
+  const handler = createRouter({
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null }]]),
+    fallback: notFound,
+    maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+    log,
+    notes,
+    onAnswered: ({ status, clientId, failure }) =>
+      answered.push({
+        status,
+        ...(clientId === undefined ? {} : { clientId }),
+        ...(failure === undefined ? {} : { failure }),
+      }),
+  })
+  const listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
+  return {
+    url: listener.url,
+    port: listener.port,
+    attempts,
+    log,
+    /** What is known about all requests so far. */
+    record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
+    engineCalls: () => engineCalls,
+    stop: () => listener.close(1000),
+  }
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Sends a request over HTTP/1.1. */
+export function post(url: string, { headers = {}, body, chunked = false }: TokenRequestCase): Promise<Received> {
+  return new Promise((resolve, reject) => {
+    const length = chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(body)) }
+    const outgoing = request(url + OAUTH_PATHS.token, { method: 'POST', headers: { ...FORM, ...length, ...headers } })
+    outgoing.once('error', reject).once('response', (response) => {
+      text(response).then(
+        (received) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received }),
+        reject,
+      )
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Sends a request over HTTP/2, on a connection of its own. */
+export async function postOverHttp2(
+  url: string,
+  { headers = {}, body, chunked = false }: TokenRequestCase,
+): Promise<Received> {
+  const session = connect(url)
+  try {
+    const length = chunked ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const stream = session.request({ ...FORM, ...length, ...headers, ':method': 'POST', ':path': OAUTH_PATHS.token })
+    const head = once(stream, 'response')
+    stream.end(body)
+    const [[received], content] = await Promise.all([head, text(stream)])
+    const { ':status': status, ...rest } = received as Record<string, unknown>
+    return { status: Number(status), headers: rest, body: content }
+  } finally {
+    session.close()
+  }
+}
