@@ -1,0 +1,53 @@
+/**
+ * Results as text for people, and as JSON.
+ */
+import { isMet, type Result, type Target } from './scenarios/scenario.ts'
+
+/** One table for a scenario, in Markdown, which can be read as it is. */
+export function tableOf({ title, rows, notes }: Result): string {
+  const columns = [...new Set(rows.flatMap(({ cells }) => Object.keys(cells)))]
+  const lines = [
+    ['', ...columns],
+    ...rows.map(({ name, cells }) => [name, ...columns.map((column) => text(cells[column]))]),
+  ]
+  return [`### ${title}`, '', ...markdown(lines), ...notes.map((note) => `\n${note}`), ''].join('\n')
+}
+
+/** Every target, what was measured, and whether that is enough. */
+export function targetTable(results: readonly Result[]): string {
+  const targets = results.flatMap((result) => result.targets)
+  const lines = targets.map((target) => [
+    target.name,
+    limitOf(target),
+    `${text(target.measured)} ${target.unit}`,
+    isMet(target) ? 'met' : 'NOT MET',
+    target.remark ?? '',
+  ])
+  const missed = targets.filter((target) => !isMet(target)).length
+  return [
+    '### Targets',
+    '',
+    ...markdown([['', 'target', 'measured', '', ''], ...lines]),
+    '',
+    missed === 0 ? `All ${targets.length} targets are met.` : `${missed} of ${targets.length} targets are NOT MET.`,
+    '',
+  ].join('\n')
+}
+
+function limitOf({ limit, unit }: Target): string {
+  return 'atMost' in limit ? `≤ ${limit.atMost} ${unit}` : `≥ ${limit.atLeast} ${unit}`
+}
+
+function markdown(lines: readonly (readonly string[])[]): string[] {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(3, ...lines.map((line) => (line[column] ?? '').length)))
+  const row = (cells: readonly string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
+  const [head = [], ...body] = lines
+  return [row(head), row(widths.map((width) => '-'.repeat(width))), ...body.map(row)]
+}
+
+/** Numbers with three digits that matter; whole ones as they are. */
+function text(value: number | string | undefined): string {
+  if (typeof value !== 'number') return value ?? ''
+  if (Number.isInteger(value) || Math.abs(value) >= 100) return String(Math.round(value))
+  return value.toPrecision(3)
+}
