@@ -11,7 +11,7 @@ import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
 import { tableOf, targetTable } from './report.ts'
 import { scenariosFor } from './scenarios/all.ts'
-import { isMet, type Result } from './scenarios/scenario.ts'
+import { isMet, type Result, type Scenario } from './scenarios/scenario.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -40,6 +40,7 @@ try {
 async function run(): Promise<void> {
   const startedAt = new Date()
   const effort = options.short ? SHORT : FULL
+  const chosen = choose(scenariosFor(effort), options.only)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
   cleanup.add(() => rm(folder, { recursive: true, force: true }))
   const postgres = await startPostgres()
@@ -49,8 +50,7 @@ async function run(): Promise<void> {
 
   const results: Result[] = []
   const bench = { effort, postgres, load, folder, tell }
-  for (const [name, scenario] of scenariosFor(effort)) {
-    if (options.only.length > 0 && !options.only.includes(name)) continue
+  for (const [name, scenario] of chosen) {
     tell(name)
     const result = await cleanup.scope((inner) => scenario(bench, { folder, cleanup: inner }))
     results.push(result)
@@ -58,6 +58,18 @@ async function run(): Promise<void> {
   }
   console.log(targetTable(results))
   await writeJson(startedAt, results)
+}
+
+/** @throws {Error} if there is no scenario with one of the names. */
+function choose(scenarios: ReadonlyMap<string, Scenario>, names: readonly string[]): ReadonlyMap<string, Scenario> {
+  if (names.length === 0) return scenarios
+  return new Map(
+    names.map((name) => {
+      const scenario = scenarios.get(name)
+      if (scenario === undefined) throw new Error(`no scenario ${name}; there are ${[...scenarios.keys()].join(', ')}`)
+      return [name, scenario]
+    }),
+  )
 }
 
 async function writeJson(startedAt: Date, results: readonly Result[]): Promise<void> {

@@ -64,7 +64,10 @@ export class Connection {
     const status = Number(head.slice(9, 12))
     const begin = endOfHead + END_OF_HEAD.length
     const length = status === 304 ? 0 : Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1])
-    if (Number.isNaN(length)) return this.#lose(new Error(`an answer does not say how long it is: ${head}`))
+    if (Number.isNaN(length)) {
+      this.#lose(new Error(`an answer does not say how long it is: ${head}`))
+      return
+    }
     if (received.length < begin + length) return
     this.#received = undefined
     this.#finish({ status, body: received.subarray(begin, begin + length) })
