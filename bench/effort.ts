@@ -15,6 +15,8 @@ export interface Effort {
   readonly warmUp: number
   /** The window of a turn. */
   readonly window: number
+  /** How long the database is watched. */
+  readonly quiet: number
   readonly activations: number
   readonly starts: number
   readonly propagations: { readonly listen: number; readonly poll: number }
@@ -22,13 +24,14 @@ export interface Effort {
   readonly users: { readonly inDatabase: number; readonly active: number }
 }
 
-/** Takes about twenty minutes. */
+/** Takes about a quarter of an hour. */
 export const FULL: Effort = {
   algorithms: ALGORITHMS,
   rounds: 5,
-  firstWarmUp: 4,
+  firstWarmUp: 6,
   warmUp: 0.5,
   window: 3,
+  quiet: 15,
   activations: 300,
   starts: 7,
   propagations: { listen: 50, poll: 20 },
@@ -42,6 +45,7 @@ export const SHORT: Effort = {
   firstWarmUp: 1,
   warmUp: 0.2,
   window: 0.5,
+  quiet: 2,
   activations: 30,
   starts: 1,
   propagations: { listen: 5, poll: 2 },

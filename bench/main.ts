@@ -1,8 +1,9 @@
 /**
  * `npm run bench`: starts everything, measures, prints tables, writes JSON. A missed target is said, and no failure.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -10,6 +11,7 @@ import { FULL, SHORT } from './effort.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
 import { tableOf, targetTable } from './report.ts'
+import type { Run } from './run.ts'
 import { scenariosFor } from './scenarios/all.ts'
 import { isMet, type Result, type Scenario } from './scenarios/scenario.ts'
 
@@ -38,11 +40,13 @@ try {
 }
 
 async function run(): Promise<void> {
-  const startedAt = new Date()
+  const startedAt = new Date().toISOString()
+  const loadBefore = loadAverage()
   const effort = options.short ? SHORT : FULL
   const chosen = choose(scenariosFor(effort), options.only)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
-  cleanup.add(() => rm(folder, { recursive: true, force: true }))
+  // PostgreSQL's package ends this process on Ctrl-C when its server has stopped, so this may be the last chance.
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const postgres = await startPostgres()
   cleanup.add(() => postgres.stop())
   const load = new LoadGenerator()
@@ -57,7 +61,23 @@ async function run(): Promise<void> {
     console.log(tableOf(result))
   }
   console.log(targetTable(results))
-  await writeJson(startedAt, results)
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    node: process.version,
+    load: { before: loadBefore, after: loadAverage() },
+  }
+  const command = ['npm run bench', ...(options.short ? ['-- --short'] : [])].join(' ')
+  await writeJson({ startedAt, command, machine, results: results.map(judged) })
+}
+
+function loadAverage(): number {
+  return loadavg()[0] ?? 0
+}
+
+/** With the verdict, for readers of the file who should not have to know how it is made. */
+function judged(result: Result): Result {
+  return { ...result, targets: result.targets.map((target) => ({ ...target, met: isMet(target) })) }
 }
 
 /** @throws {Error} if there is no scenario with one of the names. */
@@ -72,16 +92,10 @@ function choose(scenarios: ReadonlyMap<string, Scenario>, names: readonly string
   )
 }
 
-async function writeJson(startedAt: Date, results: readonly Result[]): Promise<void> {
-  const name = `${startedAt.toISOString().slice(0, 19).replaceAll(':', '')}.json`
+async function writeJson(run: Run): Promise<void> {
+  const name = `${run.startedAt.slice(0, 19).replaceAll(':', '')}.json`
   const file = options.output ?? join(import.meta.dirname, 'results', name)
-  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version }
-  const command = ['npm run bench', '--', ...process.argv.slice(2)].join(' ')
-  const judged = results.map((result) => ({
-    ...result,
-    targets: result.targets.map((target) => ({ ...target, met: isMet(target) })),
-  }))
   await mkdir(dirname(file), { recursive: true })
-  await writeFile(file, `${JSON.stringify({ startedAt, command, machine, results: judged }, undefined, 2)}\n`)
+  await writeFile(file, `${JSON.stringify(run, undefined, 2)}\n`)
   tell(`wrote ${file}`)
 }

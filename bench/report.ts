@@ -10,7 +10,7 @@ export function tableOf({ title, rows, notes }: Result): string {
     ['', ...columns],
     ...rows.map(({ name, cells }) => [name, ...columns.map((column) => text(cells[column]))]),
   ]
-  return [`### ${title}`, '', ...markdown(lines), ...notes.map((note) => `\n${note}`), ''].join('\n')
+  return [`### ${title}`, '', ...markdownTable(lines), ...notes.map((note) => `\n${note}`), ''].join('\n')
 }
 
 /** Every target, what was measured, and whether that is enough. */
@@ -21,13 +21,13 @@ export function targetTable(results: readonly Result[]): string {
     limitOf(target),
     `${text(target.measured)} ${target.unit}`,
     isMet(target) ? 'met' : 'NOT MET',
-    target.remark ?? '',
   ])
   const missed = targets.filter((target) => !isMet(target)).length
   return [
     '### Targets',
     '',
-    ...markdown([['', 'target', 'measured', '', ''], ...lines]),
+    ...markdownTable([['', 'target', 'measured', ''], ...lines]),
+    ...targets.flatMap(({ name, remark }) => (remark === undefined ? [] : [`\n${name}: ${remark}.`])),
     '',
     missed === 0 ? `All ${targets.length} targets are met.` : `${missed} of ${targets.length} targets are NOT MET.`,
     '',
@@ -38,7 +38,8 @@ function limitOf({ limit, unit }: Target): string {
   return 'atMost' in limit ? `≤ ${limit.atMost} ${unit}` : `≥ ${limit.atLeast} ${unit}`
 }
 
-function markdown(lines: readonly (readonly string[])[]): string[] {
+/** A table; the first line is its head. */
+export function markdownTable(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(3, ...lines.map((line) => (line[column] ?? '').length)))
   const row = (cells: readonly string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
   const [head = [], ...body] = lines

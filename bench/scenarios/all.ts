@@ -3,6 +3,7 @@
  */
 import type { Effort } from '../effort.ts'
 import { api } from './api.ts'
+import { growth } from './growth.ts'
 import { keySet } from './key-set.ts'
 import { manyUsers } from './many-users.ts'
 import { rotation } from './rotation.ts'
@@ -25,5 +26,6 @@ export function scenariosFor({ algorithms }: Effort): ReadonlyMap<string, Scenar
     ['start-up', startUp],
     ['workers', workers],
     ['many-users', manyUsers],
+    ['growth', growth],
   ])
 }

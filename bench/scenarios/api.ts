@@ -7,7 +7,7 @@ import { ALGORITHMS, type Algorithm } from '../contenders/contender.ts'
 import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
 import { postRequest } from '../load/requests.ts'
-import { rowOf } from './key-set.ts'
+import { costRow } from './rows.ts'
 import type { Bench, Result, Row } from './scenario.ts'
 import { type GrpcLoad, type HttpLoad, takeTurns } from './turns.ts'
 
@@ -59,7 +59,7 @@ export async function api({ postgres, load, effort }: Bench, place: Place): Prom
   }
   return {
     title: 'API and verification of tokens',
-    rows: [...Object.entries(turns).map(([name, own]) => rowOf(name, own)), ...verifications],
+    rows: [...Object.entries(turns).map(([name, own]) => costRow(name, own)), ...verifications],
     targets: [],
     notes: ['Every call is authenticated: the token is verified, the permission looked up, the keys are listed.'],
   }

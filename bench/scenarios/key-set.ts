@@ -8,8 +8,9 @@ import { postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
 import { getRequest } from '../load/requests.ts'
 import { startProgram } from '../processes/program.ts'
-import type { Bench, Result, Row } from './scenario.ts'
-import { cpuRatio, type HttpLoad, type Turns, takeTurns } from './turns.ts'
+import { costRow } from './rows.ts'
+import type { Bench, Result } from './scenario.ts'
+import { cpuRatio, type HttpLoad, takeTurns } from './turns.ts'
 
 const CONCURRENCY = 16
 /** What `node:http` adds to every answer. */
@@ -52,25 +53,9 @@ export async function keySet({ postgres, load, effort }: Bench, place: Place): P
   })
   return {
     title: 'key set',
-    rows: Object.entries(turns).map(([name, own]) => rowOf(name, own)),
+    rows: Object.entries(turns).map(([name, own]) => costRow(name, own)),
     targets: [target(200), target(304)],
     notes: [`The key set has ${document.body.length} bytes.`],
-  }
-}
-
-/** Cost and rate of a server. */
-export function rowOf(name: string, { cpuMicros, answersPerSecond, generatorLoad, errors, firstError }: Turns): Row {
-  return {
-    name,
-    cells: {
-      'CPU µs': cpuMicros.median,
-      min: cpuMicros.min,
-      max: cpuMicros.max,
-      'per CPU s': 1e6 / cpuMicros.median,
-      'per s': answersPerSecond.median,
-      errors: firstError === null ? errors : `${errors}: ${firstError}`,
-      'load CPU': generatorLoad.median,
-    },
   }
 }
 

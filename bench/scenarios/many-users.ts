@@ -10,7 +10,7 @@ import { Connection } from '../load/connection.ts'
 import { postRequest } from '../load/requests.ts'
 import { residentMegabytesOf } from '../processes/usage.ts'
 import { percentileOf, spreadOf } from '../statistics.ts'
-import { rowOf } from './key-set.ts'
+import { costRow, memoryTarget } from './rows.ts'
 import type { Bench, Result } from './scenario.ts'
 import { type Scans, scansSince } from './table-scans.ts'
 import { tokenLoad } from './tokens.ts'
@@ -46,7 +46,7 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
   })
   const memory = { few: residentMegabytesOf([few.keyturn.pid]), many: residentMegabytesOf([many.keyturn.pid]) }
   const row = (name: string, of: 'few' | 'many') => {
-    const { cells } = rowOf(name, turns[of])
+    const { cells } = costRow(name, turns[of])
     return { name, cells: { ...cells, 'RSS MB': memory[of] } }
   }
   const perRequest = (count: number) => count / sample.length
@@ -80,11 +80,6 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
         `${perRequest(scans.secretIndexScans).toFixed(2)} times.`,
     ],
   }
-}
-
-/** The most that a serving process may take. */
-export function memoryTarget(name: string, megabytes: number) {
-  return { name: `resident memory, ${name}`, limit: { atMost: 200 }, unit: 'MB', measured: megabytes }
 }
 
 interface Instance {

@@ -5,8 +5,8 @@ import { decodeProtectedHeader } from 'jose'
 import { Administrator, requestToken } from '../contenders/administrator.ts'
 import { type InstanceSettings, type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
+import { timesRow } from './rows.ts'
 import type { Bench, Result } from './scenario.ts'
-import { timesRow } from './times.ts'
 
 /** Longer than any replica may be behind while its database is there, in milliseconds. */
 const PATIENCE_MILLIS = 30_000

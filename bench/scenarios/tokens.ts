@@ -9,6 +9,7 @@ import { type Place, startFloor, startOidcProvider } from '../contenders/referen
 import type { Measurement } from '../load/job.ts'
 import { postRequest } from '../load/requests.ts'
 import { residentMegabytesOf } from '../processes/usage.ts'
+import { memoryTarget } from './rows.ts'
 import type { Bench, Result, Row, Target } from './scenario.ts'
 import { cpuRatio, type HttpLoad, type Turns, takeTurns } from './turns.ts'
 
@@ -16,6 +17,15 @@ import { cpuRatio, type HttpLoad, type Turns, takeTurns } from './turns.ts'
 const CONCURRENCY = 16
 /** Tokens of each turn that are verified. */
 const SAMPLES = 5
+
+/** The contender that most targets are about. */
+export const ON_POSTGRES = 'Keyturn, PostgreSQL'
+const WITHOUT_LOG = 'Keyturn, no request log'
+
+/** The title of the results for an algorithm. */
+export function tokensTitle(algorithm: Algorithm): string {
+  return `tokens, ${algorithm}`
+}
 
 /** One algorithm, all contenders. */
 export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): Promise<Result> {
@@ -40,7 +50,10 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
     const { firstError } = turns[name] as Turns
     return firstError === null ? [] : [`${name}: ${firstError}`]
   })
-  return { title: `tokens, ${algorithm}`, rows, targets: targetsOf(algorithm, turns), notes }
+  const memory = contenders
+    .slice(0, 1)
+    .map(({ name, pids }) => memoryTarget(`${name}, ${algorithm}`, residentMegabytesOf(pids)))
+  return { title: tokensTitle(algorithm), rows, targets: [...targetsOf(algorithm, turns), ...memory], notes }
 }
 
 /** The load of token requests on an issuer. */
@@ -63,9 +76,9 @@ async function start(algorithm: Algorithm, { postgres }: Bench, place: Place): P
     return startKeyturnContender(name, algorithm, { settings, place })
   }
   return [
-    await keyturn('Keyturn, PostgreSQL'),
+    await keyturn(ON_POSTGRES),
     await startKeyturnContender('Keyturn, embedded', algorithm, { settings: {}, place }),
-    await keyturn('Keyturn, no request log', { KEYTURN_LOG_LEVEL: 'warn' }),
+    await keyturn(WITHOUT_LOG, { KEYTURN_LOG_LEVEL: 'warn' }),
     await startOidcProvider(algorithm, place),
     await startFloor(algorithm, place),
   ]
@@ -113,7 +126,7 @@ function cellsOf(
 function targetsOf(algorithm: Algorithm, turns: Readonly<Record<string, Turns>>): Target[] {
   const ratio = (of: string, to: string) => cpuRatio(turns[of] as Turns, turns[to] as Turns)
   const target = (name: string, to: string, atMost: number): Target[] =>
-    ['Keyturn, PostgreSQL', 'Keyturn, no request log'].map((of) => ({
+    [ON_POSTGRES, WITHOUT_LOG].map((of) => ({
       name: `${algorithm}: ${of}, CPU per token / ${name}`,
       limit: { atMost },
       unit: '×',

@@ -7,7 +7,7 @@ import { childrenOf } from '../../test/support/proc.ts'
 import type { Contender } from '../contenders/contender.ts'
 import { postgresInstance, startKeyturnContender } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
-import { rowOf } from './key-set.ts'
+import { costRow } from './rows.ts'
 import type { Bench, Result } from './scenario.ts'
 import { tokenLoad } from './tokens.ts'
 import { type Turns, takeTurns } from './turns.ts'
@@ -32,7 +32,7 @@ export async function workers({ postgres, load, effort }: Bench, place: Place): 
   const cores = availableParallelism()
   return {
     title: 'workers',
-    rows: Object.entries(turns).map(([name, own]) => rowOf(name, own)),
+    rows: Object.entries(turns).map(([name, own]) => costRow(name, own)),
     targets: [
       {
         name: 'two workers, tokens per second / one process',
