@@ -13,9 +13,10 @@ export function tableOf({ title, rows, notes }: Result): string {
   return [`### ${title}`, '', ...markdownTable(lines), ...notes.map((note) => `\n${note}`), ''].join('\n')
 }
 
-/** Every target, what was measured, and whether that is enough. */
+/** Every target, what was measured, and whether that is enough. Empty if there are none. */
 export function targetTable(results: readonly Result[]): string {
   const targets = results.flatMap((result) => result.targets)
+  if (targets.length === 0) return ''
   const lines = targets.map((target) => [
     target.name,
     limitOf(target),
