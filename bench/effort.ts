@@ -6,6 +6,8 @@ import { ALGORITHMS, type Algorithm } from './contenders/contender.ts'
 
 /** Times are in seconds. */
 export interface Effort {
+  /** Scenarios that are left out unless they are asked for. */
+  readonly without: readonly string[]
   readonly algorithms: readonly Algorithm[]
   /** How often each contender has its turn. */
   readonly rounds: number
@@ -26,6 +28,7 @@ export interface Effort {
 
 /** Takes about a quarter of an hour. */
 export const FULL: Effort = {
+  without: [],
   algorithms: ALGORITHMS,
   rounds: 5,
   firstWarmUp: 6,
@@ -40,6 +43,7 @@ export const FULL: Effort = {
 
 /** Takes about a minute. Too short to rely on a figure. */
 export const SHORT: Effort = {
+  without: ['workers', 'many-users', 'growth'],
   algorithms: ['ES256'],
   rounds: 2,
   firstWarmUp: 1,

@@ -7,7 +7,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
-import { FULL, SHORT } from './effort.ts'
+import { type Effort, FULL, SHORT } from './effort.ts'
 import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
 import { tableOf, targetTable } from './report.ts'
@@ -43,7 +43,7 @@ async function run(): Promise<void> {
   const startedAt = new Date().toISOString()
   const loadBefore = loadAverage()
   const effort = options.short ? SHORT : FULL
-  const chosen = choose(scenariosFor(effort), options.only)
+  const chosen = choose(scenariosFor(effort), options.only, effort)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
   // PostgreSQL's package ends this process on Ctrl-C when its server has stopped, so this may be the last chance.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -81,10 +81,14 @@ function judged(result: Result): Result {
 }
 
 /** @throws {Error} if there is no scenario with one of the names. */
-function choose(scenarios: ReadonlyMap<string, Scenario>, names: readonly string[]): ReadonlyMap<string, Scenario> {
-  if (names.length === 0) return scenarios
+function choose(
+  scenarios: ReadonlyMap<string, Scenario>,
+  asked: readonly string[],
+  { without }: Effort,
+): ReadonlyMap<string, Scenario> {
+  const usual = [...scenarios.keys()].filter((name) => !without.includes(name))
   return new Map(
-    names.map((name) => {
+    (asked.length === 0 ? usual : asked).map((name) => {
       const scenario = scenarios.get(name)
       if (scenario === undefined) throw new Error(`no scenario ${name}; there are ${[...scenarios.keys()].join(', ')}`)
       return [name, scenario]

@@ -80,17 +80,34 @@ function answer(form: string, response: ServerResponse): void {
   })
 }
 
+/** The key itself goes to `sign`: an object with the key and options costs as much again as an ES256 signature. */
 function signer(name: Algorithm, key: KeyObject): Sign {
-  const input = { key, dsaEncoding: 'ieee-p1363' } as const
-  if (name === 'RS256') {
-    return (text, signed) =>
-      sign('sha256', Buffer.from(text), input, (error, signature) => {
-        if (error) throw error
-        signed(signature.toString('base64url'))
-      })
+  switch (name) {
+    case 'RS256':
+      return (text, signed) =>
+        sign('sha256', Buffer.from(text), key, (error, signature) => {
+          if (error) throw error
+          signed(signature.toString('base64url'))
+        })
+    case 'ES256':
+      return (text, signed) => signed(sideBySide(sign('sha256', Buffer.from(text), key)).toString('base64url'))
+    case 'EdDSA':
+      return (text, signed) => signed(sign(null, Buffer.from(text), key).toString('base64url'))
   }
-  const digest = name === 'ES256' ? 'sha256' : null
-  return (text, signed) => signed(sign(digest, Buffer.from(text), input).toString('base64url'))
+}
+
+/** r and s of a P-256 signature as JOSE wants them (RFC 7518 §3.4), out of their ASN.1. */
+function sideBySide(der: Buffer): Buffer {
+  const joined = Buffer.alloc(64)
+  const endOfR = 4 + (der[3] ?? 0)
+  for (const [begin, end, target] of [
+    [4, endOfR, 32],
+    [endOfR + 2, der.length, 64],
+  ] as const) {
+    const number = der.subarray(Math.max(begin, end - 32), end)
+    number.copy(joined, target - number.length)
+  }
+  return joined
 }
 
 function encode(value: object): string {
