@@ -35,6 +35,7 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
   const turns = await takeTurns(load, effort, loads)
 
   const rows: Row[] = []
+  const targets = targetsOf(algorithm, turns)
   for (const contender of contenders) {
     const own = turns[contender.name] as Turns
     const verified = await verify(contender, own.measurements)
@@ -44,16 +45,16 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
       warmUpSeconds: effort.warmUp,
       seconds: effort.window,
     })
-    rows.push({ name: contender.name, cells: cellsOf(contender, own, { verified, half }) })
+    // Right after the load: what is idle for a while gives memory back.
+    const megabytes = residentMegabytesOf(contender.pids)
+    rows.push({ name: contender.name, cells: cellsOf(own, { verified, half, megabytes }) })
+    if (contender.name === ON_POSTGRES) targets.push(memoryTarget(`${ON_POSTGRES}, ${algorithm}`, megabytes))
   }
   const notes = contenders.flatMap(({ name }) => {
     const { firstError } = turns[name] as Turns
     return firstError === null ? [] : [`${name}: ${firstError}`]
   })
-  const memory = contenders
-    .slice(0, 1)
-    .map(({ name, pids }) => memoryTarget(`${name}, ${algorithm}`, residentMegabytesOf(pids)))
-  return { title: tokensTitle(algorithm), rows, targets: [...targetsOf(algorithm, turns), ...memory], notes }
+  return { title: tokensTitle(algorithm), rows, targets, notes }
 }
 
 /** The load of token requests on an issuer. */
@@ -104,9 +105,8 @@ async function verify(contender: Contender, measurements: readonly Measurement[]
 }
 
 function cellsOf(
-  contender: Contender,
   { cpuMicros, answersPerSecond, generatorLoad, errors }: Turns,
-  { verified, half }: { readonly verified: number; readonly half: Measurement },
+  { verified, half, megabytes }: { readonly verified: number; readonly half: Measurement; readonly megabytes: number },
 ): Row['cells'] {
   return {
     'CPU µs': cpuMicros.median,
@@ -116,7 +116,7 @@ function cellsOf(
     'per s': answersPerSecond.median,
     'p50 ms': half.latency.p50,
     'p99 ms': half.latency.p99,
-    'RSS MB': residentMegabytesOf(contender.pids),
+    'RSS MB': megabytes,
     errors: errors + half.errors,
     verified,
     'load CPU': generatorLoad.median,
