@@ -66,6 +66,7 @@ beforeAll(async () => {
     tokenLifetimeSeconds: 60,
     now: time.now,
     directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
+    recallServiceUser: (userId) => replica.recallServiceUser(userId),
     assertions: { useAssertionOnce: async () => true },
     notes: new RequestNotebook(createAddressReader([])),
     attempts: new AttemptLimiter({ clock: systemClock }),

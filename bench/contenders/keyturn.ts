@@ -1,0 +1,90 @@
+/**
+ * Keyturn as its users run it: through its command line, with its default settings, which include metrics and a log line
+ * for each request.
+ */
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { childrenOf } from '../../test/support/proc.ts'
+import { type Program, startProgram } from '../processes/program.ts'
+import { Administrator } from './administrator.ts'
+import { PROJECT_NAME } from './clients.ts'
+import { type Algorithm, type Contender, type Credentials, USUAL_CLIENTS } from './contender.ts'
+import type { Place } from './references.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
+
+/** What all replicas of an instance share. */
+export interface InstanceSettings {
+  /** PostgreSQL; without it the database is embedded. */
+  readonly databaseUrl?: string
+  readonly masterKey?: string
+  readonly baseUrl?: string
+  /** Variables on top of the defaults. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+  /** An existing data directory. */
+  readonly dataDir?: string
+}
+
+/** A running Keyturn, and its first administrator. */
+export interface Keyturn extends Program {
+  readonly dataDir: string
+  readonly tokenUrl: string
+  readonly keySetUrl: string
+  readonly issuer: string
+  /** The process and its workers. */
+  pids(): readonly number[]
+  admin(): Promise<Credentials>
+}
+
+/** Settings of an empty instance on a database. */
+export function postgresInstance(databaseUrl: string): InstanceSettings & { readonly masterKey: string } {
+  return { databaseUrl, masterKey: generateMasterKey() }
+}
+
+/** Starts a server and waits until it listens. */
+export async function startKeyturn(settings: InstanceSettings, { folder, cleanup }: Place): Promise<Keyturn> {
+  const dataDir = settings.dataDir ?? (await mkdtemp(join(folder, 'keyturn-')))
+  const program = await startProgram({
+    script: MAIN,
+    args: ['serve', ...(settings.args ?? [])],
+    logFile: join(dataDir, 'log'),
+    env: {
+      KEYTURN_LISTEN: '127.0.0.1:0',
+      KEYTURN_METRICS_LISTEN: '127.0.0.1:0',
+      KEYTURN_DATA_DIR: dataDir,
+      ...(settings.databaseUrl === undefined ? {} : { KEYTURN_DATABASE_URL: settings.databaseUrl }),
+      ...(settings.masterKey === undefined ? {} : { KEYTURN_MASTER_KEYS: settings.masterKey }),
+      ...(settings.baseUrl === undefined ? {} : { KEYTURN_BASE_URL: settings.baseUrl }),
+      ...settings.env,
+    },
+  })
+  cleanup.add(program.stop)
+  return {
+    ...program,
+    dataDir,
+    tokenUrl: `${program.url}/oauth/v2/token`,
+    keySetUrl: `${program.url}/.well-known/openid-configuration/jwks`,
+    issuer: settings.baseUrl ?? program.url.replace('127.0.0.1', 'localhost'),
+    pids: () => [program.pid, ...childrenOf(program.pid)],
+    admin: async () => {
+      const file = JSON.parse(await readFile(join(dataDir, 'admin.json'), 'utf8'))
+      return { clientId: file.client_id, clientSecret: file.client_secret }
+    },
+  }
+}
+
+/** Starts an instance of its own, which signs with this algorithm and has the usual number of clients. */
+export async function startKeyturnContender(
+  name: string,
+  algorithm: Algorithm,
+  options: { readonly settings: InstanceSettings; readonly place: Place },
+): Promise<Contender> {
+  const keyturn = await startKeyturn(options.settings, options.place)
+  const administrator = new Administrator(keyturn, await keyturn.admin())
+  await administrator.signWith(algorithm)
+  const clients = await administrator.createClients(PROJECT_NAME, USUAL_CLIENTS)
+  const { url, tokenUrl, keySetUrl, issuer } = keyturn
+  return { name, pids: keyturn.pids(), url, tokenUrl, keySetUrl, issuer, clients }
+}

@@ -1,0 +1,57 @@
+/**
+ * How long and how often things are measured: as long as it takes for figures to keep, or just long enough to see that
+ * everything works.
+ */
+import { ALGORITHMS, type Algorithm } from './contenders/contender.ts'
+
+/** Times are in seconds. */
+export interface Effort {
+  /** Scenarios that are left out unless they are asked for. */
+  readonly without: readonly string[]
+  readonly algorithms: readonly Algorithm[]
+  /** How often each contender has its turn. */
+  readonly rounds: number
+  /** Load on a contender that has just started, before its first turn. */
+  readonly firstWarmUp: number
+  /** Load before the window of each turn. */
+  readonly warmUp: number
+  /** The window of a turn. */
+  readonly window: number
+  /** How long the database is watched. */
+  readonly quiet: number
+  readonly activations: number
+  readonly starts: number
+  readonly propagations: { readonly listen: number; readonly poll: number }
+  /** Service users in the database, and how many of them ask for tokens. */
+  readonly users: { readonly inDatabase: number; readonly active: number }
+}
+
+/** Takes about a quarter of an hour. */
+export const FULL: Effort = {
+  without: [],
+  algorithms: ALGORITHMS,
+  rounds: 5,
+  firstWarmUp: 6,
+  warmUp: 0.5,
+  window: 3,
+  quiet: 15,
+  activations: 300,
+  starts: 7,
+  propagations: { listen: 50, poll: 20 },
+  users: { inDatabase: 1_000_000, active: 10_000 },
+}
+
+/** Takes about a minute. Too short to rely on a figure. */
+export const SHORT: Effort = {
+  without: ['workers', 'many-users', 'growth'],
+  algorithms: ['ES256'],
+  rounds: 2,
+  firstWarmUp: 1,
+  warmUp: 0.2,
+  window: 0.5,
+  quiet: 2,
+  activations: 30,
+  starts: 1,
+  propagations: { listen: 5, poll: 2 },
+  users: { inDatabase: 1_000, active: 100 },
+}

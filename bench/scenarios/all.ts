@@ -1,0 +1,31 @@
+/**
+ * All scenarios, in the order in which they are run.
+ */
+import type { Effort } from '../effort.ts'
+import { api } from './api.ts'
+import { growth } from './growth.ts'
+import { keySet } from './key-set.ts'
+import { manyUsers } from './many-users.ts'
+import { rotation } from './rotation.ts'
+import type { Scenario } from './scenario.ts'
+import { startUp } from './start-up.ts'
+import { tokens } from './tokens.ts'
+import { workers } from './workers.ts'
+
+/** Scenarios by the name that `--only` takes. */
+export function scenariosFor({ algorithms }: Effort): ReadonlyMap<string, Scenario> {
+  const tokenScenarios = algorithms.map((algorithm): [string, Scenario] => [
+    `tokens-${algorithm}`,
+    (bench, place) => tokens(algorithm, bench, place),
+  ])
+  return new Map([
+    ...tokenScenarios,
+    ['key-set', keySet],
+    ['api', api],
+    ['rotation', rotation],
+    ['start-up', startUp],
+    ['workers', workers],
+    ['many-users', manyUsers],
+    ['growth', growth],
+  ])
+}

@@ -1,0 +1,135 @@
+/**
+ * What it costs that there are many service users: in the database, in memory, and at the first request of each.
+ */
+import { Administrator, tokenForm } from '../contenders/administrator.ts'
+import { derivedClients, insertDerivedClients } from '../contenders/clients.ts'
+import { type Credentials, USUAL_CLIENTS } from '../contenders/contender.ts'
+import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
+import type { Place } from '../contenders/references.ts'
+import { Connection } from '../load/connection.ts'
+import { postRequest } from '../load/requests.ts'
+import { residentMegabytesOf } from '../processes/usage.ts'
+import { percentileOf, spreadOf } from '../statistics.ts'
+import { costRow, memoryTarget } from './rows.ts'
+import type { Bench, Result } from './scenario.ts'
+import { type Scans, scansSince } from './table-scans.ts'
+import { tokenLoad } from './tokens.ts'
+import { cpuRatio, takeTurns } from './turns.ts'
+
+/** First requests that are measured one by one. The others of the active users come all at once. */
+const FIRST_REQUESTS = 500
+const CONNECTIONS = 8
+const HEADERS = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** An instance with ten users beside one with many. */
+export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
+  const { load, effort, tell } = bench
+  const { inDatabase, active } = effort.users
+  const few = await startWith(USUAL_CLIENTS, bench, place)
+  tell(`inserting ${inDatabase} users`)
+  const many = await startWith(inDatabase, bench, place)
+
+  const clients = derivedClients(active)
+  const sample = clients.slice(0, FIRST_REQUESTS)
+  const { millis, scans } = await firstRequests(many, sample, bench)
+  await Promise.all(slices(clients.slice(FIRST_REQUESTS), CONNECTIONS).map((some) => askOnce(many.keyturn, some)))
+
+  const loadOn = ({ keyturn }: Instance, some: readonly Credentials[]) => ({
+    ...tokenLoad({ ...keyturn, pids: keyturn.pids(), clients: some }),
+    samples: 0,
+  })
+  const few10 = `${USUAL_CLIENTS} users in the database, all active`
+  const many10k = `${inDatabase} users in the database, ${active} active`
+  const turns = await takeTurns(load, effort, {
+    few: loadOn(few, derivedClients(USUAL_CLIENTS)),
+    many: loadOn(many, clients),
+  })
+  const memory = { few: residentMegabytesOf([few.keyturn.pid]), many: residentMegabytesOf([many.keyturn.pid]) }
+  const row = (name: string, of: 'few' | 'many') => {
+    const { cells } = costRow(name, turns[of])
+    return { name, cells: { ...cells, 'RSS MB': memory[of] } }
+  }
+  const perRequest = (count: number) => count / sample.length
+  return {
+    title: 'many service users (ES256)',
+    rows: [row(few10, 'few'), row(many10k, 'many')],
+    targets: [
+      {
+        name: `${many10k}: CPU per token / with ${USUAL_CLIENTS}`,
+        limit: { atMost: 1.1 },
+        unit: '×',
+        measured: cpuRatio(turns.many, turns.few),
+      },
+      memoryTarget(many10k, memory.many),
+      {
+        name: 'look-ups of users by index, per first request of a user',
+        limit: { atMost: 1 },
+        unit: '',
+        measured: perRequest(scans.userIndexScans),
+      },
+      {
+        name: 'scans of whole tables of users and secrets, per first request',
+        limit: { atMost: 0 },
+        unit: '',
+        measured: perRequest(scans.tableScans),
+      },
+    ],
+    notes: [
+      `The first request of a user takes ${spreadOf(millis).median.toFixed(2)} ms (median of ${sample.length}), p99 ` +
+        `${percentileOf(millis, 0.99).toFixed(2)} ms; each looks up secrets by index ` +
+        `${perRequest(scans.secretIndexScans).toFixed(2)} times.`,
+    ],
+  }
+}
+
+interface Instance {
+  readonly keyturn: Keyturn
+  readonly databaseUrl: string
+}
+
+/** An instance with so many users, served by a process that has seen none of them. */
+async function startWith(count: number, { postgres }: Bench, place: Place): Promise<Instance> {
+  const databaseUrl = await postgres.createDatabase()
+  const settings = postgresInstance(databaseUrl)
+  const setUp = await startKeyturn(settings, place)
+  await new Administrator(setUp, await setUp.admin()).signWith('ES256')
+  await setUp.stop()
+  for (const statement of insertDerivedClients(count)) await postgres.query(statement, [], databaseUrl)
+  return { databaseUrl, keyturn: await startKeyturn(settings, place) }
+}
+
+async function firstRequests(
+  { keyturn, databaseUrl }: Instance,
+  clients: readonly Credentials[],
+  { postgres }: Bench,
+): Promise<{ readonly millis: readonly number[]; readonly scans: Scans }> {
+  const { result: millis, scans } = await scansSince(postgres, databaseUrl, {
+    atLeast: clients.length,
+    work: () => askOnce(keyturn, clients),
+  })
+  return { millis, scans }
+}
+
+/** One request of each client, one after the other. Times in milliseconds. @throws {Error} unless all get tokens. */
+async function askOnce(keyturn: Keyturn, clients: readonly Credentials[]): Promise<number[]> {
+  const connection = new Connection(keyturn.url)
+  const millis: number[] = []
+  for (const client of clients) {
+    const startedAt = performance.now()
+    const request = postRequest(keyturn.tokenUrl, { headers: HEADERS, body: tokenForm(client) })
+    await new Promise<void>((resolve, reject) => {
+      connection.ask(request, (answer) => {
+        if (answer instanceof Error) reject(answer)
+        else if (answer.status === 200) resolve()
+        else reject(new Error(`a first request got ${answer.status} ${answer.body}`))
+      })
+    })
+    millis.push(performance.now() - startedAt)
+  }
+  connection.close()
+  return millis
+}
+
+function slices<T>(things: readonly T[], count: number): T[][] {
+  return Array.from({ length: count }, (_, slice) => things.filter((_thing, index) => index % count === slice))
+}
