@@ -11,6 +11,8 @@ export interface Effort {
   readonly algorithms: readonly Algorithm[]
   /** How often each contender has its turn. */
   readonly rounds: number
+  /** The same at half load. */
+  readonly roundsAtHalfLoad: number
   /** Load on a contender that has just started, before its first turn. */
   readonly firstWarmUp: number
   /** Load before the window of each turn. */
@@ -26,11 +28,12 @@ export interface Effort {
   readonly users: { readonly inDatabase: number; readonly active: number }
 }
 
-/** Takes about a quarter of an hour. */
+/** Takes about twenty minutes. */
 export const FULL: Effort = {
   without: [],
   algorithms: ALGORITHMS,
   rounds: 5,
+  roundsAtHalfLoad: 3,
   firstWarmUp: 6,
   warmUp: 0.5,
   window: 3,
@@ -46,6 +49,7 @@ export const SHORT: Effort = {
   without: ['workers', 'many-users', 'growth'],
   algorithms: ['ES256'],
   rounds: 2,
+  roundsAtHalfLoad: 1,
   firstWarmUp: 1,
   warmUp: 0.2,
   window: 0.5,
