@@ -2,13 +2,11 @@
  * How long and how often things are measured: as long as it takes for figures to keep, or just long enough to see that
  * everything works.
  */
-import { ALGORITHMS, type Algorithm } from './contenders/contender.ts'
 
 /** Times are in seconds. */
 export interface Effort {
   /** Scenarios that are left out unless they are asked for. */
   readonly without: readonly string[]
-  readonly algorithms: readonly Algorithm[]
   /** How often each contender has its turn. */
   readonly rounds: number
   /** The same at half load. */
@@ -31,7 +29,6 @@ export interface Effort {
 /** Takes about twenty minutes. */
 export const FULL: Effort = {
   without: [],
-  algorithms: ALGORITHMS,
   rounds: 5,
   roundsAtHalfLoad: 3,
   firstWarmUp: 6,
@@ -46,8 +43,7 @@ export const FULL: Effort = {
 
 /** Takes about a minute. Too short to rely on a figure. */
 export const SHORT: Effort = {
-  without: ['workers', 'many-users', 'growth'],
-  algorithms: ['ES256'],
+  without: ['tokens-RS256', 'tokens-EdDSA', 'workers', 'many-users', 'growth'],
   rounds: 2,
   roundsAtHalfLoad: 1,
   firstWarmUp: 1,

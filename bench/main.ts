@@ -12,7 +12,7 @@ import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
 import { tableOf, targetTable } from './report.ts'
 import type { Run } from './run.ts'
-import { scenariosFor } from './scenarios/all.ts'
+import { allScenarios } from './scenarios/all.ts'
 import { isMet, type Result, type Scenario } from './scenarios/scenario.ts'
 
 const { values: options } = parseArgs({
@@ -43,7 +43,7 @@ async function run(): Promise<void> {
   const startedAt = new Date().toISOString()
   const loadBefore = loadAverage()
   const effort = options.short ? SHORT : FULL
-  const chosen = choose(scenariosFor(effort), options.only, effort)
+  const chosen = choose(allScenarios(), options.only, effort)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
   // PostgreSQL's package ends this process on Ctrl-C when its server has stopped, so this may be the last chance.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
