@@ -2,15 +2,15 @@
  * How long and how often things are measured: as long as it takes for figures to keep, or just long enough to see that
  * everything works.
  */
-import { ALGORITHMS, type Algorithm } from './contenders/contender.ts'
 
 /** Times are in seconds. */
 export interface Effort {
   /** Scenarios that are left out unless they are asked for. */
   readonly without: readonly string[]
-  readonly algorithms: readonly Algorithm[]
   /** How often each contender has its turn. */
   readonly rounds: number
+  /** The same at half load. */
+  readonly roundsAtHalfLoad: number
   /** Load on a contender that has just started, before its first turn. */
   readonly firstWarmUp: number
   /** Load before the window of each turn. */
@@ -26,11 +26,11 @@ export interface Effort {
   readonly users: { readonly inDatabase: number; readonly active: number }
 }
 
-/** Takes about a quarter of an hour. */
+/** Takes about twenty minutes. */
 export const FULL: Effort = {
   without: [],
-  algorithms: ALGORITHMS,
   rounds: 5,
+  roundsAtHalfLoad: 3,
   firstWarmUp: 6,
   warmUp: 0.5,
   window: 3,
@@ -43,9 +43,9 @@ export const FULL: Effort = {
 
 /** Takes about a minute. Too short to rely on a figure. */
 export const SHORT: Effort = {
-  without: ['workers', 'many-users', 'growth'],
-  algorithms: ['ES256'],
+  without: ['tokens-RS256', 'tokens-EdDSA', 'workers', 'many-users', 'growth'],
   rounds: 2,
+  roundsAtHalfLoad: 1,
   firstWarmUp: 1,
   warmUp: 0.2,
   window: 0.5,

@@ -12,7 +12,7 @@ import { LoadGenerator } from './load/generator.ts'
 import { Cleanup } from './processes/cleanup.ts'
 import { tableOf, targetTable } from './report.ts'
 import type { Run } from './run.ts'
-import { scenariosFor } from './scenarios/all.ts'
+import { allScenarios } from './scenarios/all.ts'
 import { isMet, type Result, type Scenario } from './scenarios/scenario.ts'
 
 const { values: options } = parseArgs({
@@ -24,17 +24,29 @@ const { values: options } = parseArgs({
 })
 if (process.platform !== 'linux') throw new Error('the bench reads /proc, so it needs Linux')
 
+const tell = (text: string) => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`)
 const cleanup = new Cleanup()
 for (const [signal, code] of [
+  ['SIGHUP', 129],
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const) {
-  process.once(signal, () => void cleanup.run().finally(() => process.exit(code)))
+  process.once(signal, () => {
+    tell(`${signal}: ending what runs`)
+    cleanup.run().finally(() => process.exit(code))
+  })
 }
 
-const tell = (text: string) => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`)
+// The package of PostgreSQL ends this process in its own way, with exit code 0 if there is nothing left to wait for.
+let finished = false
+process.on('exit', (code) => {
+  if (finished || code !== 0) return
+  tell('ended before everything was measured')
+  process.exitCode = 1
+})
 try {
   await run()
+  finished = true
 } finally {
   await cleanup.run()
 }
@@ -43,7 +55,7 @@ async function run(): Promise<void> {
   const startedAt = new Date().toISOString()
   const loadBefore = loadAverage()
   const effort = options.short ? SHORT : FULL
-  const chosen = choose(scenariosFor(effort), options.only, effort)
+  const chosen = choose(allScenarios(), options.only, effort)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
   // PostgreSQL's package ends this process on Ctrl-C when its server has stopped, so this may be the last chance.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

@@ -1,7 +1,7 @@
 /**
  * All scenarios, in the order in which they are run.
  */
-import type { Effort } from '../effort.ts'
+import { ALGORITHMS } from '../contenders/contender.ts'
 import { api } from './api.ts'
 import { growth } from './growth.ts'
 import { keySet } from './key-set.ts'
@@ -13,8 +13,8 @@ import { tokens } from './tokens.ts'
 import { workers } from './workers.ts'
 
 /** Scenarios by the name that `--only` takes. */
-export function scenariosFor({ algorithms }: Effort): ReadonlyMap<string, Scenario> {
-  const tokenScenarios = algorithms.map((algorithm): [string, Scenario] => [
+export function allScenarios(): ReadonlyMap<string, Scenario> {
+  const tokenScenarios = ALGORITHMS.map((algorithm): [string, Scenario] => [
     `tokens-${algorithm}`,
     (bench, place) => tokens(algorithm, bench, place),
   ])

@@ -34,20 +34,28 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
   const loads = Object.fromEntries(contenders.map((contender) => [contender.name, tokenLoad(contender)]))
   const turns = await takeTurns(load, effort, loads)
 
+  // Right after the load: what is idle for a while gives memory back.
+  const memory = contenders.map(({ pids }) => residentMegabytesOf(pids))
+  const halfLoads = contenders.map((contender): [string, HttpLoad] => {
+    const ratePerSecond = (turns[contender.name] as Turns).answersPerSecond.median / 2
+    return [contender.name, { ...tokenLoad(contender), ratePerSecond }]
+  })
+  const half = await takeTurns(
+    load,
+    { ...effort, firstWarmUp: 0, rounds: effort.roundsAtHalfLoad },
+    Object.fromEntries(halfLoads),
+  )
+
   const rows: Row[] = []
   const targets = targetsOf(algorithm, turns)
-  for (const contender of contenders) {
+  for (const [index, contender] of contenders.entries()) {
+    const megabytes = memory[index] ?? Number.NaN
     const own = turns[contender.name] as Turns
     const verified = await verify(contender, own.measurements)
-    const half = await load.measure({
-      ...tokenLoad(contender),
-      ratePerSecond: own.answersPerSecond.median / 2,
-      warmUpSeconds: effort.warmUp,
-      seconds: effort.window,
+    rows.push({
+      name: contender.name,
+      cells: cellsOf(own, { verified, half: half[contender.name] as Turns, megabytes }),
     })
-    // Right after the load: what is idle for a while gives memory back.
-    const megabytes = residentMegabytesOf(contender.pids)
-    rows.push({ name: contender.name, cells: cellsOf(own, { verified, half, megabytes }) })
     if (contender.name === ON_POSTGRES) targets.push(memoryTarget(`${ON_POSTGRES}, ${algorithm}`, megabytes))
   }
   const notes = contenders.flatMap(({ name }) => {
@@ -106,7 +114,7 @@ async function verify(contender: Contender, measurements: readonly Measurement[]
 
 function cellsOf(
   { cpuMicros, answersPerSecond, generatorLoad, errors }: Turns,
-  { verified, half, megabytes }: { readonly verified: number; readonly half: Measurement; readonly megabytes: number },
+  { verified, half, megabytes }: { readonly verified: number; readonly half: Turns; readonly megabytes: number },
 ): Row['cells'] {
   return {
     'CPU µs': cpuMicros.median,

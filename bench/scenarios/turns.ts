@@ -21,6 +21,8 @@ export interface Turns {
   readonly answersPerSecond: Spread
   /** CPU time of the load generator, in seconds for each second. */
   readonly generatorLoad: Spread
+  /** In milliseconds, medians over the turns. */
+  readonly latency: { readonly p50: number; readonly p99: number }
   readonly errors: number
   readonly firstError: string | null
 }
@@ -28,12 +30,13 @@ export interface Turns {
 /** Makes load with several names, A B C A B C …, after a first warm-up of each. */
 export async function takeTurns<Name extends string>(
   load: LoadGenerator,
-  effort: Effort,
+  effort: Pick<Effort, 'firstWarmUp' | 'rounds' | 'warmUp' | 'window'>,
   loads: Readonly<Record<Name, HttpLoad | GrpcLoad>>,
 ): Promise<Readonly<Record<Name, Turns>>> {
   const entries = Object.entries(loads) as [Name, HttpLoad | GrpcLoad][]
   const measurements = new Map<Name, Measurement[]>(entries.map(([name]) => [name, []]))
-  for (const [, job] of entries) await load.measure({ ...job, warmUpSeconds: effort.firstWarmUp, seconds: 0 })
+  for (const [, job] of entries)
+    if (effort.firstWarmUp > 0) await load.measure({ ...job, warmUpSeconds: effort.firstWarmUp, seconds: 0 })
   for (let round = 0; round < effort.rounds; round += 1) {
     for (const [name, job] of entries) {
       const measured = await load.measure({ ...job, warmUpSeconds: effort.warmUp, seconds: effort.window })
@@ -53,6 +56,10 @@ function turnsOf(measurements: readonly Measurement[]): Turns {
     cpuMicros: spreadOf(measurements.map(({ cpuSeconds, answers }) => (cpuSeconds / answers) * 1e6)),
     answersPerSecond: spreadOf(measurements.map(({ answers, seconds }) => answers / seconds)),
     generatorLoad: spreadOf(measurements.map(({ generatorCpuSeconds, seconds }) => generatorCpuSeconds / seconds)),
+    latency: {
+      p50: spreadOf(measurements.map(({ latency }) => latency.p50)).median,
+      p99: spreadOf(measurements.map(({ latency }) => latency.p99)).median,
+    },
     errors: measurements.reduce((sum, { errors }) => sum + errors, 0),
     firstError: measurements.find(({ firstError }) => firstError !== null)?.firstError ?? null,
   }

@@ -89,6 +89,6 @@ describe('the bench', () => {
     const child = run('--only', 'nonsense')
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/no scenario nonsense; there are tokens-ES256, key-set, /)
+    expect(stderr).toMatch(/no scenario nonsense; there are tokens-RS256, tokens-ES256, /)
   })
 })
