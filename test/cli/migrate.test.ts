@@ -16,7 +16,11 @@ afterAll(async () => {
   await removeFolder(folder)
 })
 
-const APPLIED = { code: 0, stdout: 'Applied: 0001-initial-schema, 0002-identities, 0003-many-replicas.\n', stderr: '' }
+const APPLIED = {
+  code: 0,
+  stdout: 'Applied: 0001-initial-schema, 0002-identities, 0003-many-replicas, 0004-rotation.\n',
+  stderr: '',
+}
 const NOTHING_TO_DO = { code: 0, stdout: 'The schema is up to date.\n', stderr: '' }
 
 describe('keyturn migrate', () => {

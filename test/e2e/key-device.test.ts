@@ -18,6 +18,7 @@ import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
+import { createRouter, notFound } from '../../src/http/router.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { systemClock, systemTime } from '../../src/server/system-clock.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -85,10 +86,19 @@ beforeAll(async () => {
     maxWebKeys: 50,
   })
 
-  server = createServer((req, res) => {
-    if (req.url === KEY_SET) res.end(service.current.keySet.body)
-    else void service.current.tokens?.(req, res)
+  const notes = new RequestNotebook(createAddressReader([]))
+  const handler = createRouter({
+    routes: new Map([
+      [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
+      ['/oauth/v2/token', { methods: { POST: (req, res) => service.current.tokens?.(req, res) }, cors: null }],
+    ]),
+    fallback: notFound,
+    maxBodyBytes: 65_536,
+    notes,
+    log,
+    onAnswered: () => {},
   })
+  server = createServer((req, res) => void handler(req, res))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -44,6 +44,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0001-initial-schema',
       '0002-identities',
       '0003-many-replicas',
+      '0004-rotation',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!).load([])
@@ -57,7 +58,7 @@ describe('several replicas on one PostgreSQL', () => {
       await sql`select id from kysely_migration_lock for update`.execute(trx)
       const older = migrate(database!)
       await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
-      await sql`insert into kysely_migration values ('0004-notes', '2999-01-01T00:00:00.000Z')`.execute(trx)
+      await sql`insert into kysely_migration values ('9000-notes', '2999-01-01T00:00:00.000Z')`.execute(trx)
       return { older }
     })
     expect(await older).toEqual([])
