@@ -4,7 +4,7 @@
  */
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
-import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../server/credentials-file.ts'
 import { API_SCOPE, connect, requestToken } from './api-client.ts'
@@ -19,10 +19,10 @@ export async function playDemo(credentialsFile: string, say: (line: string) => v
   const { sub, exp = 0, iat = 0 } = await verify(credentials, oldToken)
   say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; it verifies against the key set`)
 
-  const created = await webKeys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
-  const newKid = created.details?.keyId ?? ''
-  expect(created.details?.algorithm === 'EdDSA', 'the new key is an Ed25519 key')
-  say(` 2. created ${created.details?.algorithm} key ${short(newKid)}`)
+  const { webKey: created } = await webKeys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+  const newKid = created?.keyId ?? ''
+  expect(created?.algorithm === 'EdDSA', 'the new key is an Ed25519 key')
+  say(` 2. created ${created?.algorithm} key ${short(newKid)}`)
 
   const published = await publishedKids(credentials)
   expect(published.includes(oldKid) && published.includes(newKid), 'both keys are published')
