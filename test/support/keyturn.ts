@@ -3,10 +3,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
+import { newDatabaseFolder } from './new-database.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
@@ -49,7 +50,7 @@ export interface StartOptions {
 
 /** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
-  const dataDir = options.dataDir ?? (await temporaryFolder())
+  const dataDir = options.dataDir ?? (await newDataDir(options))
   const child = spawnKeyturn(
     ['serve', ...(options.args ?? [])],
     { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir, ...options.env },
@@ -92,6 +93,16 @@ export async function runKeyturn(
   await once(child, 'close')
   deadline.abort()
   return { code: child.exitCode, ...output }
+}
+
+/** A data directory in which nobody has been, but the database is made already. */
+async function newDataDir({ env }: StartOptions): Promise<string> {
+  const dataDir = await temporaryFolder()
+  const newDatabase = newDatabaseFolder()
+  if (newDatabase !== undefined && env?.KEYTURN_DATABASE_URL === undefined) {
+    await cp(newDatabase, join(dataDir, 'database'), { recursive: true })
+  }
+  return dataDir
 }
 
 /** A new empty folder below the system's temporary one. */
