@@ -109,7 +109,7 @@ export class Rotator {
   /** The steps whose time has come. A replica that is out of touch leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
-    if (!replica.isFresh()) return []
+    if (!replica.isFresh() || !replica.isReachable()) return []
     const { ring, rotation } = replica.status()
     return plannedSteps(rotation, ring, limits).filter(({ at }) => at <= now())
   }

@@ -9,7 +9,11 @@ import { DomainError } from '../domain/errors.ts'
 export function describeFailure(error: unknown): string {
   if (error instanceof ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema)
-    return info === undefined ? error.message : `${error.rawMessage} (${info.reason})`
+    if (info !== undefined) return `${error.rawMessage} (${info.reason})`
+    // What a server that starts answers, or a proxy, is no answer of the API.
+    return error.rawMessage === ''
+      ? `${error.message} the server does not say why: try again in a moment`
+      : error.message
   }
   if (error instanceof DomainError) {
     const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''

@@ -1,7 +1,7 @@
 /**
  * The port of the server and what is behind each path.
  *
- * It is open from the beginning, and says that the server is not ready until there is something to serve.
+ * While there is nothing to serve it says that the server is not ready.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
@@ -40,36 +40,37 @@ export interface FrontDoorOptions {
 }
 
 export class FrontDoor {
-  readonly #listener: Listener
+  readonly #options: FrontDoorOptions
   readonly #routing: Routing
-  /** The base URL that clients use, without a slash at its end. */
-  readonly baseUrl: string
+  #listener: Listener | undefined
 
-  private constructor(listener: Listener, baseUrl: string, routing: Routing) {
-    this.#listener = listener
-    this.#routing = routing
-    this.baseUrl = baseUrl
+  constructor(options: FrontDoorOptions) {
+    this.#options = options
+    this.#routing = new Routing(options)
   }
 
   /** Starts listening. @throws {Error} that says what to do. */
-  static async open({ config, around, ...options }: FrontDoorOptions): Promise<FrontDoor> {
-    const routing = new Routing(options)
-    const { log } = options
+  async open(): Promise<void> {
+    const { config, log, around } = this.#options
     const { listen: address, tls } = config
     const limits = await limitsHere(log)
-    const listener = await listen({ ...address, tls, limits, log, handler: around(routing.handle) })
-    const scheme = tls === null ? 'http' : 'https'
-    return new FrontDoor(listener, config.baseUrl ?? `${scheme}://localhost:${listener.port}`, routing)
+    this.#listener = await listen({ ...address, tls, limits, log, handler: around(this.#routing.handle) })
+  }
+
+  /** The base URL that clients use, without a slash at its end. Before it is open, only if the configuration names it. */
+  get baseUrl(): string {
+    const { baseUrl, tls } = this.#options.config
+    return baseUrl ?? `${tls === null ? 'http' : 'https'}://localhost:${this.#opened.port}`
   }
 
   /** Where it listens, for example `http://127.0.0.1:8080`. */
   get listenUrl(): string {
-    return this.#listener.url
+    return this.#opened.url
   }
 
   /** How many connections are open. */
   connections(): number {
-    return this.#listener.connections()
+    return this.#listener?.connections() ?? 0
   }
 
   /** Puts the services behind their paths. */
@@ -83,9 +84,14 @@ export class FrontDoor {
   }
 
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
-  close(grace: number): Promise<void> {
+  async close(grace: number): Promise<void> {
     this.#routing.stop()
-    return this.#listener.close(grace)
+    await this.#listener?.close(grace)
+  }
+
+  get #opened(): Listener {
+    if (this.#listener === undefined) throw new Error('the port is not open yet')
+    return this.#listener
   }
 }
 

@@ -57,12 +57,17 @@ export interface RunningServer {
 interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean
+  /**
+   * Whether to open the port only when there is something to serve, because others serve it already. The base URL must
+   * be configured. Default false: an operator can ask a server that starts what it waits for.
+   */
+  readonly opensWhenReady?: boolean
   /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Starts a server. It listens from the beginning and says that it is not ready until it can serve. A PostgreSQL server
+ * Starts a server. It listens from the beginning, unless others serve the port, and says that it is not ready until it can serve. A PostgreSQL server
  * that cannot be reached is waited for.
  *
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
@@ -94,8 +99,9 @@ export async function migrateDatabase(config: Config, log: Log): Promise<readonl
 async function start(
   config: Config,
   log: ServerLog,
-  { stack, servesMetrics = true, signal = new AbortController().signal }: StartOptions & { readonly stack: Stack },
+  { stack, ...options }: StartOptions & { readonly stack: Stack },
 ): Promise<RunningServer> {
+  const { servesMetrics = true, opensWhenReady = false, signal = new AbortController().signal } = options
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
   if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
@@ -107,7 +113,7 @@ async function start(
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
   const notes = new RequestNotebook(createAddressReader(config.trustedProxies))
   const logRequest = logRequests(log.requests)
-  const door = await FrontDoor.open({
+  const door = new FrontDoor({
     config,
     log,
     notes,
@@ -119,6 +125,7 @@ async function start(
     },
   })
   stack.push(() => door.close(GRACE))
+  if (!opensWhenReady) await door.open()
   const { baseUrl } = door
 
   const database = await openConfigured(config, log, stack)
@@ -160,7 +167,7 @@ async function start(
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
 
-  const options = {
+  const parts = {
     config,
     log,
     stack,
@@ -175,8 +182,8 @@ async function start(
     notes,
   }
   door.serve({
-    oauth: createTokenEndpoints(options),
-    rpc: createApi(options),
+    oauth: createTokenEndpoints(parts),
+    rpc: createApi(parts),
     readiness: () => replica.readiness(),
     isFresh: () => replica.isFresh(),
   })
@@ -189,6 +196,7 @@ async function start(
   })
   replica.onLag(metrics.recordChangeLag)
   metrics.observeConnections(() => door.connections())
+  if (opensWhenReady) await door.open()
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }

@@ -55,7 +55,7 @@ describe('a server', () => {
 
   it('does not serve before it is ready, and tells who watches when it is', async () => {
     const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:0' }, {})
-    const door = await FrontDoor.open({
+    const door = new FrontDoor({
       config,
       log: createRecordingLog(),
       notes: new RequestNotebook(createAddressReader([])),
@@ -63,6 +63,7 @@ describe('a server', () => {
       onAnswered: () => {},
     })
     undo.push(() => door.close(0))
+    await door.open()
     expect(await checkHealth(door.listenUrl)).toBe('NOT_SERVING')
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('NOT_SERVING')
     const watching = watch(door)

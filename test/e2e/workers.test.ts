@@ -141,6 +141,25 @@ describe('a server of several workers', () => {
     expect(await requestToken(admin)).toEqual(expect.any(String))
   })
 
+  it('turns nobody away while the other workers start', async () => {
+    const metrics = `127.0.0.1:${await freePort()}`
+    metricsUrl = `http://${metrics}/metrics`
+    const running = await startKeyturn({
+      env: { ...env, KEYTURN_METRICS_LISTEN: metrics },
+      args: ['--workers', '3'],
+    })
+    server = running
+    let all = false
+    const complete = untilRunning(3).then(() => {
+      all = true
+    })
+    const statuses = new Set<number | undefined>()
+    while (!all) statuses.add(await getFresh(`${running.listenUrl}/readyz`))
+    await complete
+    expect(statuses).toEqual(new Set([200]))
+    if (HAS_PROC) workers = childrenOf(pidOf(running))
+  })
+
   it('shares a port that it was left to pick, over HTTP/1.1, cleartext HTTP/2 and TLS', async () => {
     const running = await start(2)
     expect(new URL(running.listenUrl).port).not.toBe('0')

@@ -5,8 +5,11 @@
 
 /** From the primary to a worker. */
 export type Order =
-  /** The first one, once. `port` goes before the configured one. */
-  | { readonly kind: 'start'; readonly port: number }
+  /**
+   * The first one, once. `port` goes before the configured one. `baseUrl` is that of the server if other workers serve the
+   * port: then it must not be opened before there is something to serve, or this worker would turn clients away.
+   */
+  | { readonly kind: 'start'; readonly port: number; readonly baseUrl: string | null }
   | { readonly kind: 'stop' }
   /** To be answered with `metrics`. */
   | { readonly kind: 'measure' }

@@ -34,8 +34,9 @@ export interface WorkerProcess {
  * Starts a worker with the command line and the environment of this process.
  *
  * @param port What it listens on; workers that are told the same one share it, also when that is 0.
+ * @param baseUrl That of the server if other workers serve the port, otherwise null.
  */
-export function forkWorker(port: number): WorkerProcess {
+export function forkWorker(port: number, baseUrl: string | null): WorkerProcess {
   // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
   // loses those that are on their way to a worker that dies.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -72,7 +73,7 @@ export function forkWorker(port: number): WorkerProcess {
   const tell = (order: Order): void => {
     if (worker.isConnected()) worker.send(order)
   }
-  tell({ kind: 'start', port })
+  tell({ kind: 'start', port, baseUrl })
 
   return {
     pid: worker.process.pid,

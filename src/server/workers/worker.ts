@@ -32,10 +32,13 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled]).then(() => stopping.abort())
   let server: RunningServer | undefined
   try {
-    const port = await Promise.race([orderTo('start').then((order) => order.port), stopped.then(() => null)])
-    if (port === null) return undefined
-    const starting = startServer({ ...config, listen: { ...config.listen, port } }, log, {
+    const order = await Promise.race([orderTo('start'), stopped.then(() => null)])
+    if (order === null) return undefined
+    const { port, baseUrl } = order
+    const told = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
+    const starting = startServer(told, log, {
       servesMetrics: false,
+      opensWhenReady: baseUrl !== null,
       signal: stopping.signal,
     })
     starting.catch(() => {})
@@ -46,9 +49,9 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     return error
   }
   if (server === undefined) return undefined
-  const { listenUrl, baseUrl, initialised } = server
+  const { listenUrl, initialised } = server
   answerMeasurements(server, log)
-  await report({ kind: 'ready', server: { listenUrl, baseUrl, initialised } })
+  await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
   await stopped
   // Without the primary nobody else ends a worker that hangs.
   await Promise.race([server.stop(), delay(STOP_LIMIT)])

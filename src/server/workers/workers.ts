@@ -23,6 +23,8 @@ export class Workers {
   #port: number
   /** What that is, if they are told to pick one. */
   #pickedPort: number | undefined
+  /** Null until the first worker serves. */
+  #baseUrl: string | null = null
   #keepAlive: NodeJS.Timeout | undefined
   #stopMetrics = async () => {}
   #stopping: Promise<void> | undefined
@@ -73,6 +75,7 @@ export class Workers {
     if (this.#stopping !== undefined) return undefined
     if (outcome.kind === 'ended') throw toError(outcome.exit)
     const { server } = outcome
+    this.#baseUrl = server.baseUrl
     if (this.#port === 0) this.#pickedPort = Number(new URL(server.listenUrl).port)
     for (const slot of others) slot.run()
     return server
@@ -97,7 +100,7 @@ export class Workers {
     // The socket went with the last worker, and picking again would give another port.
     const isAlone = this.#slots.every(({ worker }) => worker === undefined)
     if (isAlone) this.#port = this.#pickedPort ?? this.#port
-    return forkWorker(this.#port)
+    return forkWorker(this.#port, isAlone ? null : this.#baseUrl)
   }
 }
 
