@@ -126,7 +126,9 @@ describe('a rotator', () => {
     const { clock, log } = await startRotator()
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
     expect(await events()).toEqual(['rotation/create web_keys ok'])
-    expect(log.lines.filter((line) => line.includes('the rotation of web keys went on'))).toHaveLength(1)
+    const told = () => log.lines.filter((line) => line.includes('the rotation of web keys went on'))
+    // It is told when this replica has taken the step over, which is after it can be seen in the database.
+    await eventually(() => expect(told()).toHaveLength(1))
   })
 
   it('makes no step before its time, and none if rotation is off', async () => {
