@@ -7,12 +7,15 @@ import { existsSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
+import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
+import { watchHealth } from '../support/grpc-health.ts'
+import { openReflection } from '../support/grpc-reflection.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
@@ -69,6 +72,28 @@ describeWithHaproxy(title, () => {
     expect(await webKeyClient(url, token, 'gRPC over h2c').listWebKeys({})).toMatchObject({ webKeys: [{}] })
     const refused = webKeyClient(url, null, 'gRPC over h2c').listWebKeys({})
     await expect(refused.catch((error) => ConnectError.from(error).code)).resolves.toBe(Code.Unauthenticated)
+  })
+
+  it('answer on streams while both directions are open', async () => {
+    const reflection = openReflection(url)
+    const health = watchHealth(url)
+    try {
+      reflection.ask('no.Thing')
+      await Promise.race([reflection.ended, eventually(() => expect(reflection.responses).toHaveLength(1))])
+      reflection.ask('iam.webkey.v2beta.WebKey')
+      await Promise.race([reflection.ended, eventually(() => expect(reflection.responses).toHaveLength(2))])
+      expect(reflection.responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+        'errorResponse',
+        'fileDescriptorResponse',
+      ])
+      await eventually(() => expect(health.statuses).toEqual(['SERVING']))
+      reflection.end()
+      expect(await reflection.ended).toMatchObject({ code: status.OK })
+    } finally {
+      reflection.cancel()
+      health.cancel()
+    }
+    expect(await health.ended).toMatchObject({ code: status.CANCELLED })
   })
 
   it('do without one that is killed, and no client that asks for tokens or keys notices', async () => {
