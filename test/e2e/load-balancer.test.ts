@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -96,6 +97,26 @@ describeWithHaproxy(title, () => {
     expect(await health.ended).toMatchObject({ code: status.CANCELLED })
   })
 
+  it('keep telling who watches the health, who hears nothing for longer than other requests may take', async () => {
+    await end(balancer)
+    const impatient = join(folder, 'haproxy.cfg')
+    const config = await readFile(CONFIG, 'utf8')
+    expect(config.match(/timeout (client|server) 60s/g)).toHaveLength(2)
+    await writeFile(impatient, config.replace(/timeout (client|server) 60s/g, 'timeout $1 2s'))
+    await startBalancer(impatient)
+
+    const health = watchHealth(url)
+    await eventually(() => expect(health.statuses).toEqual(['SERVING']))
+    const reflection = openReflection(url)
+    reflection.ask('iam.webkey.v2beta.WebKey')
+    await eventually(() => expect(reflection.responses).toHaveLength(1))
+    // Cut off because nothing was said: by then the watcher, who has been silent for longer, would be too.
+    await reflection.ended
+    for (const replica of replicas) await replica.stop()
+    expect(await health.ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
+    expect(health.statuses).toEqual(['SERVING', 'NOT_SERVING'])
+  })
+
   it('do without one that is killed, and no client that asks for tokens or keys notices', async () => {
     let stopped = false
     const failures: string[] = []
@@ -163,10 +184,10 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
   return response.statusCode
 }
 
-async function startBalancer(): Promise<void> {
+async function startBalancer(config = CONFIG): Promise<void> {
   const [one, two] = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
   balancerLog = ''
-  balancer = spawn(HAPROXY ?? '', ['-db', '-f', CONFIG], {
+  balancer = spawn(HAPROXY ?? '', ['-db', '-f', config], {
     env: { LISTEN: new URL(url).host, KEYTURN_1: one, KEYTURN_2: two },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
