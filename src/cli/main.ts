@@ -2,46 +2,17 @@
 /**
  * The command line. Exit codes are in `exit-codes.ts`.
  *
- * Each group of commands has a file of its own; this one puts them together and is the only one that exits.
+ * Which commands there are is in `program.ts`; this is the only file that exits.
  */
-import { Command, CommanderError } from 'commander'
-import { auditCommand } from './audit-command.ts'
-import { configCommand } from './config-command.ts'
-import { demoCommand } from './demo-command.ts'
+import { type Command, CommanderError } from 'commander'
 import { exitCodeOf, WRONG_USAGE } from './exit-codes.ts'
 import { describeFailure } from './failure.ts'
-import { keysCommand } from './keys-command.ts'
-import { masterKeyCommand } from './master-key-command.ts'
-import { migrateCommand } from './migrate-command.ts'
-import { projectsCommand } from './projects-command.ts'
-import { recoverCommand } from './recover-command.ts'
-import { secretsCommand } from './secrets-command.ts'
-import { serveCommand } from './serve-command.ts'
-import { tokenCommand } from './token-command.ts'
-import { usersCommand } from './users-command.ts'
+import { createProgram } from './program.ts'
 
 /** A SHA-256 thumbprint that begins with a dash. No option is as long. */
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 
-const program = new Command('keyturn').description(
-  'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
-)
-for (const command of [
-  serveCommand(),
-  demoCommand(),
-  migrateCommand(),
-  configCommand(),
-  projectsCommand(),
-  usersCommand(),
-  secretsCommand(),
-  keysCommand(),
-  tokenCommand(),
-  auditCommand(),
-  masterKeyCommand(),
-  recoverCommand(),
-]) {
-  program.addCommand(command)
-}
+const program = createProgram()
 
 process.exitCode = await run(process.argv.slice(2))
 

@@ -48,6 +48,21 @@ describe('docker-compose.yml', () => {
     expect(two).toEqual(one)
   })
 
+  it('has the replicas that deploy/prometheus scrapes, with their metrics where it looks', () => {
+    const { scrape_configs } = parse(read('deploy/prometheus/prometheus.yml')) as {
+      scrape_configs: { static_configs: { targets: string[] }[] }[]
+    }
+    const scraped = scrape_configs.flatMap(({ static_configs }) => static_configs.flatMap(({ targets }) => targets))
+    const replicas = Object.entries(compose.services).filter(([, { environment }]) => 'KEYTURN_LISTEN' in environment)
+    const served = replicas.map(([name, { environment }]) => {
+      const metricsListen = readConfig({}, { KEYTURN_METRICS_LISTEN: environment.KEYTURN_METRICS_LISTEN }).metricsListen
+      // On a loopback address nobody else in the network could reach it.
+      expect(metricsListen).toMatchObject({ host: '0.0.0.0' })
+      return `${name}:${metricsListen?.port}`
+    })
+    expect(served.sort()).toEqual(scraped.sort())
+  })
+
   it('runs the replicas as another user than root, after a healthy PostgreSQL', () => {
     expect(one).toMatchObject({ user: 'node', depends_on: { postgres: { condition: 'service_healthy' } } })
     expect(postgres).toHaveProperty('healthcheck.test')
@@ -173,6 +188,29 @@ describe('the Kubernetes manifests', () => {
     }
     expect(one('Service', 'keyturn-headless').spec.clusterIP).toBe('None')
     expect(one('Deployment').spec.template.metadata.annotations['prometheus.io/port']).toBe(String(portOf('metrics')))
+  })
+
+  it('let Prometheus find the metrics under the job name of the alerts, as deploy/prometheus says', () => {
+    const [job, monitor] = [...read('deploy/prometheus/README.md').matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+      ([, text]) => parse(text!),
+    )
+    const { labels } = one('Deployment').spec.template.metadata
+    const [name] = Object.values(labels)
+    expect(portOf('metrics')).toBeDefined()
+    expect(read('deploy/prometheus/alerts.yml')).toContain(`up{job="${name}"}`)
+
+    expect(job.scrape_configs).toMatchObject([{ job_name: name, kubernetes_sd_configs: [{ role: 'pod' }] }])
+    const labelOfPod = Object.keys(labels)[0]!.replace(/\W/g, '_')
+    expect(job.scrape_configs[0].relabel_configs).toContainEqual({
+      source_labels: [`__meta_kubernetes_pod_label_${labelOfPod}`, '__meta_kubernetes_pod_container_port_name'],
+      regex: `${name};metrics`,
+      action: 'keep',
+    })
+    expect(monitor.spec).toEqual({
+      jobLabel: Object.keys(labels)[0],
+      selector: { matchLabels: labels },
+      podMetricsEndpoints: [{ port: 'metrics' }],
+    })
   })
 
   it('let a pod finish before it is ended, and never have fewer replicas than asked for in an upgrade', () => {

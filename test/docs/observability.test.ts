@@ -42,6 +42,7 @@ interface Dashboard {
 const alerts = (parse(read('deploy/prometheus/alerts.yml')) as { groups: { rules: Alert[] }[] }).groups.flatMap(
   ({ rules }) => rules,
 )
+const sections = [...read('docs/operations.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title)
 const dashboard = JSON.parse(read('deploy/grafana/keyturn.json')) as Dashboard
 const targets = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map((target) => ({ title, ...target })))
 
@@ -160,7 +161,8 @@ describe('deploy/prometheus/alerts.yml', () => {
     expect(alert.for).toMatch(/^\d+[smh]$/)
     expect(['critical', 'warning', 'info']).toContain(alert.labels.severity)
     expect(alert.annotations.summary).not.toBe('')
-    expect(alert.annotations.description).toMatch(/in docs\/operations\.md\.$/)
+    const [, section] = /See "([^"]+)" in docs\/operations\.md\.$/.exec(alert.annotations.description) ?? []
+    expect(sections).toContain(section)
   })
 
   it('has a name of its own for each', () => {

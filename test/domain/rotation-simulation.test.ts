@@ -1,6 +1,6 @@
 /**
- * Ten years of rotation, many times over, in the domain alone: the clock, the failures, the people who interfere and the
- * verifiers who cache are made up; every decision is the real one.
+ * Ten years of rotation, many times over, in the domain alone: the clock, the failures, the replicas that are behind, the
+ * people who interfere and the verifiers who cache are made up; every decision is the real one.
  */
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
@@ -15,7 +15,7 @@ import {
   planRevocation,
   type SealedKeyPair,
 } from '../../src/domain/key-ring.ts'
-import { nextStep, type Rotation } from '../../src/domain/rotation.ts'
+import { nextStep, plannedSteps, type Rotation, type RotationStep } from '../../src/domain/rotation.ts'
 import { planRequestedRotation, planStep } from '../../src/domain/rotation-plan.ts'
 import { assertPolicy, type RotationLimits, type RotationPolicy, timesOf } from '../../src/domain/rotation-policy.ts'
 import { after, earliest, latest } from '../../src/domain/time.ts'
@@ -39,13 +39,23 @@ const LAG = 1
 /** What somebody does by hand. */
 type Intervention = 'create' | 'activate' | 'roll back' | 'revoke' | 'rotate' | 'change kind'
 
+/** Another replica, which does what it thinks is due when something happens, without knowing of that. */
+interface Latecomer {
+  /** How old the newest change is that it may know, in seconds. 0: it knows all but what happens at this moment. */
+  readonly behind: number
+  /** How long after the event it gets the lock, in seconds. undefined: at the same moment, but before. */
+  readonly later: number | undefined
+}
+
 interface Life {
   readonly policy: RotationPolicy
   readonly limits: RotationLimits
   /** How late each step is made, in seconds: replicas that are down, failures that are backed off. */
   readonly delays: readonly number[]
-  /** The days between what people do, and what it is. */
-  readonly interventions: readonly { readonly days: number; readonly what: Intervention }[]
+  /** Who else acts, each time that something happens. */
+  readonly latecomers: readonly (Latecomer | undefined)[]
+  /** The days between what people do, and what it is. Without days: at the moment of the next step of the policy. */
+  readonly interventions: readonly { readonly days: number | undefined; readonly what: Intervention }[]
 }
 
 /** One moment of the ring, and why it changed. */
@@ -53,8 +63,6 @@ interface Change {
   readonly at: Date
   readonly ring: KeyRing
   readonly by: 'policy' | Intervention
-  /** For a step of the policy: when it could have been made. */
-  readonly due?: Date
 }
 
 const lives: fc.Arbitrary<Life> = fc
@@ -72,15 +80,28 @@ const lives: fc.Arbitrary<Life> = fc
         minLength: 50,
         maxLength: 50,
       }),
+      latecomers: fc.array(fc.option(latecomers(limits), { nil: undefined, freq: 3 }), {
+        minLength: 47,
+        maxLength: 47,
+      }),
       interventions: fc.array(
         fc.record({
-          days: fc.integer({ min: 0, max: 120 }),
+          days: fc.option(fc.integer({ min: 0, max: 120 }), { nil: undefined, freq: 2 }),
           what: fc.constantFrom<Intervention>('create', 'activate', 'roll back', 'revoke', 'rotate', 'change kind'),
         }),
         { maxLength: 60 },
       ),
     }),
   )
+
+function latecomers({ maxStalenessSeconds }: RotationLimits): fc.Arbitrary<Latecomer> {
+  return fc.oneof(fc.constant(0), fc.nat(maxStalenessSeconds), fc.constant(maxStalenessSeconds)).chain((behind) =>
+    fc.record({
+      behind: fc.constant(behind),
+      later: fc.oneof(fc.constant(undefined), fc.constant(0), fc.nat(behind)),
+    }),
+  )
+}
 
 function policies(limits: RotationLimits): fc.Arbitrary<RotationPolicy> {
   const { jwksMaxAgeSeconds: cached, tokenLifetimeSeconds } = limits
@@ -123,15 +144,15 @@ function pairOf(config: WebKeyConfig): SealedKeyPair {
 }
 
 /** Lives through ten years and returns what the ring was, from the beginning on. */
-function live({ policy, limits, delays, interventions }: Life): Change[] {
+function live({ policy, limits, delays, latecomers, interventions }: Life): Change[] {
   let rotation: Rotation = { policy, requestedAt: null }
   let now = START
   let ring: KeyRing = []
   const history: Change[] = []
-  const change = (steps: readonly KeyRingStep[], by: Change['by'], due?: Date) => {
+  const change = (steps: readonly KeyRingStep[], by: Change['by']) => {
     if (steps.length === 0) return
     ring = applySteps(ring, steps)
-    history.push({ at: now, ring, by, ...(due === undefined ? {} : { due }) })
+    history.push({ at: now, ring, by })
   }
 
   // As an instance is initialised: one key, active from the beginning.
@@ -140,15 +161,48 @@ function live({ policy, limits, delays, interventions }: Life): Change[] {
   ring = applySteps([first.result], activation.steps)
   history.push({ at: now, ring, by: 'create' })
 
+  // What a replica that is behind knows: everything before a moment.
+  const states = [{ at: now, rotation, ring }]
+  const dueSteps = (state: { rotation: Rotation; ring: KeyRing }): RotationStep[] =>
+    plannedSteps(state.rotation, state.ring, limits)
+      .filter(({ at }) => at <= now)
+      .map(({ step }) => step)
+  const actOn = (wanted: readonly RotationStep[]) => {
+    for (const step of wanted) {
+      const pair = step.kind === 'create' ? pairOf(step.config) : undefined
+      change(planStep(rotation, ring, { wanted: step, now, limits, pair }).steps, 'policy')
+    }
+  }
+  const actLate = ({ behind }: Latecomer) => {
+    const known = states.findLast(({ at }) => at < after(now, -behind)) ?? states[0]
+    if (known !== undefined) actOn(dueSteps(known))
+  }
+
   const people = interventions.values()
   let person = people.next().value
-  let personAt = after(now, (person?.days ?? 0) * DAY)
+  let lastPersonAt = now
+  let late: { readonly at: Date; readonly latecomer: Latecomer } | undefined
+  // A step that is held up is held up once, whatever happens meanwhile.
+  let heldUp = { step: '', until: now }
   for (let turn = 0; ; turn += 1) {
     const next = nextStep(rotation, ring, limits)
-    const due = next === undefined ? END : latest(now, next.at)
-    const stepAt = after(due, delays[turn % delays.length] ?? 0)
-    now = person === undefined ? stepAt : earliest(stepAt, personAt)
+    const step = JSON.stringify(next)
+    if (heldUp.step !== step) {
+      const due = next === undefined ? END : latest(now, next.at)
+      heldUp = { step, until: after(due, delays[turn % delays.length] ?? 0) }
+    }
+    const stepAt = latest(now, heldUp.until)
+    const personAt = person?.days === undefined ? stepAt : after(lastPersonAt, person.days * DAY + 1)
+    now = earliest(stepAt, personAt, late?.at ?? END)
     if (now >= END) break
+    if (late !== undefined && now.getTime() === late.at.getTime()) {
+      actLate(late.latecomer)
+      late = undefined
+      states.push({ at: now, rotation, ring })
+      continue
+    }
+    const latecomer = latecomers[turn % latecomers.length]
+    if (latecomer !== undefined && latecomer.later === undefined) actLate(latecomer)
     if (person !== undefined && now.getTime() === personAt.getTime()) {
       const { what } = person
       try {
@@ -160,14 +214,16 @@ function live({ policy, limits, delays, interventions }: Life): Change[] {
         if (!(error instanceof DomainError)) throw error
       }
       person = people.next().value
-      personAt = after(personAt, (person?.days ?? 0) * DAY + 1)
-      continue
+      lastPersonAt = now
+    } else {
+      if (next === undefined) throw new Error('nothing is to be done any more')
+      // Perhaps somebody else has just done it.
+      actOn([next.step])
+      const left = dueSteps({ rotation, ring }).map((step) => JSON.stringify(step))
+      if (left.includes(JSON.stringify(next.step))) throw new Error(`${step} was not made`)
     }
-    const pair = next?.step.kind === 'create' ? pairOf(next.step.config) : undefined
-    if (next === undefined) throw new Error('nothing is to be done any more')
-    const { steps, result } = planStep(rotation, ring, { wanted: next.step, now, limits, pair })
-    if (result === undefined) throw new Error(`the step ${JSON.stringify(next)} was not made`)
-    change(steps, 'policy', due)
+    if (latecomer?.later !== undefined) late = { at: after(now, latecomer.later), latecomer }
+    states.push({ at: now, rotation, ring })
   }
   return history
 }
@@ -211,9 +267,14 @@ function ringAt(history: readonly Change[], moment: Date): KeyRing {
 const has = (ring: KeyRing, keyId: string) => ring.some((key) => key.keyId === keyId)
 const secondsBetween = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000
 
-/** The same life without failures and without people. */
+/** The same life without failures and without people. Replicas that are behind are part of it. */
 function undisturbed(life: Life): Life {
   return { ...life, delays: [0], interventions: [] }
+}
+
+/** The same life in which nobody asks for a rotation out of turn. */
+function nobodyRotates(life: Life): Life {
+  return { ...life, interventions: life.interventions.filter(({ what }) => what !== 'rotate') }
 }
 
 /** How old a copy of the ring may be that a verifier uses: the cache time, and what the replica it came from lagged. */
@@ -267,7 +328,7 @@ describe('ten years of rotation', () => {
         // its token lives from then on.
         const signsOn = Math.max(LAG, limits.maxStalenessSeconds)
         const dead = earliest(after(at, signsOn + limits.tokenLifetimeSeconds), END)
-        const during = history.filter((change) => change.at > at && change.at <= dead)
+        const during = history.slice(index + 1).filter((change) => change.at <= dead)
         const revoked = during.find((change) => change.by === 'revoke' && !has(change.ring, signed.keyId))
         if (revoked !== undefined) continue
         expect(during.filter((change) => !has(change.ring, signed.keyId))).toEqual([])
@@ -300,6 +361,25 @@ describe('ten years of rotation', () => {
         expect(secondsBetween(START, at)).toBe(index * life.policy.rotationIntervalSeconds)
       }
     }, undisturbed)
+  })
+
+  it('does nothing twice when several replicas want the same, or want what somebody else has just made needless', () => {
+    everyLife(({ policy }, history) => {
+      for (const [index, { at, ring, by }] of history.entries()) {
+        const before = history[index - 1]?.ring ?? []
+        const signed = activeKey(before)
+        const signs = activeKey(ring)
+        if (by !== 'policy' || signed === undefined || signs === undefined) continue
+        const made = ring.filter(({ keyId }) => !has(before, keyId))
+        for (const { algorithm, publicJwk } of made) {
+          const isSameKind = (key: KeyRing[number]) =>
+            isSameConfig(configOf(key.algorithm, key.publicJwk), configOf(algorithm, publicJwk))
+          expect(before.filter((key) => key.state === 'initial' && isSameKind(key))).toEqual([])
+        }
+        if (signs.keyId === signed.keyId) continue
+        expect(secondsBetween(signed.activatedAt, at)).toBeGreaterThanOrEqual(policy.rotationIntervalSeconds)
+      }
+    }, nobodyRotates)
   })
 
   it('always has a standby that verifiers know, if one is wanted, a while after each change', () => {

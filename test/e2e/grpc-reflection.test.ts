@@ -2,15 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import { credentials, Client as GrpcJsClient, Metadata, type StatusObject, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  ServerReflectionRequestSchema,
-  type ServerReflectionResponse,
-  ServerReflectionResponseSchema,
-} from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { eventually } from '../support/eventually.ts'
+import { openReflection } from '../support/grpc-reflection.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { SERVICES } from './administration.ts'
@@ -76,30 +71,8 @@ describe.each(['grpc-v1', 'grpc-v1alpha'])('a tool that has no schema and asks f
 })
 
 describe('a reflection stream', () => {
-  function open(client: GrpcJsClient) {
-    const stream = client.makeBidiStreamRequest(
-      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-      (bytes: Uint8Array) => Buffer.from(bytes),
-      (bytes: Buffer) => fromBinary(ServerReflectionResponseSchema, bytes),
-      new Metadata(),
-    )
-    const responses: ServerReflectionResponse[] = []
-    stream.on('data', (response: ServerReflectionResponse) => void responses.push(response))
-    stream.on('error', () => {})
-    const ended = new Promise<StatusObject>((resolve) => stream.once('status', resolve))
-    const ask = (value: string) =>
-      stream.write(
-        toBinary(
-          ServerReflectionRequestSchema,
-          create(ServerReflectionRequestSchema, { messageRequest: { case: 'fileContainingSymbol', value } }),
-        ),
-      )
-    return { ask, send: (bytes: Uint8Array) => stream.write(bytes), responses, ended, end: () => stream.end() }
-  }
-
   it('answers while it is open, goes on after a refusal, and ends with its client', async () => {
-    const client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
-    const { ask, responses, ended, end } = open(client)
+    const { ask, responses, ended, end } = openReflection(server.listenUrl)
     ask('no.Thing')
     await eventually(() => expect(responses).toHaveLength(1))
     ask('iam.webkey.v2beta.WebKey')
@@ -110,27 +83,22 @@ describe('a reflection stream', () => {
       'errorResponse',
       'fileDescriptorResponse',
     ])
-    client.close()
   })
 
   it('with a request that does not decode is invalid', async () => {
-    const client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
-    const { send, ended } = open(client)
+    const { send, ended } = openReflection(server.listenUrl)
     send(Uint8Array.from([0x0a, 0xff, 0xff]))
     expect(await ended).toMatchObject({ code: status.INVALID_ARGUMENT })
-    client.close()
   })
 
   it('that its client keeps open does not hold up a server that stops', async () => {
     const stopping = await startKeyturn()
-    const client = new GrpcJsClient(new URL(stopping.listenUrl).host, credentials.createInsecure())
-    const { ask, responses, ended } = open(client)
+    const { ask, responses, ended } = openReflection(stopping.listenUrl)
     ask('iam.webkey.v2beta.WebKey')
     await eventually(() => expect(responses).toHaveLength(1))
 
     expect(await stopping.stop()).toBe(0)
     expect(await ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
-    client.close()
     await removeFolder(stopping.dataDir)
   })
 })

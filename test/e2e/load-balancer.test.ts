@@ -4,15 +4,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
+import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
+import { watchHealth } from '../support/grpc-health.ts'
+import { openReflection } from '../support/grpc-reflection.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
@@ -69,6 +73,48 @@ describeWithHaproxy(title, () => {
     expect(await webKeyClient(url, token, 'gRPC over h2c').listWebKeys({})).toMatchObject({ webKeys: [{}] })
     const refused = webKeyClient(url, null, 'gRPC over h2c').listWebKeys({})
     await expect(refused.catch((error) => ConnectError.from(error).code)).resolves.toBe(Code.Unauthenticated)
+  })
+
+  it('answer on streams while both directions are open', async () => {
+    const reflection = openReflection(url)
+    const health = watchHealth(url)
+    try {
+      reflection.ask('no.Thing')
+      await Promise.race([reflection.ended, eventually(() => expect(reflection.responses).toHaveLength(1))])
+      reflection.ask('iam.webkey.v2beta.WebKey')
+      await Promise.race([reflection.ended, eventually(() => expect(reflection.responses).toHaveLength(2))])
+      expect(reflection.responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+        'errorResponse',
+        'fileDescriptorResponse',
+      ])
+      await eventually(() => expect(health.statuses).toEqual(['SERVING']))
+      reflection.end()
+      expect(await reflection.ended).toMatchObject({ code: status.OK })
+    } finally {
+      reflection.cancel()
+      health.cancel()
+    }
+    expect(await health.ended).toMatchObject({ code: status.CANCELLED })
+  })
+
+  it('keep telling who watches the health, who hears nothing for longer than other requests may take', async () => {
+    await end(balancer)
+    const impatient = join(folder, 'haproxy.cfg')
+    const config = await readFile(CONFIG, 'utf8')
+    expect(config.match(/timeout (client|server) 60s/g)).toHaveLength(2)
+    await writeFile(impatient, config.replace(/timeout (client|server) 60s/g, 'timeout $1 2s'))
+    await startBalancer(impatient)
+
+    const health = watchHealth(url)
+    await eventually(() => expect(health.statuses).toEqual(['SERVING']))
+    const reflection = openReflection(url)
+    reflection.ask('iam.webkey.v2beta.WebKey')
+    await eventually(() => expect(reflection.responses).toHaveLength(1))
+    // Cut off because nothing was said: by then the watcher, who has been silent for longer, would be too.
+    await reflection.ended
+    for (const replica of replicas) await replica.stop()
+    expect(await health.ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
+    expect(health.statuses).toEqual(['SERVING', 'NOT_SERVING'])
   })
 
   it('do without one that is killed, and no client that asks for tokens or keys notices', async () => {
@@ -138,10 +184,10 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
   return response.statusCode
 }
 
-async function startBalancer(): Promise<void> {
+async function startBalancer(config = CONFIG): Promise<void> {
   const [one, two] = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
   balancerLog = ''
-  balancer = spawn(HAPROXY ?? '', ['-db', '-f', CONFIG], {
+  balancer = spawn(HAPROXY ?? '', ['-db', '-f', config], {
     env: { LISTEN: new URL(url).host, KEYTURN_1: one, KEYTURN_2: two },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

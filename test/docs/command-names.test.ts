@@ -1,0 +1,73 @@
+/**
+ * Every command that a page, an alert or a comment for operators names is one of the command line, with the options that it is
+ * named with. Whether the commands work is in `commands.test.ts`, for the pages that can be tried.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { createProgram } from '../../src/cli/program.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const FILES = ['README.md', 'SECURITY.md', 'docs/**/*.md', 'deploy/**/*.{md,yml,yaml}', 'docker-compose.yml']
+
+/** In backticks or quotes, or a line of a shell block or of a comment. */
+const NAMED = [
+  /[`"](?:npx )?keyturn ([^`"]+)[`"]/g,
+  /^(?:# {2})? *(?:npx )?keyturn ([^#\n]+)/gm,
+  /keyturn\.js ([^`\n]+)/g,
+]
+
+/** What is wrong with a command as it is named; undefined if nothing is. */
+function mistakeIn(named: string): string | undefined {
+  const [line = ''] = named.split(/[|>&;)]/)
+  const words = line.split(/\s+/).filter((word) => word !== '')
+  let command = createProgram()
+  for (const word of words) {
+    if (command.commands.length === 0 || !/^[a-z-]+$/.test(word)) break
+    const next = command.commands.find((candidate) => candidate.name() === word)
+    if (next === undefined) return `${command.name()} has no command ${word}`
+    command = next
+  }
+  const options = ['--help', ...command.options.map(({ long }) => long)]
+  const unknown = words.find((word) => word.startsWith('--') && !options.includes(word))
+  return unknown === undefined ? undefined : `${command.name()} has no option ${unknown}`
+}
+
+describe('commands that are named for operators', () => {
+  let named: { file: string; command: string }[] = []
+  beforeAll(() => {
+    const files = globSync(FILES, { cwd: ROOT })
+    named = files.flatMap((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8').replaceAll('\\\n', ' ')
+      return NAMED.flatMap((pattern) => [...text.matchAll(pattern)].map(([, command = '']) => ({ file, command })))
+    })
+  })
+
+  it('exist, with their options', () => {
+    const mistakes = named.flatMap(({ file, command }) => {
+      const mistake = mistakeIn(command)
+      return mistake === undefined ? [] : [{ file, command, mistake }]
+    })
+    expect(mistakes).toEqual([])
+  })
+
+  it('are found in pages, alerts and manifests', () => {
+    const files = new Set(named.map(({ file }) => file))
+    for (const file of [
+      'README.md',
+      'docs/operations.md',
+      'docs/master-keys.md',
+      'deploy/prometheus/alerts.yml',
+      'deploy/kubernetes/README.md',
+      'docker-compose.yml',
+    ])
+      expect(files).toContain(file)
+  })
+
+  it('are told from commands and options that do not exist', () => {
+    expect(mistakeIn('keys retire KEY_ID')).toBe('keys has no command retire')
+    expect(mistakeIn('shine')).toBe('keyturn has no command shine')
+    expect(mistakeIn('keys list --shiny')).toBe('list has no option --shiny')
+    expect(mistakeIn('keys policy set --standby off')).toBeUndefined()
+  })
+})
