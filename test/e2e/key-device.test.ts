@@ -59,7 +59,7 @@ beforeAll(async () => {
     newId: randomUUID,
   })
   const reader = createInstanceReader(database)
-  const time = new InstanceClock({ machine: systemTime, log })
+  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
   replica = new Replica({ reader, feed, signers, clock: systemClock, time, log, maxStalenessSeconds: 300 })
   const service = new TokenService({
