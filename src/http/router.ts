@@ -75,7 +75,7 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
     const name = route === undefined ? 'other' : path
     const requestId = identify(req, res)
     res.on('close', () => {
-      if (!res.writableFinished) notes.refused(req, 'aborted')
+      if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
         request: req,
         method: methodOf(req),

@@ -7,15 +7,15 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { splitClientId } from '../domain/client-id.ts'
-import type { Signer } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
-import { createTokenWriter } from './access-token.ts'
+import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
 import { readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
 import { hasSmallForm, takeForm } from './small-form.ts'
 import { grantedClaims } from './token-claims.ts'
+import { answerUnavailable } from './unavailable.ts'
 
 /** Answers token requests. */
 export type TokenHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>
@@ -32,18 +32,30 @@ interface Granted {
   readonly grant: GrantedToken
 }
 
-/** Makes a handler that leaves to the engine's what it does not answer itself. */
-export function grantDirectly(engine: TokenHandler, signer: Signer, options: DirectGrantOptions): TokenHandler {
-  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses } = options
-  const write = createTokenWriter(signer)
+/** What a key ring issues tokens with. */
+export interface Issuing {
+  readonly engine: TokenHandler
+  readonly write: TokenWriter
+}
+
+/**
+ * Makes a handler that leaves to the engine what it does not answer itself.
+ *
+ * @param issuing By the newest key ring; null while no key can sign. Asked when the form is here, however long that takes:
+ * a key that was replaced or revoked meanwhile signs no more.
+ */
+export function grantDirectly(issuing: () => Issuing | null, options: DirectGrantOptions): TokenHandler {
+  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
   return async (req, res) => {
-    if (!hasSmallForm(req)) return engine(req, res)
-    const granted = await takeForm(req, (form) => decide(req, form, options))
-    if (granted === undefined) return req.destroyed ? undefined : engine(req, res)
+    const granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
+    if (granted === null) return
+    const by = issuing()
+    if (by === null) return answerUnavailable(req, res, notes)
+    if (granted === undefined) return by.engine(req, res)
 
     const { clientId, secretId, grant } = granted
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
-    const token = await write({ ...claims, client_id: clientId, iss: issuer })
+    const token = await by.write({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
     send(res, { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })
   }

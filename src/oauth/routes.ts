@@ -3,9 +3,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
-import { RETRY_AFTER_SECONDS } from './errors.ts'
 import { isUnchanged, type PublishedDocument } from './published-document.ts'
 import type { TokenService } from './token-service.ts'
+import { answerUnavailable } from './unavailable.ts'
 
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
@@ -18,8 +18,6 @@ export interface OAuthRoutesOptions {
   readonly stalenessSeconds: () => number
   readonly notes: Pick<RequestNotes, 'refused'>
 }
-
-const UNAVAILABLE = 'temporarily_unavailable'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
@@ -36,29 +34,24 @@ export interface OAuthRoutes {
 /** Makes the handlers. */
 export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds, notes } = options
-  const unavailable: Handler = (req, res) => {
-    notes.refused(req, UNAVAILABLE)
-    sendUnavailable(res)
-  }
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
     return (req, res) => {
-      if (!isFresh()) unavailable(req, res)
+      if (!isFresh()) answerUnavailable(req, res, notes)
       else
         sendDocument(req, res, pick(service.current), { 'cache-control': cacheControl, ...ageOf(stalenessSeconds()) })
     }
   }
   return {
     token: (req, res) => {
-      const { tokens } = service.current
-      if (!isFresh() || tokens === null) return unavailable(req, res)
+      if (!isFresh()) return answerUnavailable(req, res, notes)
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       res.setHeader('pragma', 'no-cache')
       announceBody(req)
       // The engine would refuse a request with an origin, even one with the right secret. Pages of other origins cannot
       // read the answer, because nothing in it allows them to.
       delete req.headers.origin
-      return tokens(req, res)
+      return service.token(req, res)
     },
     jwks: document((served) => served.keySet),
     discovery: document((served) => served.discovery),
@@ -102,19 +95,4 @@ function sendDocument(
   })
   if (req.method === 'HEAD') res.end()
   else res.end(document.body, 'latin1')
-}
-
-function sendUnavailable(res: ServerResponse): void {
-  res.writeHead(503, {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    pragma: 'no-cache',
-    'retry-after': String(RETRY_AFTER_SECONDS),
-  })
-  res.end(
-    JSON.stringify({
-      error: UNAVAILABLE,
-      error_description: 'the service is not available at the moment',
-    }),
-  )
 }

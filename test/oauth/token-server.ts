@@ -108,6 +108,8 @@ export async function startTokenServer(options: TokenServerOptions) {
     /** What is known about all requests so far. */
     record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
     engineCalls: () => engineCalls,
+    /** Serves another key ring from now on. */
+    switchTo: (snapshot: KeySnapshot) => service.switchTo(snapshot),
     stop: () => listener.close(1000),
   }
 }
