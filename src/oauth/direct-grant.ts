@@ -11,20 +11,24 @@ import type { ServiceUser } from '../domain/service-user.ts'
 import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
+import { type Head, setHead } from './head.ts'
 import { readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
 import { hasSmallForm, takeForm } from './small-form.ts'
 import { grantedClaims } from './token-claims.ts'
 import { answerUnavailable } from './unavailable.ts'
 
-/** Answers token requests. */
-export type TokenHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>
+/** Answers token requests. @param head Headers that are sent with the answer's own. */
+export type TokenHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => Promise<void>
 
 /** What it takes, apart from what the engine takes. */
 export interface DirectGrantOptions extends EngineOptions {
   /** A service user that is in memory, and up to date. Undefined means nothing. */
   readonly recallServiceUser: (userId: string) => ServiceUser | undefined
 }
+
+/** What the engine says of each answer with a token. */
+const HEAD: Head = ['vary', 'Origin', 'cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
 
 interface Granted {
   readonly clientId: string
@@ -34,7 +38,7 @@ interface Granted {
 
 /** What a key ring issues tokens with. */
 export interface Issuing {
-  readonly engine: TokenHandler
+  readonly engine: (req: IncomingMessage, res: ServerResponse) => Promise<void>
   readonly write: TokenWriter
 }
 
@@ -46,18 +50,22 @@ export interface Issuing {
  */
 export function grantDirectly(issuing: () => Issuing | null, options: DirectGrantOptions): TokenHandler {
   const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
-  return async (req, res) => {
+  return async (req, res, head) => {
     const granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
     if (granted === null) return
     const by = issuing()
-    if (by === null) return answerUnavailable(req, res, notes)
-    if (granted === undefined) return by.engine(req, res)
+    if (by === null) return answerUnavailable(req, res, { head, notes })
+    if (granted === undefined) {
+      setHead(res, head)
+      return by.engine(req, res)
+    }
 
     const { clientId, secretId, grant } = granted
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
     const token = await by.write({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
-    send(res, { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })
+    const answer = { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' }
+    send(res, head, answer)
   }
 }
 
@@ -81,14 +89,9 @@ function decide(req: IncomingMessage, form: string, options: DirectGrantOptions)
 }
 
 /** The answer of the engine, header by header. */
-function send(res: ServerResponse, answer: object): void {
+function send(res: ServerResponse, head: Head, answer: object): void {
   // A text goes out in one piece with the headers. There is nothing in it but ASCII.
   const body = JSON.stringify(answer)
-  res.writeHead(200, {
-    vary: 'Origin',
-    'cache-control': 'no-store',
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': body.length,
-  })
+  res.writeHead(200, [...head, ...HEAD, 'content-length', String(body.length)])
   res.end(body, 'latin1')
 }

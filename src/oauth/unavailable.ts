@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
 import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { type Head, setHead } from './head.ts'
 
 const UNAVAILABLE = 'temporarily_unavailable'
 
@@ -13,9 +14,10 @@ const BODY = JSON.stringify({ error: UNAVAILABLE, error_description: 'the servic
 export function answerUnavailable(
   req: IncomingMessage,
   res: ServerResponse,
-  notes: Pick<RequestNotes, 'refused'>,
+  { head, notes }: { readonly head: Head; readonly notes: Pick<RequestNotes, 'refused'> },
 ): void {
   notes.refused(req, UNAVAILABLE)
+  setHead(res, head)
   res.writeHead(503, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': BODY.length,

@@ -90,7 +90,7 @@ beforeAll(async () => {
   const handler = createRouter({
     routes: new Map([
       [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
-      ['/oauth/v2/token', { methods: { POST: (req, res) => service.token(req, res) }, cors: null }],
+      ['/oauth/v2/token', { methods: { POST: (req, res) => service.token(req, res, []) }, cors: null }],
     ]),
     fallback: notFound,
     maxBodyBytes: 65_536,

@@ -87,7 +87,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     notes,
   })
   const handler = createRouter({
-    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null }]]),
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHead: true }]]),
     fallback: notFound,
     maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
     log,
