@@ -107,11 +107,12 @@ export interface CredentialUses {
   useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
 }
 
-/** A reading of the database's clock. It was taken between two moments of this machine's clock. */
+/** A reading of the database's clock, taken between two moments of a clock that nobody sets. */
 export interface ClockReading {
   readonly databaseTime: Date
-  readonly notBefore: Date
-  readonly notAfter: Date
+  /** In milliseconds of `performance.now()`, like `notAfter`. */
+  readonly notBefore: number
+  readonly notAfter: number
 }
 
 /** What tells whether a replica is up to date. */

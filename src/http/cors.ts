@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { cors as connect } from '@connectrpc/connect'
+import type { Head } from './exchange.ts'
 
 /** What a path allows. */
 export interface CorsPolicy {
@@ -38,10 +39,9 @@ export const RPC: CorsPolicy = {
   ].join(', '),
 }
 
-/** Lets a page read the answer. */
-export function allowOrigin(res: ServerResponse, { responseHeaders }: CorsPolicy): void {
-  res.setHeader('access-control-allow-origin', '*')
-  res.setHeader('access-control-expose-headers', responseHeaders)
+/** What lets a page read the answer. */
+export function allowOrigin({ responseHeaders }: CorsPolicy): Head {
+  return ['access-control-allow-origin', '*', 'access-control-expose-headers', responseHeaders]
 }
 
 /** Answers a preflight request. */

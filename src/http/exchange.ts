@@ -5,8 +5,16 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
+/** Headers in the flat form of `writeHead`: a name, its value, the next name. */
+export type Head = readonly string[]
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
+
+/** Sets headers that are sent with whatever answer comes. */
+export function setHead(res: ServerResponse, head: Head): void {
+  for (let i = 0; i < head.length; i += 2) res.setHeader(head[i] as string, head[i + 1] as string)
+}
 
 /** Sends a JSON body and ends the answer. */
 export function sendJson(

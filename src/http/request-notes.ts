@@ -1,7 +1,7 @@
 /**
  * What is found out about each request while it is answered: whose it is, and why it was refused.
  *
- * Kept beside the request and not on it, and gone with it.
+ * Kept on the request, under a name that nobody else has. A `WeakMap` would cost more than all else that is noted.
  */
 import type { IncomingMessage } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
@@ -22,10 +22,14 @@ type OpenNotes = { -readonly [name in keyof Notes]: Notes[name] }
 
 const NOTHING: Notes = { address: '' }
 
+const NOTES = Symbol('notes')
+
+/** A request, perhaps with notes. */
+type Noted = object & { [NOTES]?: OpenNotes }
+
 /** The notes about all requests that are being answered. */
 export class RequestNotebook implements RequestNotes {
   readonly #addressFrom: AddressReader
-  readonly #notes = new WeakMap<object, OpenNotes>()
 
   constructor(addressFrom: AddressReader) {
     this.#addressFrom = addressFrom
@@ -35,30 +39,30 @@ export class RequestNotebook implements RequestNotes {
   begin(req: IncomingMessage): void {
     const forwardedFor = req.headers['x-forwarded-for']
     const line = Array.isArray(forwardedFor) ? forwardedFor.join() : forwardedFor
-    this.#notes.set(req, { address: this.#addressFrom(req.socket.remoteAddress, line) })
+    const noted: Noted = req
+    noted[NOTES] = { address: this.#addressFrom(req.socket.remoteAddress, line) }
   }
 
   /** What is known about a request that has begun. */
-  about(request: object): Notes {
-    return this.#notes.get(request) ?? NOTHING
+  about(request: Noted): Notes {
+    return request[NOTES] ?? NOTHING
   }
 
-  addressOf(request: object): string {
+  addressOf(request: Noted): string {
     return this.about(request).address
   }
 
-  identified(request: object, clientId: string): void {
-    this.#open(request).clientId = clientId
+  identified(request: Noted, clientId: string): void {
+    open(request).clientId = clientId
   }
 
   /** The first reason stays: what comes later is how it was told. */
-  refused(request: object, reason: string): void {
-    this.#open(request).failure ??= reason
+  refused(request: Noted, reason: string): void {
+    open(request).failure ??= reason
   }
+}
 
-  #open(request: object): OpenNotes {
-    const notes = this.#notes.get(request) ?? { ...NOTHING }
-    this.#notes.set(request, notes)
-    return notes
-  }
+function open(request: Noted): OpenNotes {
+  request[NOTES] ??= { ...NOTHING }
+  return request[NOTES]
 }

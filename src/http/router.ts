@@ -6,16 +6,24 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
-import { type Handler, sendError } from './exchange.ts'
+import { type Handler, type Head, sendError, setHead } from './exchange.ts'
 import type { RequestNotebook } from './request-notes.ts'
+
+/** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
+export type RouteHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => void | Promise<void>
 
 /** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
 export interface Route {
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST', Handler>>>
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST', RouteHandler>>>
   /** Null: pages of other origins may not use it. */
   readonly cors: CorsPolicy | null
   /** What every answer has, refusals of the router among them. */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Whether the handlers send the headers that every answer has themselves, all at once with their own: setting one after
+   * the other takes longer. Default false: they are set already.
+   */
+  readonly sendsHead?: boolean
 }
 
 /** A request that has been answered, or that nobody waits for any more. Nothing of it is text that a client made up. */
@@ -50,6 +58,9 @@ export interface RouterOptions {
   readonly onAnswered: (answered: Answered) => void
 }
 
+/** What every answer has. */
+const NO_ROUTE: Head = ['x-content-type-options', 'nosniff']
+
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** HTTP/2 lets through whatever looks like a method. */
@@ -63,7 +74,9 @@ export const notFound: Handler = (_req, res) =>
   sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
 
 /** Makes a handler of all routes. */
-export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAnswered }: RouterOptions): Handler {
+export function createRouter(options: RouterOptions): Handler {
+  const { routes, fallback, maxBodyBytes, log, notes, onAnswered } = options
+  const heads = new Map([...routes].map(([path, route]) => [path, headOf(route)]))
   return async (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
@@ -73,9 +86,10 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
     const path = query < 0 ? target : target.slice(0, query)
     const route = routes.get(path)
     const name = route === undefined ? 'other' : path
-    const requestId = identify(req, res)
+    const requestId = identify(req)
+    const head = [...(heads.get(path) ?? NO_ROUTE), 'x-request-id', requestId]
     res.on('close', () => {
-      if (!res.writableFinished) notes.refused(req, 'aborted')
+      if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
         request: req,
         method: methodOf(req),
@@ -91,12 +105,13 @@ export function createRouter({ routes, fallback, maxBodyBytes, log, notes, onAns
     if (mayHaveBody(req)) res.on('finish', () => req.resume())
 
     try {
-      await dispatch(req, res, { route, fallback, maxBodyBytes })
+      await dispatch(req, res, { route, head, fallback, maxBodyBytes })
     } catch (error) {
       log.error({ err: error, requestId, path: name }, 'a request failed')
       notes.refused(req, 'server_error')
-      if (res.headersSent) res.destroy()
-      else sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
+      if (res.headersSent) return void res.destroy()
+      setHead(res, head)
+      sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
     }
   }
 }
@@ -107,27 +122,39 @@ function dispatch(
   res: ServerResponse,
   {
     route,
+    head,
     fallback,
     maxBodyBytes,
-  }: { readonly route: Route | undefined; readonly fallback: Handler; readonly maxBodyBytes: number },
+  }: {
+    readonly route: Route | undefined
+    readonly head: Head
+    readonly fallback: Handler
+    readonly maxBodyBytes: number
+  },
 ): void | Promise<void> {
-  res.setHeader('x-content-type-options', 'nosniff')
-  if (route !== undefined && route.cors !== null) allowOrigin(res, route.cors)
-  for (const [name, value] of Object.entries(route?.headers ?? {})) res.setHeader(name, value)
-  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
-    return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
-  }
-  if (Number(req.headers['content-length'] ?? 0) > maxBodyBytes) return refuseBody(res, maxBodyBytes)
-  if (route === undefined) return fallback(req, res)
+  const handler: RouteHandler | undefined = route === undefined ? fallback : handlerOf(route, req)
+  const lacksHost = req.httpVersion === '1.1' && req.headers.host === undefined
+  const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
+  if (route?.sendsHead === true && handler !== undefined && !lacksHost && !isTooLong) return handler(req, res, head)
 
-  const { methods, cors } = route
+  setHead(res, head)
+  if (lacksHost) return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
+  if (isTooLong) return refuseBody(res, maxBodyBytes)
+  if (handler !== undefined) return handler(req, res, head)
+  const { methods, cors } = route as Route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
-  const handler = req.method === 'POST' ? methods.POST : isRead(req) ? methods.GET : undefined
-  if (handler === undefined) {
-    const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
-    return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
-  }
-  return handler(req, res)
+  const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
+  return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
+}
+
+function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | undefined {
+  if (req.method === 'POST') return methods.POST
+  return isRead(req) ? methods.GET : undefined
+}
+
+/** What every answer of a route has, but for the id of the request. */
+function headOf({ cors, headers = {} }: Route): Head {
+  return [...NO_ROUTE, ...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
 }
 
 function methodOf({ method = '' }: IncomingMessage): string {
@@ -135,11 +162,10 @@ function methodOf({ method = '' }: IncomingMessage): string {
 }
 
 /** The id of a request, for logs here and at the client. One that the client gave is kept if it is harmless. */
-function identify(req: IncomingMessage, res: ServerResponse): string {
+function identify(req: IncomingMessage): string {
   const given = req.headers['x-request-id']
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
   req.headers['x-request-id'] = requestId
-  res.setHeader('x-request-id', requestId)
   return requestId
 }
 

@@ -7,18 +7,19 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { splitClientId } from '../domain/client-id.ts'
-import type { Signer } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
-import { createTokenWriter } from './access-token.ts'
+import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
+import { type Head, setHead } from './head.ts'
 import { readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
 import { hasSmallForm, takeForm } from './small-form.ts'
 import { grantedClaims } from './token-claims.ts'
+import { answerUnavailable } from './unavailable.ts'
 
-/** Answers token requests. */
-export type TokenHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>
+/** Answers token requests. @param head Headers that are sent with the answer's own. */
+export type TokenHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => Promise<void>
 
 /** What it takes, apart from what the engine takes. */
 export interface DirectGrantOptions extends EngineOptions {
@@ -26,26 +27,45 @@ export interface DirectGrantOptions extends EngineOptions {
   readonly recallServiceUser: (userId: string) => ServiceUser | undefined
 }
 
+/** What the engine says of each answer with a token. */
+const HEAD: Head = ['vary', 'Origin', 'cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
+
 interface Granted {
   readonly clientId: string
   readonly secretId: string
   readonly grant: GrantedToken
 }
 
-/** Makes a handler that leaves to the engine's what it does not answer itself. */
-export function grantDirectly(engine: TokenHandler, signer: Signer, options: DirectGrantOptions): TokenHandler {
-  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses } = options
-  const write = createTokenWriter(signer)
-  return async (req, res) => {
-    if (!hasSmallForm(req)) return engine(req, res)
-    const granted = await takeForm(req, (form) => decide(req, form, options))
-    if (granted === undefined) return req.destroyed ? undefined : engine(req, res)
+/** What a key ring issues tokens with. */
+export interface Issuing {
+  readonly engine: (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  readonly write: TokenWriter
+}
+
+/**
+ * Makes a handler that leaves to the engine what it does not answer itself.
+ *
+ * @param issuing By the newest key ring; null while no key can sign. Asked when the form is here, however long that takes:
+ * a key that was replaced or revoked meanwhile signs no more.
+ */
+export function grantDirectly(issuing: () => Issuing | null, options: DirectGrantOptions): TokenHandler {
+  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
+  return async (req, res, head) => {
+    const granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
+    if (granted === null) return
+    const by = issuing()
+    if (by === null) return answerUnavailable(req, res, { head, notes })
+    if (granted === undefined) {
+      setHead(res, head)
+      return by.engine(req, res)
+    }
 
     const { clientId, secretId, grant } = granted
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
-    const token = await write({ ...claims, client_id: clientId, iss: issuer })
+    const token = await by.write({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
-    send(res, { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })
+    const answer = { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' }
+    send(res, head, answer)
   }
 }
 
@@ -69,14 +89,9 @@ function decide(req: IncomingMessage, form: string, options: DirectGrantOptions)
 }
 
 /** The answer of the engine, header by header. */
-function send(res: ServerResponse, answer: object): void {
+function send(res: ServerResponse, head: Head, answer: object): void {
   // A text goes out in one piece with the headers. There is nothing in it but ASCII.
   const body = JSON.stringify(answer)
-  res.writeHead(200, {
-    vary: 'Origin',
-    'cache-control': 'no-store',
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': body.length,
-  })
+  res.writeHead(200, [...head, ...HEAD, 'content-length', String(body.length)])
   res.end(body, 'latin1')
 }

@@ -3,9 +3,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
-import { RETRY_AFTER_SECONDS } from './errors.ts'
+import type { Head } from './head.ts'
 import { isUnchanged, type PublishedDocument } from './published-document.ts'
 import type { TokenService } from './token-service.ts'
+import { answerUnavailable } from './unavailable.ts'
 
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
@@ -19,9 +20,8 @@ export interface OAuthRoutesOptions {
   readonly notes: Pick<RequestNotes, 'refused'>
 }
 
-const UNAVAILABLE = 'temporarily_unavailable'
-
-type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
+/** Answers a request, and sends the headers of `head` with its own. */
+type Handler = (req: IncomingMessage, res: ServerResponse, head: Head) => void | Promise<void>
 
 /** The handlers of the endpoints. */
 export interface OAuthRoutes {
@@ -36,29 +36,23 @@ export interface OAuthRoutes {
 /** Makes the handlers. */
 export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds, notes } = options
-  const unavailable: Handler = (req, res) => {
-    notes.refused(req, UNAVAILABLE)
-    sendUnavailable(res)
-  }
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
-    return (req, res) => {
-      if (!isFresh()) unavailable(req, res)
-      else
-        sendDocument(req, res, pick(service.current), { 'cache-control': cacheControl, ...ageOf(stalenessSeconds()) })
+    return (req, res, head) => {
+      if (!isFresh()) return answerUnavailable(req, res, { head, notes })
+      const freshness = ['cache-control', cacheControl, ...ageOf(stalenessSeconds())]
+      sendDocument(req, res, pick(service.current), [...head, ...freshness])
     }
   }
   return {
-    token: (req, res) => {
-      const { tokens } = service.current
-      if (!isFresh() || tokens === null) return unavailable(req, res)
-      // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
-      res.setHeader('pragma', 'no-cache')
+    token: (req, res, head) => {
+      if (!isFresh()) return answerUnavailable(req, res, { head, notes })
       announceBody(req)
       // The engine would refuse a request with an origin, even one with the right secret. Pages of other origins cannot
       // read the answer, because nothing in it allows them to.
       delete req.headers.origin
-      return tokens(req, res)
+      // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
+      return service.token(req, res, [...head, 'pragma', 'no-cache'])
     },
     jwks: document((served) => served.keySet),
     discovery: document((served) => served.discovery),
@@ -79,42 +73,19 @@ function announceBody(req: IncomingMessage): void {
  * while the database is away would be kept for the whole of `max-age` from now on, and a verifier could know a key set
  * that is older than `max-age` says: by up to as long as a replica goes on alone.
  */
-function ageOf(stalenessSeconds: number): { readonly age?: string } {
+function ageOf(stalenessSeconds: number): Head {
   const age = Math.floor(stalenessSeconds)
-  return age >= 1 ? { age: String(age) } : {}
+  return age >= 1 ? ['age', String(age)] : []
 }
 
-function sendDocument(
-  req: IncomingMessage,
-  res: ServerResponse,
-  document: PublishedDocument,
-  freshness: Readonly<Record<string, string>>,
-) {
-  const validators = { etag: document.etag, ...freshness }
+function sendDocument(req: IncomingMessage, res: ServerResponse, document: PublishedDocument, head: Head): void {
   if (isUnchanged(req.headers['if-none-match'], document)) {
-    res.writeHead(304, validators).end()
+    res.writeHead(304, [...head, 'etag', document.etag]).end()
     return
   }
-  res.writeHead(200, {
-    ...validators,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': document.body.length,
-  })
+  const { etag, body } = document
+  const content = ['etag', etag, 'content-type', 'application/json; charset=utf-8', 'content-length', `${body.length}`]
+  res.writeHead(200, [...head, ...content])
   if (req.method === 'HEAD') res.end()
-  else res.end(document.body, 'latin1')
-}
-
-function sendUnavailable(res: ServerResponse): void {
-  res.writeHead(503, {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    pragma: 'no-cache',
-    'retry-after': String(RETRY_AFTER_SECONDS),
-  })
-  res.end(
-    JSON.stringify({
-      error: UNAVAILABLE,
-      error_description: 'the service is not available at the moment',
-    }),
-  )
+  else res.end(body, 'latin1')
 }

@@ -19,18 +19,21 @@ export function hasSmallForm({ method, headers }: IncomingMessage): boolean {
  *
  * @param req Must have a small form that nobody has begun to read.
  * @param take If it returns undefined, the request is as if nobody had read it. Must not throw.
- * @returns What `take` returns; undefined as well if the client breaks off, and nobody waits for an answer.
+ * @returns What `take` returns; null if the client breaks off before that, and nobody waits for an answer.
  */
-export function takeForm<T>(req: IncomingMessage, take: (form: string) => T | undefined): Promise<T | undefined> {
+export function takeForm<T>(
+  req: IncomingMessage,
+  take: (form: string) => T | undefined,
+): Promise<T | undefined | null> {
   const length = Number(req.headers['content-length'])
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let received = 0
-    const end = (taken: T | undefined): void => {
+    const end = (taken: T | undefined | null): void => {
       req.off('data', add).off('close', leave)
       resolve(taken)
     }
-    const leave = (): void => end(undefined)
+    const leave = (): void => end(null)
     const add = (chunk: Buffer): void => {
       chunks.push(chunk)
       received += chunk.length

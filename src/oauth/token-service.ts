@@ -1,12 +1,12 @@
 /**
  * The OAuth endpoints of this replica: tokens, key set and discovery, always from the newest key ring.
  *
- * A new key ring replaces all of them at once, in one assignment. Requests in flight finish with what they began with.
+ * A new key ring replaces all of them at once, in one assignment. A request is answered by the ring that is the newest when
+ * all of a small form is here, or when the engine begins with anything else.
  */
 import type { KeySnapshot } from '../app/live-key-ring.ts'
-import type { KeyRing } from '../domain/key-ring.ts'
-import type { Signer } from '../domain/ports.ts'
-import { type DirectGrantOptions, grantDirectly, type TokenHandler } from './direct-grant.ts'
+import { createTokenWriter } from './access-token.ts'
+import { type DirectGrantOptions, grantDirectly, type Issuing, type TokenHandler } from './direct-grant.ts'
 import { discoveryDocument } from './discovery.ts'
 import { createEngine } from './engine.ts'
 import { keySetOf } from './jwks.ts'
@@ -14,18 +14,21 @@ import { type PublishedDocument, publishDocument } from './published-document.ts
 
 interface Served {
   /** Null while no key can sign. */
-  readonly tokens: TokenHandler | null
+  readonly issuing: Issuing | null
   readonly keySet: PublishedDocument
   readonly discovery: PublishedDocument
 }
 
 export class TokenService {
+  /** Answers token requests. */
+  readonly token: TokenHandler
   readonly #options: DirectGrantOptions
   #served: Served
 
   constructor(options: DirectGrantOptions) {
     this.#options = options
     this.#served = this.#serve({ ring: [], signer: null })
+    this.token = grantDirectly(() => this.#served.issuing, options)
   }
 
   /** Serves another key ring from now on. */
@@ -33,19 +36,19 @@ export class TokenService {
     this.#served = this.#serve(snapshot)
   }
 
+  /** The documents that are published, and what issues tokens. */
   get current(): Served {
     return this.#served
   }
 
   #serve({ ring, signer }: KeySnapshot): Served {
     return {
-      tokens: signer === null ? null : this.#tokens(ring, signer),
+      issuing:
+        signer === null
+          ? null
+          : { engine: createEngine(ring, signer, this.#options).callback(), write: createTokenWriter(signer) },
       keySet: publishDocument(keySetOf(ring)),
       discovery: publishDocument(discoveryDocument(this.#options.issuer, ring)),
     }
-  }
-
-  #tokens(ring: KeyRing, signer: Signer): TokenHandler {
-    return grantDirectly(createEngine(ring, signer, this.#options).callback(), signer, this.#options)
   }
 }

@@ -13,7 +13,7 @@ import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
 import type { RequestNotebook } from '../http/request-notes.ts'
-import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
+import { type Answered, createRouter, notFound, type Route, type RouteHandler } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
@@ -124,10 +124,10 @@ class Routing {
   serve({ oauth, rpc, readiness, isFresh }: Services, authority: string): void {
     this.#readiness = readiness
     this.#isFresh = isFresh
-    const document = (handler: Handler): Route => ({ methods: { GET: handler }, cors: READ_ONLY })
+    const document = (handler: RouteHandler): Route => ({ methods: { GET: handler }, cors: READ_ONLY, sendsHead: true })
     this.#router = this.#createRouter(
       [
-        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null }],
+        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHead: true }],
         [OAUTH_PATHS.jwks, document(oauth.jwks)],
         [OAUTH_PATHS.openidConfiguration, document(oauth.discovery)],
         [OAUTH_PATHS.authorizationServer, document(oauth.discovery)],

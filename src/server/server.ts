@@ -150,7 +150,7 @@ async function start(
     waiting,
   )
 
-  const time = new InstanceClock({ machine: systemTime, log })
+  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving })),

@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The time of day on this machine. What is stored and issued is dated by the clock of the database instead. */
+/** The time of day on this machine, which may jump. What is stored and issued is dated by `InstanceClock` instead. */
 export function systemTime(): Date {
   return new Date()
 }

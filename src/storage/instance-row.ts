@@ -19,13 +19,13 @@ const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
  * @throws {NewerSchema}
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
-  const notBefore = new Date()
+  const notBefore = performance.now()
   const { version, changed_at, schema_major, now } = await trx
     .selectFrom('instance')
     .select(['version', 'changed_at', 'schema_major', CLOCK.as('now')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
-  const notAfter = new Date()
+  const notAfter = performance.now()
   assertKnownSchema(schema_major)
   return { version: toVersion(version), changedAt: changed_at, clock: { databaseTime: now, notBefore, notAfter } }
 }

@@ -7,14 +7,20 @@ const MACHINE = Date.UTC(2026, 0, 1)
 /** A clock, and readings of a database whose clock is ahead by so many milliseconds, answered in so many. */
 function createClock() {
   const log = createRecordingLog()
-  const clock = new InstanceClock({ machine: () => new Date(MACHINE), log })
+  const time = { machine: MACHINE, monotonic: 5_000 }
+  const clock = new InstanceClock({ machine: () => new Date(time.machine), monotonic: () => time.monotonic, log })
   const read = (ahead: number, roundTrip = 0) =>
     clock.adjust({
-      databaseTime: new Date(MACHINE + ahead),
-      notBefore: new Date(MACHINE - roundTrip / 2),
-      notAfter: new Date(MACHINE + roundTrip / 2),
+      databaseTime: new Date(MACHINE + ahead + time.monotonic - 5_000),
+      notBefore: time.monotonic - roundTrip / 2,
+      notAfter: time.monotonic + roundTrip / 2,
     })
-  return { log, clock, read, ahead: () => clock.now().getTime() - MACHINE }
+  /** So many milliseconds go by, and the clock of the machine is set besides. */
+  const pass = (millis: number, setAhead = 0) => {
+    time.monotonic += millis
+    time.machine += millis + setAhead
+  }
+  return { log, clock, read, pass, ahead: () => clock.now().getTime() - MACHINE }
 }
 
 describe('the time of the instance', () => {
@@ -44,10 +50,14 @@ describe('the time of the instance', () => {
     expect(ahead()).toBe(0)
   })
 
-  it('leaves out a reading during which the clock of the machine was set back', () => {
-    const { read, ahead } = createClock()
-    read(60_000, -10)
-    expect(ahead()).toBe(0)
+  it('goes on when the clock of the machine is set, also while the database is away', () => {
+    const { read, ahead, pass, clock } = createClock()
+    read(60_000)
+    pass(1_000, 3_600_000)
+    expect(ahead()).toBe(61_000)
+    pass(1_000, -7_200_000)
+    expect(ahead()).toBe(62_000)
+    expect(clock.offsetSeconds).toBe(60 + 3_600)
   })
 
   it('tells the operator once when the clock of the machine is wrong, and again when that changes much', () => {
@@ -60,5 +70,14 @@ describe('the time of the instance', () => {
       expect.stringContaining('"offsetSeconds":300'),
       expect.stringMatching(/^info .* agrees .* again/),
     ])
+  })
+
+  it('tells the operator also when the clock of the machine is set later', () => {
+    const { read, pass, log } = createClock()
+    read(0)
+    pass(1_000, 3_600_000)
+    read(0)
+    read(0)
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*"offsetSeconds":-3600\}/)])
   })
 })

@@ -28,7 +28,7 @@ function createInstance() {
   const status = async (): Promise<InstanceStatus> => {
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
-    return { version, changedAt, clock: { databaseTime, notBefore: new Date(0), notAfter: new Date(0) } }
+    return { version, changedAt, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
   }
   const reader: InstanceReader = {
     status,
@@ -43,7 +43,7 @@ function createInstance() {
   }
   const clock = new ManualClock()
   const log = createRecordingLog()
-  const time = new InstanceClock({ machine: () => new Date(0), log: createRecordingLog() })
+  const time = new InstanceClock({ machine: () => new Date(0), monotonic: () => 0, log: createRecordingLog() })
   const replica = new Replica({
     reader,
     feed: { subscribe: () => async () => {}, status: () => 'off' },

@@ -72,7 +72,7 @@ async function startRotator({ generate = async () => newKeyPair(), update = stor
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
-  const time = new InstanceClock({ machine: () => new Date(), log })
+  const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
   const replica = new Replica({
     reader: createInstanceReader(database),
     feed: { subscribe: () => async () => {}, status: () => 'off' },

@@ -59,7 +59,7 @@ beforeAll(async () => {
     newId: randomUUID,
   })
   const reader = createInstanceReader(database)
-  const time = new InstanceClock({ machine: systemTime, log })
+  const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
   replica = new Replica({ reader, feed, signers, clock: systemClock, time, log, maxStalenessSeconds: 300 })
   const service = new TokenService({
@@ -90,7 +90,7 @@ beforeAll(async () => {
   const handler = createRouter({
     routes: new Map([
       [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
-      ['/oauth/v2/token', { methods: { POST: (req, res) => service.current.tokens?.(req, res) }, cors: null }],
+      ['/oauth/v2/token', { methods: { POST: (req, res) => service.token(req, res, []) }, cors: null }],
     ]),
     fallback: notFound,
     maxBodyBytes: 65_536,

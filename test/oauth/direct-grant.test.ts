@@ -1,8 +1,17 @@
 import { once } from 'node:events'
+import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
+import {
+  createLocalJWKSet,
+  decodeProtectedHeader,
+  exportJWK,
+  generateKeyPair,
+  type JSONWebKeySet,
+  jwtVerify,
+  SignJWT,
+} from 'jose'
 import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
@@ -10,6 +19,7 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
 import type { ClientSecret } from '../../src/domain/credentials.ts'
+import type { PublicJwk } from '../../src/domain/key-algorithm.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
@@ -18,6 +28,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Clients, type TokenRequestCase, tokenRequests } from './token-requests.ts'
 import { post, postOverHttp2, type Received, startTokenServer } from './token-server.ts'
 
+const { NGHTTP2_CANCEL } = constants
 const ISSUER = 'http://localhost:1'
 const NOW = new Date('2030-01-01T12:00:30.500Z')
 const PROJECT = '7f1de9e9-7c63-4f0c-8bb3-111111111111'
@@ -27,6 +38,8 @@ const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
 const secrets = createClientSecrets()
 const [first, second, expired, deactivated] = [0, 1, 2, 3].map(() => secrets.generate())
 const users = new Map<string, ServiceUser>()
+const [userKey, otherKey] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
+const publicJwk = (await exportJWK(userKey.publicKey)) as PublicJwk
 
 function addUser(last: number, more: Partial<ServiceUser> = {}): string {
   const userId = `0b6e2f5c-9a3d-4a57-8f65-00000000000${last}`
@@ -46,17 +59,29 @@ function addUser(last: number, more: Partial<ServiceUser> = {}): string {
       [PROJECT, ['reader', 'writer']],
       [OTHER_PROJECT, ['viewer']],
     ]),
+    keys: [{ keyId: 'key', publicJwk, createdAt: NOW, expiresAt: null }],
     customScopes: ['invoices:read'],
     ...more,
   })
   return `${userId}@billing`
 }
 
+const clientId = addUser(1)
+const assert = (audience: string, { privateKey }: typeof userKey) =>
+  new SignJWT({ iss: clientId, sub: clientId, aud: audience, jti: 'once', exp: NOW.getTime() / 1000 + 60 })
+    .setProtectedHeader({ alg: 'ES256' })
+    .sign(privateKey)
+
 const clients: Clients = {
   issuer: ISSUER,
-  clientId: addUser(1),
+  clientId,
   secret: first!.secret,
   otherSecrets: { second: second!.secret, expired: expired!.secret, deactivated: deactivated!.secret },
+  assertions: {
+    good: await assert(ISSUER, userKey),
+    forElsewhere: await assert('https://elsewhere.example', userKey),
+    byNobody: await assert(ISSUER, otherKey),
+  },
   disabled: addUser(2, { enabled: false }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
@@ -71,11 +96,15 @@ let keys: KeySnapshot
 let direct: Awaited<ReturnType<typeof startTokenServer>>
 let engine: Awaited<ReturnType<typeof startTokenServer>>
 
-beforeAll(async () => {
+async function newKeys(): Promise<KeySnapshot> {
   const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
   const pair = await createKeyPairGenerator(sealer).generate({ kind: 'ecdsa', curve: 'P-256' })
   const key = activate(createWebKey(pair, NOW), NOW)
-  keys = { ring: [key], signer: await createSignerFactory(sealer).open(key, pair.sealedPrivateKey) }
+  return { ring: [key], signer: await createSignerFactory(sealer).open(key, pair.sealedPrivateKey) }
+}
+
+beforeAll(async () => {
+  keys = await newKeys()
   const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW }
   direct = await startTokenServer({ ...options, inMemory: true })
   engine = await startTokenServer({ ...options, inMemory: false })
@@ -119,7 +148,8 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
     expect(left).toEqual(right)
     expect(left.answered).toHaveLength(1)
     expect(left.failed).toHaveLength(a.status === 401 ? 1 : 0)
-    expect(left.used).toHaveLength(a.status === 200 ? 1 : 0)
+    // An assertion is no secret.
+    expect(left.used).toHaveLength(a.status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
   })
   return { status: a.status, direct: direct.engineCalls() === calls && a.status === 200 }
 }
@@ -230,6 +260,55 @@ describe('a token request that the engine is not needed for', () => {
     await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
     expect(direct.record().answered.at(-1)).toMatchObject({ failure: 'aborted' })
     expect(direct.log.lines).toEqual([])
+  })
+
+  it('is signed by the key that is active when all of it is here', async () => {
+    const server = await startTokenServer({ issuer: ISSUER, keys, users, secrets, now: () => NOW, inMemory: true })
+    const text = String(usual.body)
+    const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
+    const answers = async (switchKeys: () => void): Promise<string> => {
+      const socket = connect(server.port, '127.0.0.1').setEncoding('latin1')
+      await once(socket, 'connect')
+      socket.write(`${head}content-length: ${text.length}\r\n\r\n${text.slice(0, 20)}`)
+      // A server that answers a later request has begun with this one.
+      await post(server.url, usual)
+      switchKeys()
+      let received = ''
+      socket.on('data', (data) => {
+        received += data
+      })
+      socket.write(text.slice(20))
+      await eventually(async () => expect(received).toMatch(/\}$/))
+      socket.destroy()
+      return received
+    }
+    try {
+      const next = await newKeys()
+      const received = await answers(() => server.switchTo(next))
+      const token = (JSON.parse(received.slice(received.indexOf('{'))) as { access_token: string }).access_token
+      expect(decodeProtectedHeader(token).kid).toBe(next.ring[0]?.keyId)
+      expect(await answers(() => server.switchTo({ ring: [], signer: null }))).toMatch(/^HTTP\/1.1 503 /)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('may be taken back over HTTP/2, and nobody fails', async () => {
+    const { answered } = direct.record()
+    const calls = direct.engineCalls()
+    const session = connectHttp2(direct.url)
+    await once(session, 'connect')
+    const request = { ':method': 'POST', ':path': '/oauth/v2/token', 'content-length': '100' }
+    const stream = session.request({ ...request, 'content-type': 'application/x-www-form-urlencoded' })
+    stream.on('error', () => {})
+    stream.write('grant_type=')
+    await new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())))
+    stream.close(NGHTTP2_CANCEL)
+    await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
+    expect(direct.record().answered.at(-1)).toMatchObject({ status: 499, failure: 'aborted' })
+    expect(direct.engineCalls()).toBe(calls)
+    expect(direct.log.lines).toEqual([])
+    session.close()
   })
 
   it('is not answered from an address that has failed too often, as if it had never been read', async () => {

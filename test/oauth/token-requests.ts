@@ -22,6 +22,8 @@ export interface Clients {
   readonly clientId: string
   readonly secret: string
   readonly otherSecrets: { readonly second: string; readonly expired: string; readonly deactivated: string }
+  /** Signed by a key of the client (RFC 7523). */
+  readonly assertions: { readonly good: string; readonly forElsewhere: string; readonly byNobody: string }
   readonly disabled: string
   readonly withoutGrant: string
   readonly unknown: string
@@ -40,7 +42,7 @@ const basic = (text: string) => `Basic ${btoa(text)}`
 
 /** All of them. */
 export function tokenRequests(clients: Clients): TokenRequestCase[] {
-  const { clientId, secret, otherSecrets } = clients
+  const { clientId, secret, otherSecrets, assertions } = clients
   const [userId = ''] = clientId.split('@')
   const own = { ...GRANT, client_id: clientId, client_secret: secret }
   const pairs = Object.entries(own)
@@ -142,6 +144,18 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     post('the second secret', { ...own, client_secret: otherSecrets.second }, plain),
     post('an expired secret', { ...own, client_secret: otherSecrets.expired }),
     post('a deactivated secret', { ...own, client_secret: otherSecrets.deactivated }),
+    ...Object.entries(assertions).flatMap(([name, assertion]) => {
+      const proof = {
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: assertion,
+      }
+      return [
+        post(`an assertion: ${name}`, { ...GRANT, ...proof, scope: 'openid' }),
+        post(`an assertion with the client ID: ${name}`, { ...GRANT, ...proof, client_id: clientId }),
+        post(`an assertion and a secret: ${name}`, { ...own, ...proof }),
+        header(`an assertion and HTTP Basic: ${name}`, authorization, { ...GRANT, ...proof }),
+      ]
+    }),
     post('a wrong secret and a scope that is not granted', { ...own, client_secret: 'wrong', scope: 'admin' }),
     ...[
       'audience',

@@ -87,7 +87,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     notes,
   })
   const handler = createRouter({
-    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null }]]),
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHead: true }]]),
     fallback: notFound,
     maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
     log,
@@ -108,6 +108,8 @@ export async function startTokenServer(options: TokenServerOptions) {
     /** What is known about all requests so far. */
     record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
     engineCalls: () => engineCalls,
+    /** Serves another key ring from now on. */
+    switchTo: (snapshot: KeySnapshot) => service.switchTo(snapshot),
     stop: () => listener.close(1000),
   }
 }

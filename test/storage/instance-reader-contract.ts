@@ -36,7 +36,7 @@ export function describeInstanceReader(current: () => Database): void {
       expect(after.clock.databaseTime.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
       expect(after.changedAt?.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
       expect(after.changedAt?.getTime()).toBeLessThanOrEqual(after.clock.databaseTime.getTime())
-      expect(after.clock.notBefore.getTime()).toBeLessThanOrEqual(after.clock.notAfter.getTime())
+      expect(after.clock.notBefore).toBeLessThanOrEqual(after.clock.notAfter)
       expect(await reader().load([])).toMatchObject({ version: 1, changedAt: after.changedAt })
 
       await keyOperations(current()).look()

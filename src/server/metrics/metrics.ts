@@ -9,6 +9,7 @@ import type { Replica } from '../../app/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/exchange.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
+import { HotMetrics } from './hot-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
 import { measureReplica } from './replica-metrics.ts'
@@ -56,12 +57,13 @@ export const NO_METRICS: Metrics = {
 
 /** Starts measuring. */
 export function createMetrics(): Metrics {
-  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const hot = new HotMetrics()
+  const exporter = new PrometheusExporter({ preventServerStart: true, metricProducers: [hot] })
   // Neither the target nor the scope of a metric says anything that its name does not.
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   const provider = new MeterProvider({ readers: [exporter] })
   const meter = provider.getMeter('keyturn')
-  const requests = measureRequests(meter)
+  const requests = measureRequests(meter, hot)
   const database = measureDatabase(meter)
   const endProcess = measureProcess(meter)
   return {

@@ -8,6 +8,7 @@ import type { Signer, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { isRpc, rpcMethodOf } from '../rpc-route.ts'
+import type { CounterSeries, HistogramSeries, HotMetrics } from './hot-metrics.ts'
 
 /** A request that has been answered. */
 export interface MeasuredRequest {
@@ -47,17 +48,28 @@ const RPC_REASON = /^(?:[A-Z][A-Z_]{1,63}|aborted|server_error)$/
 const TOO_MANY_REQUESTS = 429
 
 /** Makes the instruments. */
-export function measureRequests(meter: Meter) {
+export function measureRequests(meter: Meter, hot: HotMetrics) {
   let inFlight = 0
-  const seconds = meter.createHistogram('keyturn_request_duration_seconds', {
+  const seconds = hot.histogram('keyturn_request_duration_seconds', {
     description: 'Time to answer a request, by route, method and status.',
-    advice: { explicitBucketBoundaries: DURATION_BUCKETS },
+    boundaries: DURATION_BUCKETS,
   })
-  const issueSeconds = meter.createHistogram('keyturn_token_issue_duration_seconds', {
+  const issueSeconds = hot.histogram('keyturn_token_issue_duration_seconds', {
     description: 'Time to answer a request that got a token.',
-    advice: { explicitBucketBoundaries: DURATION_BUCKETS },
+    boundaries: DURATION_BUCKETS,
   })
-  const issued = meter.createCounter('keyturn_tokens_issued_total', { description: 'Tokens signed, by algorithm.' })
+  const issued = hot.counter('keyturn_tokens_issued_total', { description: 'Tokens signed, by algorithm.' })
+  const issueSecondsAll = issueSeconds.with()
+  const known = new Map<string, HistogramSeries>()
+  const secondsOf = (route: string, status: number, method: string): HistogramSeries => {
+    const key = `${status} ${method} ${route}`
+    let series = known.get(key)
+    if (series === undefined) {
+      series = seconds.with({ route, status: String(status), method })
+      known.set(key, series)
+    }
+    return series
+  }
   const tokenFailures = meter.createCounter('keyturn_token_failures_total', {
     description: 'Token requests that got no token, by reason.',
   })
@@ -80,9 +92,9 @@ export function measureRequests(meter: Meter) {
     record: (request: MeasuredRequest): void => {
       inFlight--
       const { route, method = 'other', status } = request
-      seconds.record(request.seconds, { route, status: String(status), method })
+      secondsOf(route, status, method).record(request.seconds)
       if (route === OAUTH_PATHS.token) {
-        if (status === 200) issueSeconds.record(request.seconds)
+        if (status === 200) issueSecondsAll.record(request.seconds)
         else tokenFailures.add(1, { reason: tokenFailureOf(request) })
       } else if (isRpc(route)) {
         const reason = rpcFailureOf(request)
@@ -92,20 +104,18 @@ export function measureRequests(meter: Meter) {
     countTokens: (signers: SignerFactory): SignerFactory => ({
       open: async (key, sealedPrivateKey) => {
         const signer = await signers.open(key, sealedPrivateKey)
-        const labels = { algorithm: key.algorithm }
-        issued.add(0, labels)
-        return counting(signer, () => issued.add(1, labels))
+        return counting(signer, issued.with({ algorithm: key.algorithm }))
       },
     }),
   }
 }
 
-function counting(signer: Signer, onSigned: () => void): Signer {
+function counting(signer: Signer, signed: CounterSeries): Signer {
   return {
     key: signer.key,
     sign: async (data) => {
       const signature = await signer.sign(data)
-      onSigned()
+      signed.add()
       return signature
     },
   }

@@ -1,0 +1,29 @@
+/**
+ * The answer while this replica can issue no token and knows nothing that is recent enough to be published.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestNotes } from '../domain/ports.ts'
+import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { type Head, setHead } from './head.ts'
+
+const UNAVAILABLE = 'temporarily_unavailable'
+
+const BODY = JSON.stringify({ error: UNAVAILABLE, error_description: 'the service is not available at the moment' })
+
+/** Answers 503, and says when to come back. */
+export function answerUnavailable(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { head, notes }: { readonly head: Head; readonly notes: Pick<RequestNotes, 'refused'> },
+): void {
+  notes.refused(req, UNAVAILABLE)
+  setHead(res, head)
+  res.writeHead(503, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': BODY.length,
+    'cache-control': 'no-store',
+    pragma: 'no-cache',
+    'retry-after': String(RETRY_AFTER_SECONDS),
+  })
+  res.end(BODY)
+}
