@@ -7,9 +7,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse } from 'node:http2'
 
+/** An answer that is being followed. */
+export interface FollowedAnswer {
+  readonly res: ServerResponse
+  /** What was waiting to be sent when it was last looked at, in bytes. */
+  waiting: number
+  /** Where it is in the list. */
+  place: number
+}
+
 export class Answers {
-  /** What of each was waiting to be sent when it was last looked at, in bytes. */
-  readonly #waiting = new Map<ServerResponse, number>()
+  /** In no order. A set would have to make a hash for each answer, which costs more than all else here. */
+  readonly #all: FollowedAnswer[] = []
   readonly #looking: NodeJS.Timeout
   #closing = false
 
@@ -19,20 +28,26 @@ export class Answers {
   }
 
   /** Follows an answer until it is `ended`. */
-  begin(req: IncomingMessage, res: ServerResponse): void {
-    this.#waiting.set(res, 0)
+  begin(req: IncomingMessage, res: ServerResponse): FollowedAnswer {
+    const answer = { res, waiting: 0, place: this.#all.length }
+    this.#all.push(answer)
     if (this.#closing && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
+    return answer
   }
 
-  /** An answer has been taken, or will never be. */
-  ended(res: ServerResponse): void {
-    this.#waiting.delete(res)
+  /** An answer has been taken, or will never be. Once only. */
+  ended({ place }: FollowedAnswer): void {
+    const last = this.#all.pop() as FollowedAnswer
+    if (last.place === place) return
+    // The last one takes its place.
+    this.#all[place] = last
+    last.place = place
   }
 
   /** From now on connections end with their answers. */
   close(): void {
     this.#closing = true
-    for (const res of this.#waiting.keys()) {
+    for (const { res } of this.#all) {
       if (res.req.httpVersionMajor === 1 && !res.headersSent) res.setHeader('connection', 'close')
     }
   }
@@ -43,11 +58,13 @@ export class Answers {
   }
 
   #look(): void {
-    for (const [res, before] of this.#waiting) {
+    // Cutting one off may end it, which changes the list.
+    for (const answer of [...this.#all]) {
+      const { res, waiting: before } = answer
       // An answer of HTTP/1.1 that waits for others on its connection has none yet.
       const waiting = res.socket === null ? 0 : res.writableLength
       if (waiting > 0 && waiting === before) cutOff(res)
-      else this.#waiting.set(res, waiting)
+      else answer.waiting = waiting
     }
   }
 }

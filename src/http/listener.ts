@@ -61,11 +61,11 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const { server, http2 } = parts
   const answers = new Answers(limits.answerTimeout)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    answers.begin(req, res)
+    const answer = answers.begin(req, res)
     const exchange = isTooLong(req, limits) ? undefined : connections.begin(req, hasBody(req))
     // Each of these events comes once.
     res.on('close', () => {
-      answers.ended(res)
+      answers.ended(answer)
       exchange?.ended()
     })
     if (exchange === undefined) {
