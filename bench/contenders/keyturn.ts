@@ -2,6 +2,7 @@
  * Keyturn as its users run it: through its command line, with its default settings, which include metrics and a log line
  * for each request.
  */
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
@@ -12,7 +13,12 @@ import { PROJECT_NAME } from './clients.ts'
 import { type Algorithm, type Contender, type Credentials, USUAL_CLIENTS } from './contender.ts'
 import type { Place } from './references.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
+const ROOT = join(import.meta.dirname, '../..')
+
+/** What `npm start` runs: `node`, flags, and the program. */
+const [, ...START] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts.start.split(' ') as string[]
+const FLAGS = START.filter((word) => word.startsWith('--'))
+const MAIN = join(ROOT, 'src/cli/keyturn.js')
 
 /** What all replicas of an instance share. */
 export interface InstanceSettings {
@@ -48,6 +54,7 @@ export async function startKeyturn(settings: InstanceSettings, { folder, cleanup
   const dataDir = settings.dataDir ?? (await mkdtemp(join(folder, 'keyturn-')))
   const program = await startProgram({
     script: MAIN,
+    flags: FLAGS,
     args: ['serve', ...(settings.args ?? [])],
     logFile: join(dataDir, 'log'),
     env: {

@@ -25,6 +25,8 @@ export interface Program {
 /** What to run. */
 export interface ProgramOptions {
   readonly script: string
+  /** Flags of Node.js. Default none. */
+  readonly flags?: readonly string[]
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /** Takes standard error. */
@@ -44,10 +46,11 @@ export function endWithUs(child: ChildProcess): void {
 }
 
 /** Starts a program and waits until it says `… listens on <url>`. @throws {Error} with what it logged. */
-export async function startProgram({ script, args = [], env = {}, logFile }: ProgramOptions): Promise<Program> {
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const { script, flags = [], args = [], env = {}, logFile } = options
   const log = openSync(logFile, 'a', 0o600)
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [script, ...args], {
+  const child = spawn(process.execPath, [...flags, script, ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', log],
   })

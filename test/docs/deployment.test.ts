@@ -290,8 +290,18 @@ describe('the Dockerfile', () => {
   })
 
   it('starts the command line that package.json names, on the major version of Node.js that it is tested with', () => {
-    const manifest = JSON.parse(read('package.json')) as { bin: { keyturn: string }; devDependencies: { node: string } }
-    expect(read('Dockerfile')).toContain(`ENTRYPOINT ["node", "${manifest.bin.keyturn}"]`)
+    const manifest = JSON.parse(read('package.json')) as {
+      bin: { keyturn: string }
+      scripts: { start: string }
+      devDependencies: { node: string }
+    }
+    const program = manifest.bin.keyturn
+    const [, ...start] = manifest.scripts.start.split(' ')
+    expect(start.slice(-2)).toEqual([program, 'serve'])
+    const flags = start.slice(0, -2)
+    const entry = ['node', ...flags, program].map((word) => JSON.stringify(word))
+    expect(read('Dockerfile')).toContain(`ENTRYPOINT [${entry.join(', ')}]`)
+    expect(read(program).split('\n')[0]).toBe(`#!/usr/bin/env -S ${['node', ...flags].join(' ')}`)
     const major = manifest.devDependencies.node.split('.')[0]
     expect(read('Dockerfile')).toContain(`FROM node:${major}-`)
     expect(read('.node-version').trim()).toBe(major)
