@@ -22,11 +22,12 @@ const SECONDS = 40
 const PAUSE_MILLIS = 6_000
 /** A verifier whose copy of the key set is a second old, from a replica that heard a second late, knows such a key. */
 const KNOWN_AFTER_SECONDS = 2.6
+const ROTATES_AFTER_SECONDS = 6
 
 const POLICY = {
   enabled: true,
   config: { ecdsa: { curve: 'ECDSA_CURVE_P256' } },
-  rotationInterval: '6s',
+  rotationInterval: `${ROTATES_AFTER_SECONDS}s`,
   publishAhead: '5s',
   retention: '4s',
   rollbackWindow: '2s',
@@ -77,9 +78,13 @@ it('rotates keys by itself under load without one failed verification, and refus
       await delay(PAUSE_MILLIS)
       await killOne(all, ledger)
     }
-    const { leaked, standby } = await untilStandbyIsKnown(database)
-    const token = await tokenOf(send, all, { ...robot, scope: API_SCOPE })
-    expect(decodeProtectedHeader(token).kid).toBe(leaked)
+    const { leaked, standby, token } = await eventually(async () => {
+      const keys = await activeKeyAndStandby(database)
+      const token = await tokenOf(send, all, { ...robot, scope: API_SCOPE })
+      // A replica that has not heard of the last rotation signs with another one still.
+      expect(decodeProtectedHeader(token).kid).toBe(keys.leaked)
+      return { ...keys, token }
+    })
     // From now on its tokens need not verify any more.
     verifier.revoked.add(leaked)
     const { activeWebKey } = await newAdministrator().must<{ activeWebKey: { keyId: string } }>(
@@ -154,25 +159,27 @@ async function killOne(all: readonly Replica[], ledger: Ledger): Promise<void> {
   await victim.start()
 }
 
-/** The key that signs, and the one that could take over without a verifier noticing. */
-async function untilStandbyIsKnown(database: PostgresServer): Promise<{ leaked: string; standby: string }> {
-  return eventually(async () => {
-    const rows = await database.query<{ key_id: string; state: string; age: number }>(
-      `select key_id, state, extract(epoch from now() - creation_date)::float8 as age from web_keys`,
-    )
-    const leaked = rows.find(({ state }) => state === 'active')
-    const standby = rows.find(({ state, age }) => state === 'initial' && age > KNOWN_AFTER_SECONDS)
-    if (leaked === undefined || standby === undefined) throw new Error('no standby is known yet')
-    return { leaked: leaked.key_id, standby: standby.key_id }
-  })
+/**
+ * The key that signs, and the one that could take over without a verifier noticing.
+ *
+ * @throws {Error} if there is no such key now, or they are about to rotate.
+ */
+async function activeKeyAndStandby(database: PostgresServer): Promise<{ leaked: string; standby: string }> {
+  const rows = await database.query<{ key_id: string; state: string; age: number }>(
+    `select key_id, state, extract(epoch from now() - coalesce(activation_date, creation_date))::float8 as age
+     from web_keys`,
+  )
+  const leaked = rows.find(({ state, age }) => state === 'active' && age < ROTATES_AFTER_SECONDS - 1)
+  const standby = rows.find(({ state, age }) => state === 'initial' && age > KNOWN_AFTER_SECONDS)
+  if (leaked === undefined || standby === undefined) throw new Error('no standby is known, or the time has come')
+  return { leaked: leaked.key_id, standby: standby.key_id }
 }
 
-function tokenOf(send: Send, all: readonly Replica[], robot: TokenClient): Promise<string> {
-  return eventually(async () => {
-    const result = await askForToken(send, anyOf(all), robot)
-    if (result.kind !== 'issued') throw new Error('no token')
-    return result.token
-  })
+/** A token from any replica. @throws {Error} if there is none, for example because the replica has just been killed. */
+async function tokenOf(send: Send, all: readonly Replica[], robot: TokenClient): Promise<string> {
+  const result = await askForToken(send, anyOf(all), robot)
+  if (result.kind !== 'issued') throw new Error('no token')
+  return result.token
 }
 
 /** How long after now each replica refuses a token, in milliseconds. A replica that is being started is waited for. */
