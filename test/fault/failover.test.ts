@@ -4,9 +4,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import type { Ledger } from './ledger.ts'
-import { lastingPort } from './ports.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
@@ -30,7 +30,7 @@ beforeEach(async () => {
     const rows = await first.query('select sync_state from pg_stat_replication')
     expect(rows).toEqual([{ sync_state: 'sync' }])
   })
-  proxy = await startTcpProxy(first.port, await lastingPort())
+  proxy = await startTcpProxy(first.port, await freePort())
 })
 afterEach(async () => {
   await replicas?.kill()
