@@ -17,7 +17,13 @@ import { publishedKeyIds, Verifier } from './verifier.ts'
 
 const SERVICE = 'iam.webkey.v2.WebKeyService'
 const API_SCOPE = 'urn:service:iam:org:project:id:service:aud'
-const SECONDS = 40
+/** What the rotation must have done by itself under load. */
+const LEAST_STEPS = {
+  'rotation/activate ok': 3,
+  'rotation/create ok': 4,
+  'rotation/destroy ok': 2,
+  'rotation/delete ok': 2,
+}
 /** Between one thing that is done to them and the next. */
 const PAUSE_MILLIS = 6_000
 /** A verifier whose copy of the key set is a second old, from a replica that heard a second late, knows such a key. */
@@ -71,7 +77,6 @@ it('rotates keys by itself under load without one failed verification, and refus
     return result.kind === 'issued'
   })
   const watch = watchActiveKeys(database, ledger)
-  const endAt = performance.now() + SECONDS * 1000
   let delays: Record<string, number> = {}
   try {
     for (let kills = 0; kills < 2; kills += 1) {
@@ -98,17 +103,17 @@ it('rotates keys by itself under load without one failed verification, and refus
     }
     await delay(PAUSE_MILLIS)
     await killOne(all, ledger)
-    await delay(Math.max(0, endAt - performance.now()))
+    await eventually(async () => {
+      const steps = await stepsOf(database)
+      for (const [step, least] of Object.entries(LEAST_STEPS)) expect(steps[step]).toBeGreaterThanOrEqual(least)
+    })
   } finally {
     await stopLoad()
     await watch.stop()
   }
   await verifier.drain()
 
-  const events = await database.query<{ action: string; outcome: string; count: string }>(
-    `select action, outcome, count(*) from audit_events where actor = 'system' group by 1, 2 order by 1, 2`,
-  )
-  const made = Object.fromEntries(events.map(({ action, outcome, count }) => [`${action} ${outcome}`, Number(count)]))
+  const made = await stepsOf(database)
   process.stdout.write(
     `\nKeys that rotate by themselves\n  ${JSON.stringify({ tokens: ledger.tokenTimes.length, verifications: verifier.verifications, failures: ledger.tokenFailures, looks: watch.looks(), made })}\n` +
       `  a revoked key is refused after, in ms: ${JSON.stringify(delays)}\n`,
@@ -116,12 +121,7 @@ it('rotates keys by itself under load without one failed verification, and refus
   expect(ledger.wrongs).toEqual([])
   expect(ledger.tokenTimes.length).toBeGreaterThan(0)
   expect(verifier.verifications).toBeGreaterThan(ledger.tokenTimes.length)
-  expect(watch.looks()).toBeGreaterThan(SECONDS)
-  // At most one and a half seconds late each, and one of them was the revocation.
-  expect(made['rotation/activate ok']).toBeGreaterThanOrEqual(3)
-  expect(made['rotation/create ok']).toBeGreaterThanOrEqual(4)
-  expect(made['rotation/destroy ok']).toBeGreaterThanOrEqual(2)
-  expect(made['rotation/delete ok']).toBeGreaterThanOrEqual(2)
+  expect(watch.looks()).toBeGreaterThan(20)
   expect(Object.keys(made).filter((event) => !event.endsWith(' ok'))).toEqual([])
   expect(all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
   expect(await Promise.all(all.map((replica) => replica.stop()))).toEqual([0, 0, 0])
@@ -149,6 +149,14 @@ function watchActiveKeys(database: PostgresServer, ledger: Ledger): { looks(): n
       await looking
     },
   }
+}
+
+/** What the system has done by itself, and how it came out, with how often. */
+async function stepsOf(database: PostgresServer): Promise<Record<string, number>> {
+  const events = await database.query<{ action: string; outcome: string; count: string }>(
+    `select action, outcome, count(*) from audit_events where actor = 'system' group by 1, 2 order by 1, 2`,
+  )
+  return Object.fromEntries(events.map(({ action, outcome, count }) => [`${action} ${outcome}`, Number(count)]))
 }
 
 /** Kills a replica and starts it again. */
