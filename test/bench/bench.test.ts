@@ -12,10 +12,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { withFigures } from '../../bench/publish.ts'
 import type { Run } from '../../bench/run.ts'
 import { eventually } from '../support/eventually.ts'
-import { childrenOf, HAS_PROC, isRunning } from '../support/proc.ts'
+import { childrenOf, isRunning } from '../support/proc.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts')
-const onLinux = HAS_PROC ? it : it.skip
+const onLinux = itUnless(NOT_LINUX)
 
 describe('the bench', () => {
   let folder: string

@@ -1,12 +1,12 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect } from '@jest/globals'
 import { LoadGenerator } from '../../bench/load/generator.ts'
 import type { HttpJob } from '../../bench/load/job.ts'
 import { getRequest } from '../../bench/load/requests.ts'
-import { HAS_PROC } from '../support/proc.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
-const onLinux = HAS_PROC ? it : it.skip
+const onLinux = itUnless(NOT_LINUX)
 
 describe('the load generator', () => {
   let server: Server

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from './oauth-instance.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -10,7 +11,7 @@ const MAX_PER_ADDRESS = 1000
 const AT_ONCE = 20
 
 /** Other addresses of this machine; only Linux has them without being told to. */
-const itWithAddresses = process.platform === 'linux' ? it : it.skip
+const itWithAddresses = itUnless(NOT_LINUX)
 
 let instance: OAuthInstance
 const agents = new Map<string, Agent>()

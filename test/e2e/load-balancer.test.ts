@@ -9,7 +9,7 @@ import http from 'node:http'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { status } from '@grpc/grpc-js'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
@@ -19,12 +19,12 @@ import { watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const CONFIG = join(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg')
 const HAPROXY = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
-const describeWithHaproxy = HAPROXY === undefined ? describe.skip : describe
-const title = `two replicas behind HAProxy${HAPROXY === undefined ? ' (skipped: no haproxy on this machine)' : ''}`
+const WITHOUT_HAPROXY = HAPROXY === undefined ? 'haproxy is not installed' : undefined
 
 let postgres: TestPostgres
 let folder: string
@@ -34,7 +34,7 @@ let url: string
 let admin: AdminCredentials
 let replicas: Keyturn[] = []
 
-describeWithHaproxy(title, () => {
+describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
   })
@@ -147,10 +147,8 @@ describeWithHaproxy(title, () => {
     expect(failures).toEqual([])
   })
 
-  // Needs KEYTURN_TRUSTED_PROXIES to be obeyed; until then all clients have the address of HAProxy.
-  const itOnLinux = process.platform === 'linux' ? it : it.skip
   // Only Linux has more than one loopback address without being asked.
-  itOnLinux('are told the address of the client, whatever the client says it is', async () => {
+  itUnless(NOT_LINUX)('are told the address of the client, whatever the client says it is', async () => {
     const fail = (localAddress: string) => postWrongSecret(localAddress)
     // Each replica counts by itself, up to a hundred for one client at one address.
     const statuses: (number | undefined)[] = []

@@ -2,15 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, expect } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 const OPEN_FILES = 256
 /** More than the server can have. */
 const STRANGERS = 600
-
-const itOnLinux = process.platform === 'linux' ? it : it.skip
 
 let folder: string
 let child: ChildProcess | undefined
@@ -26,7 +25,7 @@ afterEach(async () => {
   await removeFolder(folder)
 })
 
-itOnLinux('strangers with more connections than the server may have files open keep nobody out', async () => {
+itUnless(NOT_LINUX)('strangers with more connections than the server may have files open keep nobody out', async () => {
   child = spawn('sh', ['-c', `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN, 'serve'], {
     env: {
       PATH: process.env.PATH,

@@ -21,12 +21,13 @@ import {
   temporaryFolder,
 } from '../support/keyturn.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
-import { childrenOf, HAS_PROC, isRunning, ownerOf } from '../support/proc.ts'
+import { childrenOf, isRunning, ownerOf } from '../support/proc.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
-/** Tests that look at single processes. Elsewhere than on Linux they are reported as skipped. */
-const onLinux = HAS_PROC ? it : it.skip
+/** Tests that look at single processes. */
+const onLinux = itUnless(NOT_LINUX)
 
 let postgres: TestPostgres
 let env: Record<string, string>
@@ -66,7 +67,7 @@ async function start(
   })
   metricsUrl = `http://${metrics}/metrics`
   await untilRunning(count)
-  if (HAS_PROC) workers = childrenOf(pidOf(server))
+  if (NOT_LINUX === undefined) workers = childrenOf(pidOf(server))
   return server
 }
 
@@ -157,7 +158,7 @@ describe('a server of several workers', () => {
     while (!all) statuses.add(await getFresh(`${running.listenUrl}/readyz`))
     await complete
     expect(statuses).toEqual(new Set([200]))
-    if (HAS_PROC) workers = childrenOf(pidOf(running))
+    if (NOT_LINUX === undefined) workers = childrenOf(pidOf(running))
   })
 
   it('shares a port that it was left to pick, over HTTP/1.1, cleartext HTTP/2 and TLS', async () => {

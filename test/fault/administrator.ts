@@ -5,12 +5,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoAnswer, type Send } from './http-client.ts'
 import type { Ledger } from './ledger.ts'
-import { MAX_AGE_SECONDS, type Replica, type Replicas } from './replicas.ts'
+import { MAX_AGE_SECONDS, type Replica, type Replicas, TOKEN_LIFETIME_SECONDS } from './replicas.ts'
 import { askForToken } from './token-request.ts'
 
 const SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
 /** When no replica could do it. */
 const PAUSE_MILLIS = 50
+
+/** A second less than it lives, because its dates are whole seconds. */
+const TOKEN_LIFE_MILLIS = (TOKEN_LIFETIME_SECONDS - 1) * 1000
+
+interface AccessToken {
+  readonly text: string
+  readonly at: number
+}
 
 /** What became of a call. `certain`: it is known that nothing happened. */
 export type Outcome<T> =
@@ -35,7 +43,7 @@ export class Administrator {
   readonly #administered: readonly Replica[]
   readonly #send: Send
   readonly #ledger: Ledger
-  #token: { readonly text: string; readonly at: number } | undefined
+  #token: AccessToken | undefined
 
   constructor({ replicas, administered, send, ledger }: AdministratorOptions) {
     this.#replicas = replicas
@@ -48,7 +56,7 @@ export class Administrator {
   async call<T>(replica: Replica, method: string, request: object = {}): Promise<Outcome<T>> {
     const token = await this.#accessToken()
     if (token === undefined) return this.#unavailable(true)
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const headers = { authorization: `Bearer ${token.text}`, 'content-type': 'application/json' }
     try {
       const url = `${replica.url}/${method}`
       const { status, body } = await this.#send(url, { method: 'POST', headers, body: JSON.stringify(request) })
@@ -56,6 +64,8 @@ export class Administrator {
       // Without a connection to the database it is not known what became of a transaction that was being committed.
       if (status === 503) return this.#unavailable(false)
       const { code = 'none', message = body } = JSON.parse(body) as { code?: string; message?: string }
+      // A call that waits for the database may outlive its token.
+      if (code === 'unauthenticated' && performance.now() > token.at + TOKEN_LIFE_MILLIS) return this.#unavailable(true)
       if (['none', 'internal', 'unknown', 'unauthenticated', 'permission_denied'].includes(code)) {
         this.#ledger.wrong(`${method} on ${replica.name}: ${status} ${code} ${message}`)
       }
@@ -91,14 +101,13 @@ export class Administrator {
     return { kind: 'unavailable', certain }
   }
 
-  async #accessToken(): Promise<string | undefined> {
-    if (this.#token !== undefined && performance.now() - this.#token.at < MAX_AGE_SECONDS * 1000)
-      return this.#token.text
+  async #accessToken(): Promise<AccessToken | undefined> {
+    if (this.#token !== undefined && performance.now() - this.#token.at < MAX_AGE_SECONDS * 1000) return this.#token
     for (const replica of shuffled(this.#replicas.all)) {
       const result = await askForToken(this.#send, replica, { ...this.#replicas.admin, scope: SCOPE })
       if (result.kind !== 'issued') continue
       this.#token = { text: result.token, at: performance.now() }
-      return result.token
+      return this.#token
     }
     return undefined
   }

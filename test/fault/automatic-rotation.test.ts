@@ -17,16 +17,23 @@ import { publishedKeyIds, Verifier } from './verifier.ts'
 
 const SERVICE = 'iam.webkey.v2.WebKeyService'
 const API_SCOPE = 'urn:service:iam:org:project:id:service:aud'
-const SECONDS = 40
+/** What the rotation must have done by itself under load. */
+const LEAST_STEPS = {
+  'rotation/activate ok': 3,
+  'rotation/create ok': 4,
+  'rotation/destroy ok': 2,
+  'rotation/delete ok': 2,
+}
 /** Between one thing that is done to them and the next. */
 const PAUSE_MILLIS = 6_000
 /** A verifier whose copy of the key set is a second old, from a replica that heard a second late, knows such a key. */
 const KNOWN_AFTER_SECONDS = 2.6
+const ROTATES_AFTER_SECONDS = 6
 
 const POLICY = {
   enabled: true,
   config: { ecdsa: { curve: 'ECDSA_CURVE_P256' } },
-  rotationInterval: '6s',
+  rotationInterval: `${ROTATES_AFTER_SECONDS}s`,
   publishAhead: '5s',
   retention: '4s',
   rollbackWindow: '2s',
@@ -70,16 +77,19 @@ it('rotates keys by itself under load without one failed verification, and refus
     return result.kind === 'issued'
   })
   const watch = watchActiveKeys(database, ledger)
-  const endAt = performance.now() + SECONDS * 1000
   let delays: Record<string, number> = {}
   try {
     for (let kills = 0; kills < 2; kills += 1) {
       await delay(PAUSE_MILLIS)
       await killOne(all, ledger)
     }
-    const { leaked, standby } = await untilStandbyIsKnown(database)
-    const token = await tokenOf(send, all, { ...robot, scope: API_SCOPE })
-    expect(decodeProtectedHeader(token).kid).toBe(leaked)
+    const { leaked, standby, token } = await eventually(async () => {
+      const keys = await activeKeyAndStandby(database)
+      const token = await tokenOf(send, all, { ...robot, scope: API_SCOPE })
+      // A replica that has not heard of the last rotation signs with another one still.
+      expect(decodeProtectedHeader(token).kid).toBe(keys.leaked)
+      return { ...keys, token }
+    })
     // From now on its tokens need not verify any more.
     verifier.revoked.add(leaked)
     const { activeWebKey } = await newAdministrator().must<{ activeWebKey: { keyId: string } }>(
@@ -93,17 +103,17 @@ it('rotates keys by itself under load without one failed verification, and refus
     }
     await delay(PAUSE_MILLIS)
     await killOne(all, ledger)
-    await delay(Math.max(0, endAt - performance.now()))
+    await eventually(async () => {
+      const steps = await stepsOf(database)
+      for (const [step, least] of Object.entries(LEAST_STEPS)) expect(steps[step]).toBeGreaterThanOrEqual(least)
+    })
   } finally {
     await stopLoad()
     await watch.stop()
   }
   await verifier.drain()
 
-  const events = await database.query<{ action: string; outcome: string; count: string }>(
-    `select action, outcome, count(*) from audit_events where actor = 'system' group by 1, 2 order by 1, 2`,
-  )
-  const made = Object.fromEntries(events.map(({ action, outcome, count }) => [`${action} ${outcome}`, Number(count)]))
+  const made = await stepsOf(database)
   process.stdout.write(
     `\nKeys that rotate by themselves\n  ${JSON.stringify({ tokens: ledger.tokenTimes.length, verifications: verifier.verifications, failures: ledger.tokenFailures, looks: watch.looks(), made })}\n` +
       `  a revoked key is refused after, in ms: ${JSON.stringify(delays)}\n`,
@@ -111,12 +121,7 @@ it('rotates keys by itself under load without one failed verification, and refus
   expect(ledger.wrongs).toEqual([])
   expect(ledger.tokenTimes.length).toBeGreaterThan(0)
   expect(verifier.verifications).toBeGreaterThan(ledger.tokenTimes.length)
-  expect(watch.looks()).toBeGreaterThan(SECONDS)
-  // At most one and a half seconds late each, and one of them was the revocation.
-  expect(made['rotation/activate ok']).toBeGreaterThanOrEqual(3)
-  expect(made['rotation/create ok']).toBeGreaterThanOrEqual(4)
-  expect(made['rotation/destroy ok']).toBeGreaterThanOrEqual(2)
-  expect(made['rotation/delete ok']).toBeGreaterThanOrEqual(2)
+  expect(watch.looks()).toBeGreaterThan(20)
   expect(Object.keys(made).filter((event) => !event.endsWith(' ok'))).toEqual([])
   expect(all.flatMap(({ unexpectedExits }) => unexpectedExits)).toEqual([])
   expect(await Promise.all(all.map((replica) => replica.stop()))).toEqual([0, 0, 0])
@@ -146,6 +151,14 @@ function watchActiveKeys(database: PostgresServer, ledger: Ledger): { looks(): n
   }
 }
 
+/** What the system has done by itself, and how it came out, with how often. */
+async function stepsOf(database: PostgresServer): Promise<Record<string, number>> {
+  const events = await database.query<{ action: string; outcome: string; count: string }>(
+    `select action, outcome, count(*) from audit_events where actor = 'system' group by 1, 2 order by 1, 2`,
+  )
+  return Object.fromEntries(events.map(({ action, outcome, count }) => [`${action} ${outcome}`, Number(count)]))
+}
+
 /** Kills a replica and starts it again. */
 async function killOne(all: readonly Replica[], ledger: Ledger): Promise<void> {
   const victim = anyOf(all)
@@ -154,25 +167,27 @@ async function killOne(all: readonly Replica[], ledger: Ledger): Promise<void> {
   await victim.start()
 }
 
-/** The key that signs, and the one that could take over without a verifier noticing. */
-async function untilStandbyIsKnown(database: PostgresServer): Promise<{ leaked: string; standby: string }> {
-  return eventually(async () => {
-    const rows = await database.query<{ key_id: string; state: string; age: number }>(
-      `select key_id, state, extract(epoch from now() - creation_date)::float8 as age from web_keys`,
-    )
-    const leaked = rows.find(({ state }) => state === 'active')
-    const standby = rows.find(({ state, age }) => state === 'initial' && age > KNOWN_AFTER_SECONDS)
-    if (leaked === undefined || standby === undefined) throw new Error('no standby is known yet')
-    return { leaked: leaked.key_id, standby: standby.key_id }
-  })
+/**
+ * The key that signs, and the one that could take over without a verifier noticing.
+ *
+ * @throws {Error} if there is no such key now, or they are about to rotate.
+ */
+async function activeKeyAndStandby(database: PostgresServer): Promise<{ leaked: string; standby: string }> {
+  const rows = await database.query<{ key_id: string; state: string; age: number }>(
+    `select key_id, state, extract(epoch from now() - coalesce(activation_date, creation_date))::float8 as age
+     from web_keys`,
+  )
+  const leaked = rows.find(({ state, age }) => state === 'active' && age < ROTATES_AFTER_SECONDS - 1)
+  const standby = rows.find(({ state, age }) => state === 'initial' && age > KNOWN_AFTER_SECONDS)
+  if (leaked === undefined || standby === undefined) throw new Error('no standby is known, or the time has come')
+  return { leaked: leaked.key_id, standby: standby.key_id }
 }
 
-function tokenOf(send: Send, all: readonly Replica[], robot: TokenClient): Promise<string> {
-  return eventually(async () => {
-    const result = await askForToken(send, anyOf(all), robot)
-    if (result.kind !== 'issued') throw new Error('no token')
-    return result.token
-  })
+/** A token from any replica. @throws {Error} if there is none, for example because the replica has just been killed. */
+async function tokenOf(send: Send, all: readonly Replica[], robot: TokenClient): Promise<string> {
+  const result = await askForToken(send, anyOf(all), robot)
+  if (result.kind !== 'issued') throw new Error('no token')
+  return result.token
 }
 
 /** How long after now each replica refuses a token, in milliseconds. A replica that is being started is waited for. */

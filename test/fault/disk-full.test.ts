@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -13,16 +13,14 @@ import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { type Keyturn, runKeyturn, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from './small-disk.ts'
 import { fillWriteAheadLog } from './write-ahead-log.ts'
 
 const DISK_MEGABYTES = 160
 
-const obstacle = whyNoSmallDisk()
-const describeIfPossible = obstacle === null ? describe : describe.skip
-
-describeIfPossible(`a full disk under the embedded database${obstacle === null ? '' : ` (${obstacle})`}`, () => {
+describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () => {
   let disk: SmallDisk
   let dataDir: string
   let server: Keyturn | undefined

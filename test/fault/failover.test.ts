@@ -4,9 +4,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import type { Ledger } from './ledger.ts'
-import { lastingPort } from './ports.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
@@ -30,7 +30,7 @@ beforeEach(async () => {
     const rows = await first.query('select sync_state from pg_stat_replication')
     expect(rows).toEqual([{ sync_state: 'sync' }])
   })
-  proxy = await startTcpProxy(first.port, await lastingPort())
+  proxy = await startTcpProxy(first.port, await freePort())
 })
 afterEach(async () => {
   await replicas?.kill()
@@ -44,7 +44,6 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
   let serving = dying
   let ledgerOfScene: Ledger | undefined
   let takenOverAt = Number.POSITIVE_INFINITY
-  let takenOverOn = new Date()
   replicas = await startReplicas({ databaseUrl: dying.url(address.port) })
 
   await playScenario({
@@ -58,8 +57,6 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
       await dying.kill()
       serving = heir
       takenOverAt = performance.now()
-      // Servers and tests have one clock. What was begun before is answered after, so the answers do not tell.
-      takenOverOn = new Date()
       await heir.query('select pg_promote()')
       await address.close()
       proxy = await startTcpProxy(heir.port, address.port)
@@ -67,10 +64,6 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
     },
   })
 
-  // Nobody has written to the primary that was, not even now that it is back.
-  await dying.start(['default_transaction_read_only=on'])
-  const rows = await dying.query('select key_id from web_keys where creation_date > $1', [takenOverOn])
-  expect(rows).toEqual([])
   const created = ledgerOfScene!.changes.filter(({ kind, at }) => kind === 'create' && at > takenOverAt)
   expect(created.length).toBeGreaterThan(0)
 })

@@ -29,7 +29,7 @@ export interface Figures {
   readonly gaps: Distribution | undefined
   readonly rotationDelay: Distribution | undefined
   readonly secretDelay: Distribution | undefined
-  /** Of the replicas at the end. */
+  /** What the replicas hold at the end. */
   readonly memory: readonly number[]
 }
 
@@ -98,7 +98,7 @@ function tableOf(figures: Figures): string {
     ['the same per fault', textOf(figures.gaps)],
     ['an activation reaches a replica', textOf(figures.rotationDelay)],
     ['a deactivated secret is refused', textOf(figures.secretDelay)],
-    ['memory of the replicas', `${figures.memory.map(whole).join(', ')} MiB`],
+    ['memory that the replicas hold', `${figures.memory.map(whole).join(', ')} MiB`],
   ] as const
   const width = Math.max(...rows.map(([name]) => name.length))
   return [`\n${figures.scenario}`, ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), ''].join('\n')

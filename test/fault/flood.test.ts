@@ -1,16 +1,32 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
+import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
-import { CLEARTEXT_FLOODS, TLS_FLOODS } from './floods.ts'
-import { beServedDuring } from './polite-client.ts'
+import { CLEARTEXT_FLOODS, type Sent, TLS_FLOODS } from './floods.ts'
+import { beServedDuring, type Served } from './polite-client.ts'
 
 const IDLE_CONNECTIONS = 10_000
-const CERTIFICATES = new URL('../support/tls/', import.meta.url)
-/** What a server may keep of a flood: descriptors, and memory that is not yet collected, in mebibytes. */
+const CERTIFICATE = new URL('../support/tls/first.cert.pem', import.meta.url)
+const PRIVATE_KEY = new URL('../support/tls/first.key.pem', import.meta.url)
+/** What a server may keep of all floods together: descriptors, and memory in mebibytes. Caches and code are half of it. */
 const MAX_DESCRIPTORS_KEPT = 20
-const MAX_MEBIBYTES_KEPT = 250
+const MAX_MEBIBYTES_KEPT = 10
+
+/** A server, and what it uses before anybody floods it. */
+interface Target {
+  readonly server: Keyturn
+  readonly port: number
+  readonly admin: AdminCredentials
+  readonly ca?: Buffer
+  readonly before: Usage
+}
+
+interface Usage {
+  readonly descriptors: number
+  readonly mebibytes: number
+}
 
 const servers: Keyturn[] = []
 afterAll(async () => {
@@ -20,96 +36,90 @@ afterAll(async () => {
   }
 })
 
-async function start(env: Record<string, string> = {}) {
-  const server = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'warn', ...env } })
+async function start(env: Record<string, string> = {}, ca?: Buffer): Promise<Target> {
+  const server = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'warn', ...INSPECTABLE, ...env } })
   servers.push(server)
-  return { server, port: Number(new URL(server.listenUrl).port), admin: await server.admin() }
+  const client = { admin: await server.admin(), ...(ca === undefined ? {} : { ca }) }
+  await beServedDuring(Promise.resolve(), client)
+  return { server, port: Number(new URL(server.listenUrl).port), ...client, before: await usageOf(server) }
 }
 
 /** Floods in a process of its own. */
-async function flood(port: number, name: string): Promise<void> {
+async function flood(port: number, name: string): Promise<Sent> {
   const worker = startWorker(new URL('flood-worker.ts', import.meta.url), [String(port), name])
   try {
-    expect(await worker.next()).toEqual({ over: name })
+    return await worker.next<Sent>()
   } finally {
     await worker.kill()
   }
 }
 
-async function usage({ process: { pid } }: Keyturn) {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  const mebibytes = Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024)
-  return { descriptors: (await readdir(`/proc/${pid}/fd`)).length, mebibytes }
+async function usageOf(server: Keyturn): Promise<Usage> {
+  const descriptors = (await readdir(`/proc/${server.process.pid}/fd`)).length
+  return { descriptors, mebibytes: Number((await heldMebibytes(server)).toFixed(1)) }
 }
 
-async function expectUnharmed(server: Keyturn, before: Awaited<ReturnType<typeof usage>>) {
+/** Floods the server while it serves somebody else, who must be served all the time. */
+async function serveThrough(target: Target, flooding: Promise<Sent>, least: Sent): Promise<Sent & Served> {
+  const served = await beServedDuring(flooding, target)
+  const sent = await flooding
+  expect(sent.connections).toBeGreaterThanOrEqual(least.connections)
+  expect(sent.pieces).toBeGreaterThanOrEqual(least.pieces)
+  return { ...sent, ...served }
+}
+
+/** Waits until the server has let go of everything, and reports how it was. */
+async function expectUnharmed({ server, before }: Target, name: string, flooded: Sent & Served): Promise<void> {
   expect(server.process.exitCode).toBeNull()
-  await eventually(async () => {
-    const after = await usage(server)
-    expect(after.descriptors).toBeLessThanOrEqual(before.descriptors + MAX_DESCRIPTORS_KEPT)
-    expect(after.mebibytes).toBeLessThanOrEqual(before.mebibytes + MAX_MEBIBYTES_KEPT)
+  const after = await eventually(async () => {
+    const now = await usageOf(server)
+    expect(now.descriptors).toBeLessThanOrEqual(before.descriptors + MAX_DESCRIPTORS_KEPT)
+    expect(now.mebibytes).toBeLessThanOrEqual(before.mebibytes + MAX_MEBIBYTES_KEPT)
+    return now
   })
-  expect(
-    server
-      .output()
-      .stderr.split('\n')
-      .filter((line) => /"level":"(error|fatal)"/.test(line)),
-  ).toEqual([])
+  process.stderr.write(`${JSON.stringify({ flood: name, ...flooded, before, after })}\n`)
+  const lines = server.output().stderr.split('\n')
+  expect(lines.filter((line) => /"level":"(error|fatal)"/.test(line))).toEqual([])
 }
-
-const report = (name: string, figures: object) =>
-  process.stderr.write(`${JSON.stringify({ flood: name, ...figures })}\n`)
 
 describe('a server that is flooded serves others all the same, and is itself afterwards:', () => {
-  let server: Keyturn
-  let port: number
-  let admin: AdminCredentials
-  let before: Awaited<ReturnType<typeof usage>>
-
+  let target: Target
   beforeAll(async () => {
-    ;({ server, port, admin } = await start())
-    await beServedDuring(Promise.resolve(), { admin })
-    before = await usage(server)
+    target = await start()
   })
 
-  it.each(Object.keys(CLEARTEXT_FLOODS))('%s', async (name) => {
-    report(name, { ...(await beServedDuring(flood(port, name), { admin })), ...(await usage(server)) })
-    await expectUnharmed(server, before)
+  it.each(Object.entries(CLEARTEXT_FLOODS))('%s', async (name, { least }) => {
+    await expectUnharmed(target, name, await serveThrough(target, flood(target.port, name), least))
   })
 
   it(`${IDLE_CONNECTIONS} connections that are idle`, async () => {
     const workers: Worker[] = []
     const openAll = async () => {
       for (const _ of [1, 2]) {
-        const args = [String(port), String(IDLE_CONNECTIONS / 2)]
+        const args = [String(target.port), String(IDLE_CONNECTIONS / 2)]
         workers.push(startWorker(new URL('idle-connections.ts', import.meta.url), args))
       }
       const tried = await Promise.all(workers.map((worker) => worker.next<{ connected: number }>()))
-      return tried.reduce((sum, { connected }) => sum + connected, 0)
+      return { connections: tried.reduce((sum, { connected }) => sum + connected, 0), pieces: 0 }
     }
+    let flooded: Sent & Served
     try {
-      const flooding = openAll()
-      const served = await beServedDuring(flooding, { admin })
-      report('idle connections', { ...served, connected: await flooding, ...(await usage(server)) })
-      expect(await flooding).toBeGreaterThanOrEqual(IDLE_CONNECTIONS * 0.9)
+      flooded = await serveThrough(target, openAll(), { connections: IDLE_CONNECTIONS * 0.9, pieces: 0 })
     } finally {
       for (const worker of workers) await worker.kill()
     }
-    await expectUnharmed(server, before)
+    await expectUnharmed(target, 'idle connections', flooded)
   })
 })
 
 describe('a server with TLS serves others all the same:', () => {
-  it.each(Object.keys(TLS_FLOODS))('%s', async (name) => {
-    const file = (name: string) => new URL(name, CERTIFICATES).pathname
-    const { server, port, admin } = await start({
-      KEYTURN_TLS_CERT_FILE: file('first.cert.pem'),
-      KEYTURN_TLS_KEY_FILE: file('first.key.pem'),
-    })
-    const ca = await readFile(file('first.cert.pem'))
-    await beServedDuring(Promise.resolve(), { admin, ca })
-    const before = await usage(server)
-    report(name, await beServedDuring(flood(port, name), { admin, ca }))
-    await expectUnharmed(server, before)
+  let target: Target
+  beforeAll(async () => {
+    const env = { KEYTURN_TLS_CERT_FILE: CERTIFICATE.pathname, KEYTURN_TLS_KEY_FILE: PRIVATE_KEY.pathname }
+    target = await start(env, await readFile(CERTIFICATE))
+  })
+
+  it.each(Object.entries(TLS_FLOODS))('%s', async (name, { least }) => {
+    await expectUnharmed(target, name, await serveThrough(target, flood(target.port, name), least))
   })
 })

@@ -6,70 +6,143 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FLAG, fields, frame, number, RawHttp2, requestFields, setting, TYPE } from '../support/http2-frames.ts'
 
-/** How long a flood lasts, in milliseconds. */
-const DURATION = 4_000
+/** How long a flood lasts when it has begun, in milliseconds. */
+const DURATION = 2_000
+
+/** Connections that are opened at the same time. */
+const AT_ONCE = 50
 
 const INITIAL_WINDOW_SIZE = 4
 const NO_SETTINGS = Buffer.alloc(0)
 const JWKS = '/.well-known/openid-configuration/jwks'
 
-/** Floods a port. */
-type Flood = (port: number) => Promise<void>
+/** What has left the process that floods. */
+export interface Sent {
+  /** Those that were opened. */
+  readonly connections: number
+  /** Requests, frames, or parts of one, that the system has taken. */
+  readonly pieces: number
+}
+
+/** A flood, and what it sends at least, on a slow machine too. Less is no flood. */
+interface Flood {
+  readonly least: Sent
+  send(port: number): Promise<Sent>
+}
+
+const DRIPPING = 1_000
+/** Some may be refused or lost. */
+const MOST_OF_THEM = 900
 
 /** Floods of HTTP/1.1 and of what is below it. */
 const HTTP1_FLOODS: Readonly<Record<string, Flood>> = {
-  'heads that come a byte at a time': (port) => drip(port, 'GET / HTTP/1.1\r\nhost: x\r\n', 'a'),
-  'bodies that come a byte at a time': (port) =>
-    drip(
-      port,
-      'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-length: 60000\r\ncontent-type: application/x-www-form-urlencoded\r\n\r\n',
-      'a',
-    ),
-  'connections that say nothing': (port) => drip(port, '', ''),
-  'requests that stop half way, by clients that do not read': (port) =>
-    drip(port, `${`GET ${JWKS} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(50)}GET / HT`, '', { reads: false }),
-  'connections that come and go': (port) =>
-    untilOver(async () => {
-      const sockets = await openSockets(port, 50)
-      for (const socket of sockets) socket.resetAndDestroy()
-    }),
+  'heads that come a byte at a time': {
+    least: { connections: MOST_OF_THEM, pieces: 2 * MOST_OF_THEM },
+    send: (port) => drip(port, 'GET / HTTP/1.1\r\nhost: x\r\n', 'a'),
+  },
+  'bodies that come a byte at a time': {
+    least: { connections: MOST_OF_THEM, pieces: 2 * MOST_OF_THEM },
+    send: (port) =>
+      drip(
+        port,
+        'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-length: 60000\r\ncontent-type: application/x-www-form-urlencoded\r\n\r\n',
+        'a',
+      ),
+  },
+  'connections that say nothing': {
+    least: { connections: MOST_OF_THEM, pieces: 0 },
+    send: (port) => drip(port, '', ''),
+  },
+  'requests that stop half way, by clients that do not read': {
+    least: { connections: MOST_OF_THEM, pieces: MOST_OF_THEM },
+    send: (port) => drip(port, `${`GET ${JWKS} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(50)}GET / HT`, '', { reads: false }),
+  },
+  'connections that come and go': {
+    least: { connections: 500, pieces: 0 },
+    send: async (port) => {
+      let connections = 0
+      await untilOver(async () => {
+        const sockets = await openSockets(port, AT_ONCE)
+        connections += sockets.length
+        for (const socket of sockets) socket.resetAndDestroy()
+      })
+      return { connections, pieces: 0 }
+    },
+  },
 }
 
 /** Floods of HTTP/2. */
 const HTTP2_FLOODS: Readonly<Record<string, Flood>> = {
-  'requests that it takes back at once (CVE-2023-44487)': (port) =>
-    frames(port, (i) =>
-      Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
-    ),
-  settings: (port) => frames(port, () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))),
-  pings: (port) => frames(port, () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))),
-  'a head that does not end (CVE-2024-27983)': (port) =>
-    frames(port, (i) =>
-      i === 0 ? frame(TYPE.headers, 0, 1, requestFields('GET')) : frame(TYPE.continuation, 0, 1, fields([['a', 'b']])),
-    ),
-  'windows that open a byte at a time': (port) =>
-    frames(
-      port,
-      (i) =>
-        i < 90
-          ? get(2 * i + 1)
-          : Buffer.concat([
-              frame(TYPE.windowUpdate, 0, 0, number(1)),
-              frame(TYPE.windowUpdate, 0, 1 + 2 * (i % 90), number(1)),
-            ]),
-      { settings: setting(INITIAL_WINDOW_SIZE, 0) },
-    ),
-  'more requests at once than are allowed': (port) =>
-    frames(port, (i) => get(2 * i + 1), { settings: setting(INITIAL_WINDOW_SIZE, 0) }),
-  'small heads that are large when they are unpacked': (port) => frames(port, (i) => packedBomb(2 * i + 1, i === 0)),
-  'requests of a well-formed client that never reads': (port) =>
-    untilOver(async () => {
-      const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
-      session.on('error', () => {})
-      for (let i = 0; i < 100; i += 1) session.request({ ':path': JWKS }).on('error', () => {})
-      await delay(500)
-      session.destroy()
-    }),
+  'requests that it takes back at once (CVE-2023-44487)': {
+    least: { connections: 4, pieces: 1_000 },
+    send: (port) =>
+      frames(port, (i) =>
+        Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
+      ),
+  },
+  settings: {
+    least: { connections: 4, pieces: 5_000 },
+    send: (port) => frames(port, () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))),
+  },
+  pings: {
+    least: { connections: 4, pieces: 5_000 },
+    send: (port) => frames(port, () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))),
+  },
+  'a head that does not end (CVE-2024-27983)': {
+    least: { connections: 20, pieces: 1_000 },
+    send: (port) =>
+      frames(port, (i) =>
+        i === 0
+          ? frame(TYPE.headers, 0, 1, requestFields('GET'))
+          : frame(TYPE.continuation, 0, 1, fields([['a', 'b']])),
+      ),
+  },
+  'windows that open a byte at a time': {
+    least: { connections: 4, pieces: 3_000 },
+    send: (port) =>
+      frames(
+        port,
+        (i) =>
+          i < 90
+            ? get(2 * i + 1)
+            : Buffer.concat([
+                frame(TYPE.windowUpdate, 0, 0, number(1)),
+                frame(TYPE.windowUpdate, 0, 1 + 2 * (i % 90), number(1)),
+              ]),
+        { settings: setting(INITIAL_WINDOW_SIZE, 0) },
+      ),
+  },
+  'more requests at once than are allowed': {
+    least: { connections: 4, pieces: 2_000 },
+    send: (port) => frames(port, (i) => get(2 * i + 1), { settings: setting(INITIAL_WINDOW_SIZE, 0) }),
+  },
+  'small heads that are large when they are unpacked': {
+    least: { connections: 4, pieces: 40 },
+    send: (port) => frames(port, (i) => packedBomb(2 * i + 1, i === 0)),
+  },
+  'requests of a well-formed client that never reads': {
+    least: { connections: 1, pieces: 50 },
+    send: async (port) => {
+      let [connections, pieces] = [0, 0]
+      await untilOver(async () => {
+        const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } })
+        session.on('error', () => {})
+        session.once('connect', () => {
+          connections += 1
+        })
+        for (let i = 0; i < 100; i += 1) {
+          const request = session.request({ ':path': JWKS }).on('error', () => {})
+          // The head of an answer needs no window.
+          request.once('response', () => {
+            pieces += 1
+          })
+        }
+        await delay(500)
+        session.destroy()
+      })
+      return { connections, pieces }
+    },
+  },
 }
 
 /** Of a port without TLS. */
@@ -77,26 +150,37 @@ export const CLEARTEXT_FLOODS = { ...HTTP1_FLOODS, ...HTTP2_FLOODS }
 
 /** Of a port with TLS. */
 export const TLS_FLOODS: Readonly<Record<string, Flood>> = {
-  // The head of a record that promises more: a ClientHello of 512 bytes.
-  'handshakes that never finish': (port) => drip(port, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', ''),
+  'handshakes that never finish': {
+    least: { connections: MOST_OF_THEM, pieces: MOST_OF_THEM },
+    // The head of a record that promises more: a ClientHello of 512 bytes.
+    send: (port) => drip(port, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', ''),
+  },
 }
 
 /** Every flood by its name. */
 export const FLOODS: Readonly<Record<string, Flood>> = { ...CLEARTEXT_FLOODS, ...TLS_FLOODS }
 
 /** Many connections that begin with a text and send a little more now and then. */
-async function drip(port: number, start: string, more: string, { reads = true } = {}): Promise<void> {
-  const sockets = await openSockets(port, 1_000)
+async function drip(port: number, start: string, more: string, { reads = true } = {}): Promise<Sent> {
+  const sockets = await openSockets(port, DRIPPING)
+  let pieces = 0
+  const write = (socket: Socket, text: string) => {
+    if (text === '' || !socket.writable) return
+    socket.write(text, 'latin1', (error) => {
+      if (!error) pieces += 1
+    })
+  }
   for (const socket of sockets) {
     if (reads) socket.resume()
     else socket.pause()
-    if (start !== '') socket.write(start, 'latin1')
+    write(socket, start)
   }
   await untilOver(async () => {
-    for (const socket of sockets) if (more !== '' && socket.writable) socket.write(more)
+    for (const socket of sockets) write(socket, more)
     await delay(200)
   })
   for (const socket of sockets) socket.destroy()
+  return { connections: sockets.length, pieces }
 }
 
 /** Frames as fast as they go, on a few connections, each replaced when the server closes it. */
@@ -104,18 +188,21 @@ async function frames(
   port: number,
   next: (i: number) => Buffer,
   { settings = NO_SETTINGS }: { readonly settings?: Uint8Array } = {},
-): Promise<void> {
+): Promise<Sent> {
+  let [connections, pieces] = [0, 0]
   const one = () =>
     untilOver(async () => {
       const raw = await RawHttp2.connect(port, settings)
+      connections += 1
       raw.send(frame(TYPE.settings, FLAG.ack, 0))
-      await raw.sendUntilClosed(5_000, next)
+      pieces += await raw.sendUntilClosed(5_000, next)
       raw.socket.destroy()
       // What was received is of no interest, and would be kept.
       raw.frames.length = 0
       await delay(5)
     })
   await Promise.all([one(), one(), one(), one()])
+  return { connections, pieces }
 }
 
 function get(stream: number): Buffer {
@@ -138,15 +225,20 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
 }
 
+/** Opens so many connections, and returns those that were taken. */
 async function openSockets(port: number, count: number): Promise<Socket[]> {
   const sockets: Socket[] = []
-  for (let i = 0; i < count; i += 1) {
-    const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => {})
-    sockets.push(socket)
-    if (i % 50 === 49) await delay(5)
+  for (let tried = 0; tried < count; tried += AT_ONCE) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - tried) }, () => connect(port, '127.0.0.1'))
+    await Promise.all(some.map(untilSettled))
+    sockets.push(...some.filter((socket) => !socket.destroyed))
   }
   return sockets
+}
+
+function untilSettled(socket: Socket): Promise<unknown> {
+  socket.on('error', () => {})
+  return new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
 }
 
 async function untilOver(again: () => Promise<void>): Promise<void> {

@@ -111,23 +111,33 @@ export function encoded(type: DescMessage, message: Message, format: 'json' | 'p
   }
 }
 
-/** Bytes after up to three accidents. */
-export function spoilt(bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
+/** What may happen to bytes on their way. */
+interface Accident {
+  readonly kind: 'flip' | 'cut' | 'insert' | 'double' | 'none'
+  readonly at: number
+  readonly byte: number
+}
+
+/** Up to three accidents. */
+export function accidents(): fc.Arbitrary<Accident[]> {
   const accident = fc.record({
     kind: fc.constantFrom('flip', 'cut', 'insert', 'double', 'none', 'none', 'none'),
     at: fc.nat(2_000),
     byte: fc.nat(255),
   })
-  return fc.tuple(bytes, fc.array(accident, { maxLength: 3 })).map(([whole, accidents]) => {
-    let current = whole
-    for (const { kind, at, byte } of accidents) {
-      const place = current.length === 0 ? 0 : at % current.length
-      const [before, after] = [current.subarray(0, place), current.subarray(place)]
-      if (kind === 'flip') current = Buffer.concat([before, Buffer.from([byte]), after.subarray(1)])
-      if (kind === 'cut') current = before
-      if (kind === 'insert') current = Buffer.concat([before, Buffer.from([byte]), after])
-      if (kind === 'double') current = Buffer.concat([before, after, after])
-    }
-    return current
-  })
+  return fc.array(accident, { maxLength: 3 })
+}
+
+/** The bytes after these accidents. */
+export function after(accidents: readonly Accident[], bytes: Buffer): Buffer {
+  let current = bytes
+  for (const { kind, at, byte } of accidents) {
+    const place = current.length === 0 ? 0 : at % current.length
+    const [before, after] = [current.subarray(0, place), current.subarray(place)]
+    if (kind === 'flip') current = Buffer.concat([before, Buffer.from([byte]), after.subarray(1)])
+    if (kind === 'cut') current = before
+    if (kind === 'insert') current = Buffer.concat([before, Buffer.from([byte]), after])
+    if (kind === 'double') current = Buffer.concat([before, after, after])
+  }
+  return current
 }

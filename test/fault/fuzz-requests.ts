@@ -3,7 +3,7 @@
  */
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import fc from 'fast-check'
-import { encoded, type Known, messageOf, spoilt } from './fuzz-messages.ts'
+import { accidents, after, encoded, type Known, messageOf } from './fuzz-messages.ts'
 
 /** A request to be sent. */
 export interface FuzzRequest {
@@ -38,22 +38,33 @@ const OAUTH_PATHS = [
 /** Methods that cost seconds of computing, or leave something behind each time. They are called less often. */
 const COSTLY = /^(Create|Generate|AddUserKey)/
 
-/** Any request. */
+/**
+ * Any request.
+ *
+ * All of it is made of parts that are made once: making a part, such as any string, takes longer than drawing from it.
+ */
 export function fuzzRequest(target: FuzzTarget): fc.Arbitrary<FuzzRequest> {
   const methods = target.services.flatMap((service) => service.methods)
   const cheap = methods.filter(({ name }) => !COSTLY.test(name))
   const costly = methods.filter(({ name }) => COSTLY.test(name))
-  const anyMethod = fc.oneof(
-    { weight: 30, arbitrary: fc.constantFrom(...cheap) },
-    { weight: 1, arbitrary: fc.constantFrom(...costly) },
-  )
+  const parts = { bearer: authorization(target), extra: extraHeaders() }
+  const rpc = (some: readonly DescMethod[]) => fc.oneof(...some.map((method) => rpcRequest(target, method, parts)))
   return fc.oneof(
     { weight: 6, arbitrary: tokenRequest(target) },
-    { weight: 12, arbitrary: anyMethod.chain((method) => rpcRequest(target, method)) },
-    { weight: 3, arbitrary: fc.constantFrom(...cheap).chain((method) => getRequest(target, method)) },
-    { weight: 4, arbitrary: anyRequest(target, methods) },
+    {
+      weight: 12,
+      arbitrary: fc.oneof({ weight: 30, arbitrary: rpc(cheap) }, { weight: 1, arbitrary: rpc(costly) }),
+    },
+    { weight: 3, arbitrary: fc.oneof(...cheap.map((method) => getRequest(target, method, parts))) },
+    { weight: 4, arbitrary: anyRequest(methods, parts) },
     { weight: 1, arbitrary: garbage() },
   )
+}
+
+/** Header fields that requests of several kinds have. */
+interface HeaderParts {
+  readonly bearer: fc.Arbitrary<Record<string, string>>
+  readonly extra: fc.Arbitrary<Record<string, string>>
 }
 
 function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<FuzzRequest> {
@@ -135,7 +146,10 @@ function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<Fuzz
     .map((pairs) => pairs.map(([name, value]) => `${percent(name)}=${percent(value)}`).join('&'))
   const body = fc.oneof(
     { weight: 5, arbitrary: form.map((text) => Buffer.from(text)) },
-    { weight: 1, arbitrary: spoilt(form.map((text) => Buffer.from(text))) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(accidents(), form).map(([accidents, text]) => after(accidents, Buffer.from(text))),
+    },
   )
   const basic = fc.oneof(
     fc
@@ -169,8 +183,12 @@ function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<Fuzz
     )
 }
 
-function rpcRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRequest> {
-  const type = fc.constantFrom(
+function rpcRequest(
+  { known }: FuzzTarget,
+  method: DescMethod,
+  { bearer, extra }: HeaderParts,
+): fc.Arbitrary<FuzzRequest> {
+  const contentType = fc.constantFrom(
     'application/json',
     'application/proto',
     'application/proto',
@@ -181,31 +199,21 @@ function rpcRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRe
     'application/json; charset=utf-8',
     'application/xml',
   )
+  const junk = fc.option(fc.uint8Array({ maxLength: 300 }), { freq: 1 })
   return fc
-    .tuple(type, messageOf(method.input, target.known), authorization(target), extraHeaders(), fc.nat(9))
-    .chain(([contentType, message, bearer, extra, luck]) => {
-      const plain = encoded(method.input, message, contentType.includes('json') ? 'json' : 'proto') ?? Buffer.from('{}')
-      const body = /grpc|connect/.test(contentType) ? envelope(plain, luck) : plain
-      return (
-        luck < 7
-          ? fc.constant(body)
-          : spoilt(
-              fc.oneof(
-                fc.constant(body),
-                fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
-              ),
-            )
-      ).map((bytes) => ({
-        ...request('rpc', 'POST', pathOf(method), {
-          headers: { 'content-type': contentType, ...bearer, ...extra },
-          body: bytes,
-        }),
+    .tuple(contentType, messageOf(method.input, known), bearer, extra, fc.nat(9), accidents(), junk)
+    .map(([type, message, bearer, extra, luck, accidents, junk]) => {
+      const plain = encoded(method.input, message, type.includes('json') ? 'json' : 'proto') ?? Buffer.from('{}')
+      const right = /grpc|connect/.test(type) ? envelope(plain, luck) : plain
+      const body = luck < 7 ? right : after(accidents, junk === null ? right : Buffer.from(junk))
+      return {
+        ...request('rpc', 'POST', pathOf(method), { headers: { 'content-type': type, ...bearer, ...extra }, body }),
         method,
-      }))
+      }
     })
 }
 
-function getRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRequest> {
+function getRequest({ known }: FuzzTarget, method: DescMethod, { bearer }: HeaderParts): fc.Arbitrary<FuzzRequest> {
   const parameters = fc.record(
     {
       encoding: fc.constantFrom('json', 'proto', 'xml', ''),
@@ -217,7 +225,7 @@ function getRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRe
     { requiredKeys: [] },
   )
   return fc
-    .tuple(parameters, messageOf(method.input, target.known), authorization(target), fc.boolean())
+    .tuple(parameters, messageOf(method.input, known), bearer, fc.boolean())
     .map(([parameters, message, bearer, isRight]) => {
       const right = { encoding: 'json', connect: 'v1', message: String(encoded(method.input, message, 'json') ?? '{}') }
       const query = Object.entries(isRight ? right : parameters).map(([name, value]) => `${name}=${percent(value)}`)
@@ -225,7 +233,7 @@ function getRequest(target: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRe
     })
 }
 
-function anyRequest(target: FuzzTarget, methods: readonly DescMethod[]): fc.Arbitrary<FuzzRequest> {
+function anyRequest(methods: readonly DescMethod[], { bearer, extra }: HeaderParts): fc.Arbitrary<FuzzRequest> {
   const path = fc.oneof(
     fc.constantFrom(...OAUTH_PATHS, ...methods.map(pathOf)),
     fc.constantFrom(
@@ -251,7 +259,7 @@ function anyRequest(target: FuzzTarget, methods: readonly DescMethod[]): fc.Arbi
     fc.constantFrom('CONNECT', 'FOO', 'get', 'G T'),
   )
   return fc
-    .tuple(verb, path, extraHeaders(), authorization(target), fc.option(fc.uint8Array({ maxLength: 100 })))
+    .tuple(verb, path, extra, bearer, fc.option(fc.uint8Array({ maxLength: 100 })))
     .map(([name, target, extra, bearer, body]) =>
       request('any', name, target, {
         headers: { ...extra, ...bearer },

@@ -2,8 +2,9 @@
  * Everything goes through a pool that gives each transaction another connection, and the pool is restarted.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { PGBOUNCER, type PgBouncer, startPgBouncer } from './pgbouncer.ts'
+import { afterEach, beforeEach, expect } from '@jest/globals'
+import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../support/pgbouncer.ts'
+import { itUnless } from '../support/unless.ts'
 import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
@@ -13,25 +14,22 @@ let pool: PgBouncer | undefined
 let replicas: Replicas | undefined
 
 beforeEach(async () => {
-  if (PGBOUNCER !== undefined) server = await createPostgresServer()
+  if (WITHOUT_PGBOUNCER === undefined) server = await createPostgresServer()
 })
 afterEach(async () => {
   await replicas?.kill()
-  await pool?.destroy()
+  await pool?.stop()
   await server?.destroy()
 })
 
-const name = 'loses nothing behind PgBouncer in transaction mode, also when that is restarted'
-const itWithPgBouncer = PGBOUNCER === undefined ? it.skip : it
-
-itWithPgBouncer(
-  PGBOUNCER === undefined ? `${name} (skipped: there is no pgbouncer on this machine)` : name,
+itUnless(WITHOUT_PGBOUNCER)(
+  'loses nothing behind PgBouncer in transaction mode, also when that is restarted',
   async () => {
     const database = server!
-    const pgbouncer = await startPgBouncer(PGBOUNCER!, database.port)
+    const pgbouncer = await startPgBouncer(database.url(), { poolSize: 8 })
     pool = pgbouncer
     replicas = await startReplicas({
-      databaseUrl: database.url(pgbouncer.port),
+      databaseUrl: pgbouncer.url,
       env: { KEYTURN_CHANGE_FEED: 'poll' },
     })
     const figures = await playScenario({

@@ -5,8 +5,8 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { AdminCredentials } from '../support/keyturn.ts'
 
-/** How long it waits for an answer, in milliseconds. */
-const PATIENCE = 10_000
+/** How long it waits for an answer, in milliseconds: ten times what it takes on a machine that is busy besides. */
+const PATIENCE = 30_000
 
 /** What it has got. */
 export interface Served {

@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { eventually } from '../support/eventually.ts'
-import { lastingPort } from './ports.ts'
-import { databaseUser, giveTo, type SpawnUser } from './system-user.ts'
+import { freePort } from '../support/free-port.ts'
+import { databaseUser, giveTo, type SpawnUser } from '../support/system-user.ts'
 
 const run = promisify(execFile)
 
@@ -37,7 +37,7 @@ export async function createPostgresServer(): Promise<PostgresServer> {
     ['-D', join(folder, 'data'), '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
     { ...user, cwd: folder },
   )
-  const server = new PostgresServer({ programs, user, folder, port: await lastingPort() })
+  const server = new PostgresServer({ programs, user, folder, port: await freePort() })
   await server.start()
   await server.query('create database keyturn', [], 'postgres')
   return server
@@ -110,7 +110,7 @@ export class PostgresServer {
     const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
     await giveTo(this.#site.user, folder)
     await run('cp', ['-a', join(this.#site.folder, 'data'), join(folder, 'data')])
-    return new PostgresServer({ ...this.#site, folder, port: await lastingPort() })
+    return new PostgresServer({ ...this.#site, folder, port: await freePort() })
   }
 
   /** Makes it follow another server from its next start on, until it is promoted. */

@@ -1,10 +1,10 @@
 /**
  * Several Keyturn processes on one database, which issue tokens in one name, as behind a load balancer.
  */
-import { readFile } from 'node:fs/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { freePort } from '../support/free-port.ts'
+import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
 import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { lastingPort } from './ports.ts'
 
 /** How long verifiers may reuse the key set, in seconds. */
 export const MAX_AGE_SECONDS = 1
@@ -17,6 +17,7 @@ const SETTINGS = {
   KEYTURN_MAX_WEB_KEYS: '200',
   KEYTURN_ACTIVATION_GUARD: 'enforce',
   KEYTURN_LOG_LEVEL: 'warn',
+  ...INSPECTABLE,
 }
 
 /** One process, or the place of it while it is dead. */
@@ -45,10 +46,10 @@ export class Replica {
     return this.#output + textOf(this.#keyturn)
   }
 
-  /** Memory of its process in MiB, as far as the system tells. */
-  async memory(): Promise<number> {
-    const status = await readFile(`/proc/${this.#keyturn?.process.pid}/status`, 'utf8').catch(() => '')
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024
+  /** What its process holds, in MiB. @throws {Error} while it is dead. */
+  async heldMebibytes(): Promise<number> {
+    if (this.#keyturn === undefined) throw new Error(`replica ${this.name} does not run`)
+    return heldMebibytes(this.#keyturn)
   }
 
   async start(): Promise<Keyturn> {
@@ -102,7 +103,7 @@ export interface ReplicasOptions {
 
 /** Starts three replicas, the first one alone, because it sets the instance up. Kill them at the end. */
 export async function startReplicas({ databaseUrl, env = {}, envOf = {} }: ReplicasOptions): Promise<Replicas> {
-  const ports = [await lastingPort(), await lastingPort(), await lastingPort()] as const
+  const ports = [await freePort(), await freePort(), await freePort()] as const
   const issuer = `http://localhost:${ports[0]}`
   const settings = {
     ...SETTINGS,

@@ -17,11 +17,11 @@ export interface SmallDisk {
   unmount(): void
 }
 
-/** Why no disk can be mounted on this machine, or null if one can. */
-export function whyNoSmallDisk(): string | null {
+/** Why no disk can be mounted on this machine, or undefined if one can. */
+export function whyNoSmallDisk(): string | undefined {
   try {
     mountSmallDisk(1).unmount()
-    return null
+    return undefined
   } catch (error) {
     return `no tmpfs can be mounted here: ${error instanceof Error ? error.message.trim() : error}`
   }

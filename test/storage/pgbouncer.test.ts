@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
@@ -8,14 +8,13 @@ import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../support/pgbouncer.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { describeUnless } from '../support/unless.ts'
 import { describeStore } from './store-contract.ts'
 
-const reason = WITHOUT_PGBOUNCER === undefined ? '' : ` (skipped: ${WITHOUT_PGBOUNCER})`
 // Both at once, because the contract takes a while: what it has to say about an older server and about a pooler.
 const SERVER = WITHOUT_DEBIAN_POSTGRES === undefined ? 'debian' : 'npm'
-const describeIfInstalled = WITHOUT_PGBOUNCER === undefined ? describe : describe.skip
 
-describeIfInstalled(`pgbouncer in transaction mode${reason}`, () => {
+describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
   let postgres: TestPostgres | undefined
   const bouncers: PgBouncer[] = []
   const opened: Database[] = []

@@ -4,10 +4,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chown, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { databaseUser, giveTo } from './system-user.ts'
 
 /** The password of the test server, to be looked for in texts where it must not be. */
 export const TEST_PASSWORD = 'correct-horse-battery'
@@ -23,14 +24,14 @@ export const WITHOUT_DEBIAN_POSTGRES = existsSync(join(BINARIES, 'postgres'))
 
 /** Starts it on a free port. Stopping it leaves the folder to the caller. */
 export async function startDebianPostgres(folder: string, flags: readonly string[]) {
-  const owner = process.getuid?.() === 0 ? await accountOf('postgres') : undefined
-  if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
+  const owner = await databaseUser()
+  await giveTo(owner, folder)
   const passwordFile = join(folder, 'password')
   const data = join(folder, 'data')
   await writeFile(passwordFile, TEST_PASSWORD)
-  if (owner !== undefined) await chown(passwordFile, owner.uid, owner.gid)
+  await giveTo(owner, passwordFile)
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'password', '--pwfile', passwordFile, '-N', '-E', 'UTF8']
-  await run(join(BINARIES, 'initdb'), initdb, owner ?? {})
+  await run(join(BINARIES, 'initdb'), initdb, owner)
   await rm(passwordFile)
 
   for (let attempt = 1; ; attempt += 1) {
@@ -61,9 +62,4 @@ function untilReady(child: ReturnType<typeof spawn>): Promise<string> {
     })
     child.once('close', () => resolve(output))
   })
-}
-
-async function accountOf(user: string): Promise<{ uid: number; gid: number }> {
-  const id = async (flag: string) => Number((await run('id', [flag, user])).stdout)
-  return { uid: await id('-u'), gid: await id('-g') }
 }

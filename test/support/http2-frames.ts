@@ -83,12 +83,20 @@ export class RawHttp2 {
     if (!this.socket.destroyed) this.socket.write(Buffer.concat(frames))
   }
 
-  /** Sends again and again, until the server closes the connection or so many times. */
-  async sendUntilClosed(times: number, next: (i: number) => Uint8Array): Promise<void> {
+  /**
+   * Sends again and again, until the server closes the connection or so many times.
+   *
+   * @returns How often the system has taken it so far.
+   */
+  async sendUntilClosed(times: number, next: (i: number) => Uint8Array): Promise<number> {
+    let taken = 0
     for (let i = 0; i < times && !this.socket.destroyed; i += 1) {
-      this.send(next(i))
+      this.socket.write(next(i), (error) => {
+        if (!error) taken += 1
+      })
       if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
     }
+    return taken
   }
 
   /** The next frame like this, or one that has come. */

@@ -3,9 +3,6 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Whether this system can be asked. */
-export const HAS_PROC = process.platform === 'linux'
-
 /** The ids of the processes that this one has started and that run. */
 export function childrenOf(pid: number): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
