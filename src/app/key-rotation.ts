@@ -66,8 +66,9 @@ export class KeyRotation {
   #tryToRevoke(actor: Actor, keyId: string, replacement: SealedKeyPair | undefined): Promise<Revocation | undefined> {
     const { store, limits } = this.#options
     const { jwksMaxAgeSeconds } = limits
-    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) => {
-      const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement })
+    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now, { policy }) => {
+      const { config } = policy
+      const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement, config })
       return plan ?? { steps: [], result: undefined }
     })
   }

@@ -4,6 +4,8 @@
  * Plans are pure. They say what has to change; a `KeyStore` stores it.
  */
 import { DomainError } from './errors.ts'
+import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { after } from './time.ts'
 import {
   type ActiveWebKey,
   activate,
@@ -169,22 +171,35 @@ export interface Revocation {
   readonly trustedUntil: Date
 }
 
+/** What a revocation is planned with. */
+export interface RevocationOptions {
+  readonly now: Date
+  /** How long clients may reuse the key set, in seconds. */
+  readonly jwksMaxAgeSeconds: number
+  /** A new key pair. It is not used if there is an initial key that can take over. */
+  readonly replacement: SealedKeyPair | undefined
+  /** The kind of key that the rotation policy wants. Without it, all kinds are alike. */
+  readonly config?: WebKeyConfig
+}
+
 /**
- * Stops trusting a key at once, in whatever state it is. If it was active, the oldest initial key, which most verifiers
- * know, takes over in the same change; without one, the replacement does.
+ * Stops trusting a key at once, in whatever state it is. If it was active, another takes over in the same change: the first
+ * that there is of
  *
- * @param replacement A new key pair. It is not used if there is an initial key.
+ * 1. an initial key of the policy's kind that every verifier knows, because it has been published for the cache time,
+ * 2. an initial key of another kind that every verifier knows: tokens that verify come before the kind that is wanted,
+ * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
+ * 5. the replacement, which none of them knows yet.
+ *
+ * Among equals it is the oldest, which most verifiers know.
+ *
  * @returns Undefined if a replacement is needed and none was given.
  * @throws {DomainError} `web_key_not_found`.
  */
 export function planRevocation(
   ring: KeyRing,
   keyId: string,
-  options: {
-    readonly now: Date
-    readonly jwksMaxAgeSeconds: number
-    readonly replacement: SealedKeyPair | undefined
-  },
+  options: RevocationOptions,
 ): KeyRingChange<Revocation> | undefined {
   const { now, replacement } = options
   const key = find(ring, keyId)
@@ -192,7 +207,7 @@ export function planRevocation(
   const steps: KeyRingStep[] = [{ kind: 'revoke', key: revoked }]
   let active = activeKey(ring)
   if (key.state === 'active') {
-    let successor = ring.find((candidate) => candidate.state === 'initial')
+    let successor = successorIn(ring, options)
     if (successor === undefined) {
       if (replacement === undefined) return undefined
       successor = createWebKey(replacement, now)
@@ -201,8 +216,20 @@ export function planRevocation(
     active = activate(successor, now)
     steps.push({ kind: 'move', key: active })
   }
-  const trustedUntil = new Date(now.getTime() + options.jwksMaxAgeSeconds * 1000)
-  return { steps, result: { key: revoked, active, trustedUntil } }
+  return { steps, result: { key: revoked, active, trustedUntil: after(now, options.jwksMaxAgeSeconds) } }
+}
+
+function successorIn(ring: KeyRing, { now, jwksMaxAgeSeconds, config }: RevocationOptions): InitialWebKey | undefined {
+  const candidates = ring.filter((key) => key.state === 'initial')
+  const isKnown = (key: InitialWebKey) => after(key.createdAt, jwksMaxAgeSeconds) <= now
+  const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
+    config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)
+  return (
+    candidates.find((key) => isKnown(key) && isWanted(key)) ??
+    candidates.find(isKnown) ??
+    candidates.find(isWanted) ??
+    candidates[0]
+  )
 }
 
 function find(ring: KeyRing, keyId: string): WebKey {
@@ -217,6 +244,6 @@ function find(ring: KeyRing, keyId: string): WebKey {
 
 function unknownUntil(key: InitialWebKey, rules: ActivationRules & { readonly now: Date }): Date | undefined {
   if (rules.guard === 'off') return undefined
-  const knownFrom = new Date(key.createdAt.getTime() + rules.jwksMaxAgeSeconds * 1000)
+  const knownFrom = after(key.createdAt, rules.jwksMaxAgeSeconds)
   return rules.now < knownFrom ? knownFrom : undefined
 }

@@ -529,8 +529,9 @@ export declare const WebKeyService: GenService<{
   },
   /**
    * Stops trusting a key that has leaked, at once and for good, whatever its state: it leaves the key set, Keyturn refuses
-   * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step, or a
-   * new one if there is none. Verifiers that have copied the key set trust the key until their copy expires: the response
+   * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step: one
+   * that has been published for the `max-age` of the key set rather than a younger one, then one of the policy's kind rather
+   * than another, then the oldest. Without one, a new key does. Verifiers that have copied the key set trust the key until their copy expires: the response
    * says until when. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RevokeWebKey
