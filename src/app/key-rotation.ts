@@ -2,8 +2,9 @@
  * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
  */
 import type { Actor } from '../domain/audit.ts'
+import { DomainError } from '../domain/errors.ts'
 import type { WebKeyConfig } from '../domain/key-algorithm.ts'
-import { type KeyRing, planRevocation, type Revocation, type SealedKeyPair } from '../domain/key-ring.ts'
+import { type KeyRing, planRevocation, type Revocation, revocationOf, type SealedKeyPair } from '../domain/key-ring.ts'
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { PlannedStep } from '../domain/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../domain/rotation-plan.ts'
@@ -46,11 +47,22 @@ export class KeyRotation {
   }
 
   /**
-   * Stops trusting a key at once.
+   * Stops trusting a key at once. For a key that is revoked already, nothing changes: whoever lost the answer gets it again.
    *
    * @throws {DomainError} also `key_generation_busy`, if a new key has to take over.
    */
   async revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    try {
+      return await this.#revoke(actor, keyId)
+    } catch (error) {
+      const isGone = error instanceof DomainError && error.code === 'web_key_not_found'
+      const before = isGone ? await this.#findRevocation(keyId) : undefined
+      if (before === undefined) throw error
+      return before
+    }
+  }
+
+  async #revoke(actor: Actor, keyId: string): Promise<Revocation> {
     const { replica, log } = this.#options
     // Keys are never made under the lock, and rarely is there no other one that could take over.
     const { key, active, trustedUntil } =
@@ -71,6 +83,13 @@ export class KeyRotation {
       const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement, config })
       return plan ?? { steps: [], result: undefined }
     })
+  }
+
+  /** What became of a revocation; undefined if the key was not revoked. */
+  async #findRevocation(keyId: string): Promise<Revocation | undefined> {
+    const key = (await this.listRevoked()).find((revoked) => revoked.keyId === keyId)
+    if (key === undefined) return undefined
+    return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: this.#options.limits.jwksMaxAgeSeconds })
   }
 
   /** Every key that is published. */

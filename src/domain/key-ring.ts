@@ -216,7 +216,19 @@ export function planRevocation(
     active = activate(successor, now)
     steps.push({ kind: 'move', key: active })
   }
-  return { steps, result: { key: revoked, active, trustedUntil: after(now, options.jwksMaxAgeSeconds) } }
+  return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
+}
+
+/** What a revocation of some time ago did, as it stands now. */
+export function revocationOf(
+  key: RevokedWebKey,
+  { ring, jwksMaxAgeSeconds }: { readonly ring: KeyRing; readonly jwksMaxAgeSeconds: number },
+): Revocation {
+  return { key, active: activeKey(ring), trustedUntil: trustedUntil(key, { jwksMaxAgeSeconds }) }
+}
+
+function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOptions, 'jwksMaxAgeSeconds'>): Date {
+  return after(revokedAt, rules.jwksMaxAgeSeconds)
 }
 
 function successorIn(ring: KeyRing, { now, jwksMaxAgeSeconds, config }: RevocationOptions): InitialWebKey | undefined {

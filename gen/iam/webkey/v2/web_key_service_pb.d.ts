@@ -532,7 +532,8 @@ export declare const WebKeyService: GenService<{
    * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step: one
    * that has been published for the `max-age` of the key set rather than a younger one, then one of the policy's kind rather
    * than another, then the oldest. Without one, a new key does. Verifiers that have copied the key set trust the key until their copy expires: the response
-   * says until when. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
+   * says until when. Revoking a revoked key changes nothing and gives that answer again, with the key that signs now, so the
+   * call can be repeated. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RevokeWebKey
    */
