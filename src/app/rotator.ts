@@ -4,13 +4,14 @@
  */
 import { SYSTEM } from '../domain/audit.ts'
 import { DomainError } from '../domain/errors.ts'
-import { activeKey } from '../domain/key-ring.ts'
+import { activeKey, assertOpens } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import { type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
 import { webKeyResource } from './audit-resources.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { KeyTrial } from './key-trial.ts'
 import type { Clock, Replica } from './replica.ts'
 
 /** How often the next step is looked at, in milliseconds. It is a look at memory. */
@@ -27,6 +28,7 @@ export interface RotatorOptions {
   readonly store: Pick<KeyStore, 'update'>
   readonly generator: KeyPairGenerator
   readonly replica: Replica
+  readonly trial: Pick<KeyTrial, 'closedAmong'>
   readonly limits: RotationLimits
   readonly clock: Clock
   /** The time of the instance. */
@@ -116,6 +118,7 @@ export class Rotator {
 
   async #make(wanted: RotationStep): Promise<void> {
     const { store, generator, replica, limits, log } = this.#options
+    if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
@@ -124,6 +127,14 @@ export class Rotator {
     )
     await replica.refreshAfterWrite()
     if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
+  }
+
+  /** A key that does not open must not take the place of one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
+  async #tryToOpen(keyId: string): Promise<void> {
+    const { replica, trial } = this.#options
+    const keys = replica.status().ring.filter((key) => key.keyId === keyId)
+    const closed = await trial.closedAmong(keys)
+    for (const key of keys) assertOpens(key, { closed })
   }
 
   #succeed(): number {

@@ -60,6 +60,12 @@ export interface Activation {
   readonly knownFrom?: Date
 }
 
+/** What is known of private keys when one of them is to sign. */
+export interface TriedKeys {
+  /** The keys whose private key was tried and could not be opened. Default none. */
+  readonly closed?: ReadonlySet<string>
+}
+
 /** The key that signs, if there is one. */
 export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
@@ -101,12 +107,12 @@ export function planCreation(
  * "at most one active" step by step never sees two.
  *
  * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8);
- * `web_key_private_key_destroyed` if an inactive key has none any more.
+ * `web_key_private_key_destroyed` if an inactive key has none any more; `web_key_cannot_be_opened`.
  */
 export function planActivation(
   ring: KeyRing,
   keyId: string,
-  options: ActivationRules & { readonly now: Date },
+  options: ActivationRules & TriedKeys & { readonly now: Date },
 ): KeyRingChange<Activation> {
   const key = find(ring, keyId)
   if (key.state === 'active') return { steps: [], result: { key } }
@@ -127,11 +133,27 @@ export function planActivation(
     )
   }
 
+  assertOpens(key, options)
   const promoted = activate(key, options.now)
   return {
     steps: takeOver(ring, promoted),
     result: { key: promoted, ...(knownFrom === undefined ? {} : { knownFrom }) },
   }
+}
+
+/**
+ * Checks that a key can sign.
+ *
+ * @throws {DomainError} `web_key_cannot_be_opened`.
+ */
+export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
+  if (closed?.has(keyId) !== true) return
+  throw new DomainError(
+    'web_key_cannot_be_opened',
+    `the private key of web key ${keyId} cannot be opened with the configured master keys, so it cannot sign: add the ` +
+      'one that sealed it to KEYTURN_MASTER_KEYS, or revoke the web key',
+    { metadata: { key_id: keyId } },
+  )
 }
 
 /** The steps by which a key that has been activated takes the place of the active one, if there is one. */
@@ -172,7 +194,7 @@ export interface Revocation {
 }
 
 /** What a revocation is planned with. */
-export interface RevocationOptions {
+export interface RevocationOptions extends TriedKeys {
   readonly now: Date
   /** How long clients may reuse the key set, in seconds. */
   readonly jwksMaxAgeSeconds: number
@@ -191,7 +213,7 @@ export interface RevocationOptions {
  * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
  * 5. the replacement, which none of them knows yet.
  *
- * Among equals it is the oldest, which most verifiers know.
+ * Among equals it is the oldest, which most verifiers know. A key that cannot be opened is passed over.
  *
  * @returns Undefined if a replacement is needed and none was given.
  * @throws {DomainError} `web_key_not_found`.
@@ -231,8 +253,11 @@ function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOption
   return after(revokedAt, rules.jwksMaxAgeSeconds)
 }
 
-function successorIn(ring: KeyRing, { now, jwksMaxAgeSeconds, config }: RevocationOptions): InitialWebKey | undefined {
-  const candidates = ring.filter((key) => key.state === 'initial')
+function successorIn(
+  ring: KeyRing,
+  { now, jwksMaxAgeSeconds, config, closed }: RevocationOptions,
+): InitialWebKey | undefined {
+  const candidates = ring.filter((key) => key.state === 'initial').filter(({ keyId }) => closed?.has(keyId) !== true)
   const isKnown = (key: InitialWebKey) => after(key.createdAt, jwksMaxAgeSeconds) <= now
   const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
     config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)

@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
 import { planActivation, planCreation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
-import type { KeyStore } from '../../src/domain/ports.ts'
+import type { KeyStore, SignerFactory } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { newKeyPair } from '../support/keys.ts'
@@ -65,10 +67,18 @@ async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): 
 interface Options {
   readonly generate?: () => Promise<SealedKeyPair>
   readonly update?: KeyStore['update']
+  /** Opens private keys on trial; nothing is signed here. */
+  readonly open?: SignerFactory['open']
 }
 
+const opens: SignerFactory['open'] = async (key) => ({ key, sign: async () => new Uint8Array() })
+
 /** A replica of the database with a rotator, whose time is the test's. */
-async function startRotator({ generate = async () => newKeyPair(), update = store.update }: Options = {}) {
+async function startRotator({
+  generate = async () => newKeyPair(),
+  update = store.update,
+  open = opens,
+}: Options = {}) {
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
@@ -88,6 +98,7 @@ async function startRotator({ generate = async () => newKeyPair(), update = stor
     store: { update },
     generator: { generate },
     replica,
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers: { open }, log }),
     limits: LIMITS,
     clock,
     now: time.now,
@@ -199,6 +210,31 @@ describe('a rotator', () => {
     broken = false
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
     expect(rotator.status.failures).toBe(4)
+  })
+
+  it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {
+    await seed(100)
+    await store.update(anEntry('standby'), (ring, clock) => {
+      const now = new Date(clock.getTime() - 90 * SECOND)
+      const { steps } = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      return { steps, result: undefined }
+    })
+    let masterKeyIsThere = false
+    const { clock, rotator, refusals, log } = await startRotator({
+      open: async (key, sealedPrivateKey) => {
+        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${key.keyId} and is not configured`)
+        return opens(key, sealedPrivateKey)
+      },
+    })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(await states()).toEqual(['active', 'initial'])
+    expect(await events()).toEqual([])
+    expect(refusals).toEqual(Array(2).fill('rotation/activate ROTATION_FAILED'))
+    const [failure] = log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))
+    expect(failure).toContain('web_key_cannot_be_opened')
+
+    masterKeyIsThere = true
+    await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
   })
 
   it('deletes what is to be deleted even if no key can be made', async () => {

@@ -474,7 +474,8 @@ export declare const WebKeyService: GenService<{
   /**
    * Makes a key sign all new tokens. The key that was active becomes inactive in the same step. Activating the active key
    * changes nothing. Errors: `failed_precondition` (`WEB_KEY_TOO_YOUNG`: the instance enforces the cache time of the key set,
-   * metadata `allowed_from`; `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone).
+   * metadata `allowed_from`; `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone;
+   * `WEB_KEY_CANNOT_BE_OPENED`: the replica that was asked lacks the master key that sealed it, see KEYTURN_MASTER_KEYS).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.ActivateWebKey
    */
@@ -518,7 +519,8 @@ export declare const WebKeyService: GenService<{
    * Rotates now, out of turn: the standby key takes over at once if verifiers know it. Otherwise a key is created if there is
    * none, and takes over by itself once verifiers know it; the response says when. Works also when the policy is disabled.
    * Asking again before that changes nothing. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`: there is no standby key
-   * and no room for one).
+   * and no room for one), `failed_precondition` (`WEB_KEY_CANNOT_BE_OPENED`: the standby key cannot be opened, see
+   * `ActivateWebKey`).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RotateWebKey
    */
@@ -531,7 +533,7 @@ export declare const WebKeyService: GenService<{
    * Stops trusting a key that has leaked, at once and for good, whatever its state: it leaves the key set, Keyturn refuses
    * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step: one
    * that has been published for the `max-age` of the key set rather than a younger one, then one of the policy's kind rather
-   * than another, then the oldest. Without one, a new key does. Verifiers that have copied the key set trust the key until their copy expires: the response
+   * than another, then the oldest; never one that cannot be opened. Without one, a new key does. Verifiers that have copied the key set trust the key until their copy expires: the response
    * says until when. Revoking a revoked key changes nothing and gives that answer again, with the key that signs now, so the
    * call can be repeated. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
    *
