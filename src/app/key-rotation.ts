@@ -132,7 +132,7 @@ export class KeyRotation {
     const { store, replica, limits, log } = this.#options
     const policy = await store.update({ ...actor, resource: ROTATION_POLICY }, (_ring, _now, rotation) => {
       const next = changed(rotation.policy, changes)
-      assertPolicy(next, limits)
+      assertPolicy(next, limits, rotation.policy)
       return { steps: [], rotation: next === rotation.policy ? rotation : { ...rotation, policy: next }, result: next }
     })
     await replica.refreshAfterWrite()

@@ -275,6 +275,28 @@ describe('changing the rotation policy', () => {
     expect(body.message).toContain(field)
   })
 
+  it('is refused if it needs more keys than there may be', async () => {
+    const { info, body } = await update(
+      { rotationInterval: '86400s', publishAhead: '86400s', retention: '25920000s' },
+      'rotationInterval,publishAhead,retention',
+    )
+    expect(info).toMatchObject({ reason: 'ROTATION_POLICY_INVALID', metadata: { field: 'retention' } })
+    expect(body.message).toContain('302 web keys at a time and at most 200')
+  })
+
+  it('can switch off a policy that the settings of today would not allow, but not on again', async () => {
+    const set = (values: { retention: number; enabled?: boolean }) =>
+      instance.database.db.updateTable('rotation').set(values).execute()
+    const retention = 7 * 86_400
+    await set({ retention: 60 })
+    try {
+      expect((await update({ enabled: false }, 'enabled')).body.policy).toMatchObject({ retention: '60s' })
+      expect((await update({ enabled: true }, 'enabled')).info).toMatchObject({ metadata: { field: 'retention' } })
+    } finally {
+      await set({ retention, enabled: true })
+    }
+  })
+
   it.each([
     ['a fraction of a second', { retention: '700000.5s' }, ['retention'], 'policy.retention: must be in whole seconds'],
     ['no value', {}, ['retention'], 'policy.retention: must be set'],

@@ -555,8 +555,9 @@ export declare const WebKeyService: GenService<{
     output: typeof GetRotationPolicyResponseSchema;
   },
   /**
-   * Changes the rotation policy. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier; the
-   * metadata `field` names the setting, the message the limit).
+   * Changes the rotation policy. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier,
+   * or need more keys than KEYTURN_MAX_WEB_KEYS; the metadata `field` names the setting, the message the limit). Fields that
+   * stay as they are are not refused, unless rotation is switched on.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.UpdateRotationPolicy
    */
