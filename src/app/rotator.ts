@@ -4,9 +4,9 @@
  */
 import { SYSTEM } from '../domain/audit.ts'
 import { DomainError } from '../domain/errors.ts'
-import { activeKey, assertOpens } from '../domain/key-ring.ts'
+import { activeKey, assertOpens, assertRoom } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
-import { type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
+import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
 import { webKeyResource } from './audit-resources.ts'
@@ -108,16 +108,19 @@ export class Rotator {
     return failed ? this.#backOff() : this.#succeed()
   }
 
-  /** The steps whose time has come. A replica that is out of touch leaves them to others. */
+  /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
     if (!replica.isFresh() || !replica.isReachable()) return []
     const { ring, rotation } = replica.status()
-    return plannedSteps(rotation, ring, limits).filter(({ at }) => at <= now())
+    const blocked = blockedStep(rotation, ring, limits)
+    const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
+    return steps.filter(({ at }) => at <= now())
   }
 
   async #make(wanted: RotationStep): Promise<void> {
     const { store, generator, replica, limits, log } = this.#options
+    if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
     if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')

@@ -77,12 +77,14 @@ export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
  * @throws {DomainError} `web_key_limit_reached`.
  */
 export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
-  if (ring.length >= maxWebKeys) {
-    throw new DomainError(
-      'web_key_limit_reached',
-      `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed: delete inactive ones first`,
-    )
-  }
+  if (ring.length < maxWebKeys) return
+  const help = ring.some(({ state }) => state === 'inactive')
+    ? 'delete inactive ones first'
+    : 'none is inactive and could be deleted, so revoke initial ones that are not needed'
+  throw new DomainError(
+    'web_key_limit_reached',
+    `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed (KEYTURN_MAX_WEB_KEYS): ${help}`,
+  )
 }
 
 /**

@@ -237,6 +237,32 @@ describe('a rotator', () => {
     await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
   })
 
+  it('says that there is no room for a key before it is too late, and goes on when there is', async () => {
+    await seed(100, { config: { kind: 'ed25519' } })
+    await store.update(anEntry('fill'), (_ring, now) => ({
+      steps: Array.from({ length: LIMITS.maxWebKeys - 1 }, () => newKeyPair()).flatMap(
+        (pair) => planCreation([], pair, { now, maxWebKeys: 10 }).steps,
+      ),
+      result: undefined,
+    }))
+    const generate = async (): Promise<SealedKeyPair> => ({
+      ...newKeyPair(),
+      algorithm: 'EdDSA',
+      publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) },
+    })
+    const { clock, rotator, log, refusals } = await startRotator({ generate })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(refusals).toEqual(Array(2).fill('rotation/create ROTATION_FAILED'))
+    expect(log.lines.find((line) => line.startsWith('error a step'))).toContain('web_key_limit_reached')
+    expect(await events()).toEqual([])
+
+    await store.update(anEntry('clear'), (ring) => {
+      const { keyId } = ring.find(({ state }) => state === 'initial')!
+      return { steps: [{ kind: 'remove', keyId }], result: undefined }
+    })
+    await passTimeUntil([clock], async () => expect(await events()).toEqual(['rotation/create web_keys ok']))
+  })
+
   it('deletes what is to be deleted even if no key can be made', async () => {
     await seed(100, { retentionSeconds: 1, rollbackWindowSeconds: 1 })
     await store.update(anEntry('retire'), (ring, clock) => {

@@ -117,9 +117,11 @@ describe('rotating out of turn', () => {
   it('is refused if it would need a key and there is no room', () => {
     const ask = (ring: KeyRing) =>
       planRequestedRotation(rotationOf(), ring, { now: at(1), limits: { ...limits, maxWebKeys: 2 } })
-    expect(() => ask([inactiveKeySince('old', at(0)), active])).toThrow(
-      expect.objectContaining({ code: 'web_key_limit_reached' }),
-    )
+    const refusal = (help: string) =>
+      expect.objectContaining({ code: 'web_key_limit_reached', message: expect.stringContaining(help) })
+    expect(() => ask([inactiveKeySince('old', at(0)), active])).toThrow(refusal('delete inactive ones'))
+    // Of these none can be deleted.
+    expect(() => ask([active, initialKey('other', at(0), { kind: 'ed25519' })])).toThrow(refusal('revoke initial ones'))
     expect(ask([active, initialKey('b', at(0))]).result.key?.keyId).toBe('b')
   })
 })
