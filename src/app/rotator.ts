@@ -9,6 +9,7 @@ import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
+import { after } from '../domain/time.ts'
 import { webKeyResource } from './audit-resources.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { KeyTrial } from './key-trial.ts'
@@ -19,6 +20,9 @@ const LOOK_EVERY = 1000
 
 /** A replica waits up to so long before a step, at random, so that they do not all make a key for the same one. */
 const MAX_HEAD_START = 500
+
+/** Dates that are so far ahead of this replica's time are no matter of accuracy any more, in seconds. */
+const MAX_AHEAD_SECONDS = 60
 
 const FIRST_RETRY = 1000
 const LAST_RETRY = 5 * 60_000
@@ -43,6 +47,8 @@ export class Rotator {
   #failures = 0
   /** Of single steps, since the start. */
   #totalFailures = 0
+  /** The active key and its date, if that was in the future when it was looked at last. */
+  #toldOf = ''
   #cancel = () => {}
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -85,6 +91,7 @@ export class Rotator {
   /** Makes the steps whose time has come, if there are any, and returns when to look again. */
   async #look(): Promise<number> {
     const { clock } = this.#options
+    this.#tellOfFutureDate()
     if (this.#due().length === 0) return this.#succeed()
     await new Promise<void>((resolve) => {
       const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
@@ -138,6 +145,24 @@ export class Rotator {
     const keys = replica.status().ring.filter((key) => key.keyId === keyId)
     const closed = await trial.closedAmong(keys)
     for (const key of keys) assertOpens(key, { closed })
+  }
+
+  /**
+   * Tells once of an active key that is dated in the future, as by a database whose clock was ahead: the next rotation waits
+   * for that date and the interval, and until then nothing is overdue.
+   */
+  #tellOfFutureDate(): void {
+    const { replica, now, log } = this.#options
+    const { ring, rotation } = replica.status()
+    const active = activeKey(ring)
+    if (!rotation.policy.enabled || active === undefined) return
+    const { keyId, activatedAt } = active
+    if (activatedAt <= after(now(), MAX_AHEAD_SECONDS)) return
+    const state = `${keyId} ${activatedAt.toISOString()}`
+    if (state === this.#toldOf) return
+    this.#toldOf = state
+    const facts = { keyId, activatedAt, rotatesAt: after(activatedAt, rotation.policy.rotationIntervalSeconds) }
+    log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
   }
 
   #succeed(): number {

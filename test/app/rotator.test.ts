@@ -278,6 +278,45 @@ describe('a rotator', () => {
     expect(rotator.status.failures).toBeGreaterThan(0)
   })
 
+  it('says once that the active key is dated in the future, which puts off its rotation', async () => {
+    await seed(-86_400)
+    const { clock, log, replica, rotator } = await startRotator()
+    const told = () => log.lines.filter((line) => line.includes('dated in the future'))
+    const look = async () => {
+      for (let second = 0; second < 5; second += 1) {
+        clock.advance(SECOND)
+        await replica.refresh()
+      }
+    }
+    await look()
+    expect(told()).toHaveLength(1)
+    const [first] = (await createInstanceReader(database).load([])).ring
+    expect(told()[0]).toContain(`warn the active web key is dated`)
+    expect(told()[0]).toContain(first!.keyId)
+    expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })
+
+    // By hand it can be rotated; no date goes back behind those that there are, so the next one is told of as well.
+    await store.update(anEntry('by hand'), (ring, now) => {
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'warn', jwksMaxAgeSeconds: 300, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    expect(await states()).toEqual(['inactive', 'active'])
+    await look()
+    expect(told()).toHaveLength(2)
+  })
+
+  it.each([0, 86_400])('says nothing of a key that was activated %i s ago', async (agedSeconds) => {
+    await seed(agedSeconds, { rotationIntervalSeconds: 2 * 86_400, keepStandby: false })
+    const { clock, log, replica } = await startRotator()
+    for (let second = 0; second < 5; second += 1) {
+      clock.advance(SECOND)
+      await replica.refresh()
+    }
+    expect(log.lines).toEqual([])
+  })
+
   it('does nothing while it is out of touch with the database', async () => {
     await seed(100)
     const { clock, replica, stop } = await startRotator()
