@@ -2,14 +2,23 @@
  * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
  */
 import type { Actor } from '../domain/audit.ts'
+import { DomainError } from '../domain/errors.ts'
 import type { WebKeyConfig } from '../domain/key-algorithm.ts'
-import { type KeyRing, planRevocation, type Revocation, type SealedKeyPair } from '../domain/key-ring.ts'
+import {
+  type KeyRing,
+  planRevocation,
+  type Revocation,
+  type RevocationOptions,
+  revocationOf,
+  type SealedKeyPair,
+} from '../domain/key-ring.ts'
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { PlannedStep } from '../domain/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../domain/rotation-plan.ts'
 import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../domain/rotation-policy.ts'
 import type { RevokedWebKey, WebKey } from '../domain/web-key.ts'
 import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from './audit-resources.ts'
+import type { KeyTrial } from './key-trial.ts'
 import type { Replica } from './replica.ts'
 
 /** What the use cases need. */
@@ -18,6 +27,7 @@ export interface KeyRotationOptions {
   readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly replica: Replica
+  readonly trial: Pick<KeyTrial, 'closedAmong'>
   readonly limits: RotationLimits
   readonly now: () => Date
   readonly log: Log
@@ -34,8 +44,9 @@ export class KeyRotation {
   /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
   async rotate(actor: Actor): Promise<RequestedRotation> {
     const { store, replica, limits, log } = this.#options
+    const closed = await this.#closedKeys()
     const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
-      const plan = planRequestedRotation(rotation, ring, { now, limits })
+      const plan = planRequestedRotation(rotation, ring, { now, limits, closed })
       const { done, key } = plan.result
       return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
     })
@@ -46,16 +57,28 @@ export class KeyRotation {
   }
 
   /**
-   * Stops trusting a key at once.
+   * Stops trusting a key at once. For a key that is revoked already, nothing changes: whoever lost the answer gets it again.
    *
    * @throws {DomainError} also `key_generation_busy`, if a new key has to take over.
    */
   async revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    try {
+      return await this.#revoke(actor, keyId)
+    } catch (error) {
+      const isGone = error instanceof DomainError && error.code === 'web_key_not_found'
+      const before = isGone ? await this.#findRevocation(keyId) : undefined
+      if (before === undefined) throw error
+      return before
+    }
+  }
+
+  async #revoke(actor: Actor, keyId: string): Promise<Revocation> {
     const { replica, log } = this.#options
+    const closed = await this.#closedKeys()
     // Keys are never made under the lock, and rarely is there no other one that could take over.
     const { key, active, trustedUntil } =
-      (await this.#tryToRevoke(actor, keyId, undefined)) ??
-      (await this.#tryToRevoke(actor, keyId, await this.#newPair())) ??
+      (await this.#tryToRevoke(actor, keyId, { closed, replacement: undefined })) ??
+      (await this.#tryToRevoke(actor, keyId, { closed, replacement: await this.#newPair() })) ??
       neverHappens()
     await replica.refreshAfterWrite()
     log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
@@ -63,13 +86,25 @@ export class KeyRotation {
   }
 
   /** Undefined if a replacement is needed and none was given. */
-  #tryToRevoke(actor: Actor, keyId: string, replacement: SealedKeyPair | undefined): Promise<Revocation | undefined> {
+  #tryToRevoke(
+    actor: Actor,
+    keyId: string,
+    tried: Pick<RevocationOptions, 'closed' | 'replacement'>,
+  ): Promise<Revocation | undefined> {
     const { store, limits } = this.#options
     const { jwksMaxAgeSeconds } = limits
-    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) => {
-      const plan = planRevocation(ring, keyId, { now, jwksMaxAgeSeconds, replacement })
+    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now, { policy }) => {
+      const { config } = policy
+      const plan = planRevocation(ring, keyId, { ...tried, now, jwksMaxAgeSeconds, config })
       return plan ?? { steps: [], result: undefined }
     })
+  }
+
+  /** What became of a revocation; undefined if the key was not revoked. */
+  async #findRevocation(keyId: string): Promise<Revocation | undefined> {
+    const key = (await this.listRevoked()).find((revoked) => revoked.keyId === keyId)
+    if (key === undefined) return undefined
+    return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: this.#options.limits.jwksMaxAgeSeconds })
   }
 
   /** Every key that is published. */
@@ -97,7 +132,7 @@ export class KeyRotation {
     const { store, replica, limits, log } = this.#options
     const policy = await store.update({ ...actor, resource: ROTATION_POLICY }, (_ring, _now, rotation) => {
       const next = changed(rotation.policy, changes)
-      assertPolicy(next, limits)
+      assertPolicy(next, limits, rotation.policy)
       return { steps: [], rotation: next === rotation.policy ? rotation : { ...rotation, policy: next }, result: next }
     })
     await replica.refreshAfterWrite()
@@ -110,6 +145,11 @@ export class KeyRotation {
     const { reader, limits, now } = this.#options
     const { ring, rotation } = await reader.load([])
     return schedule(rotation, ring, { now: now(), limits, count })
+  }
+
+  /** The initial keys that cannot be opened: none of them may take over. */
+  async #closedKeys(): Promise<ReadonlySet<string>> {
+    return this.#options.trial.closedAmong((await this.list()).filter(({ state }) => state === 'initial'))
   }
 
   async #newPair(): Promise<SealedKeyPair> {

@@ -4,13 +4,15 @@
  */
 import { SYSTEM } from '../domain/audit.ts'
 import { DomainError } from '../domain/errors.ts'
-import { activeKey } from '../domain/key-ring.ts'
+import { activeKey, assertOpens, assertRoom } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
-import { type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
+import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
 import type { RotationLimits } from '../domain/rotation-policy.ts'
+import { after } from '../domain/time.ts'
 import { webKeyResource } from './audit-resources.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { KeyTrial } from './key-trial.ts'
 import type { Clock, Replica } from './replica.ts'
 
 /** How often the next step is looked at, in milliseconds. It is a look at memory. */
@@ -18,6 +20,9 @@ const LOOK_EVERY = 1000
 
 /** A replica waits up to so long before a step, at random, so that they do not all make a key for the same one. */
 const MAX_HEAD_START = 500
+
+/** Dates that are so far ahead of this replica's time are no matter of accuracy any more, in seconds. */
+const MAX_AHEAD_SECONDS = 60
 
 const FIRST_RETRY = 1000
 const LAST_RETRY = 5 * 60_000
@@ -27,6 +32,7 @@ export interface RotatorOptions {
   readonly store: Pick<KeyStore, 'update'>
   readonly generator: KeyPairGenerator
   readonly replica: Replica
+  readonly trial: Pick<KeyTrial, 'closedAmong'>
   readonly limits: RotationLimits
   readonly clock: Clock
   /** The time of the instance. */
@@ -41,6 +47,8 @@ export class Rotator {
   #failures = 0
   /** Of single steps, since the start. */
   #totalFailures = 0
+  /** The active key and its date, if that was in the future when it was looked at last. */
+  #toldOf = ''
   #cancel = () => {}
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -83,6 +91,7 @@ export class Rotator {
   /** Makes the steps whose time has come, if there are any, and returns when to look again. */
   async #look(): Promise<number> {
     const { clock } = this.#options
+    this.#tellOfFutureDate()
     if (this.#due().length === 0) return this.#succeed()
     await new Promise<void>((resolve) => {
       const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
@@ -106,16 +115,20 @@ export class Rotator {
     return failed ? this.#backOff() : this.#succeed()
   }
 
-  /** The steps whose time has come. A replica that is out of touch leaves them to others. */
+  /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
     if (!replica.isFresh() || !replica.isReachable()) return []
     const { ring, rotation } = replica.status()
-    return plannedSteps(rotation, ring, limits).filter(({ at }) => at <= now())
+    const blocked = blockedStep(rotation, ring, limits)
+    const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
+    return steps.filter(({ at }) => at <= now())
   }
 
   async #make(wanted: RotationStep): Promise<void> {
     const { store, generator, replica, limits, log } = this.#options
+    if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
+    if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
@@ -124,6 +137,32 @@ export class Rotator {
     )
     await replica.refreshAfterWrite()
     if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
+  }
+
+  /** A key that does not open must not take the place of one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
+  async #tryToOpen(keyId: string): Promise<void> {
+    const { replica, trial } = this.#options
+    const keys = replica.status().ring.filter((key) => key.keyId === keyId)
+    const closed = await trial.closedAmong(keys)
+    for (const key of keys) assertOpens(key, { closed })
+  }
+
+  /**
+   * Tells once of an active key that is dated in the future, as by a database whose clock was ahead: the next rotation waits
+   * for that date and the interval, and until then nothing is overdue.
+   */
+  #tellOfFutureDate(): void {
+    const { replica, now, log } = this.#options
+    const { ring, rotation } = replica.status()
+    const active = activeKey(ring)
+    if (!rotation.policy.enabled || active === undefined) return
+    const { keyId, activatedAt } = active
+    if (activatedAt <= after(now(), MAX_AHEAD_SECONDS)) return
+    const state = `${keyId} ${activatedAt.toISOString()}`
+    if (state === this.#toldOf) return
+    this.#toldOf = state
+    const facts = { keyId, activatedAt, rotatesAt: after(activatedAt, rotation.policy.rotationIntervalSeconds) }
+    log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
   }
 
   #succeed(): number {

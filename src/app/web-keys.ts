@@ -19,6 +19,7 @@ import {
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { InitialWebKey } from '../domain/web-key.ts'
 import { webKeyResource } from './audit-resources.ts'
+import type { KeyTrial } from './key-trial.ts'
 import type { Replica } from './replica.ts'
 
 /** What the use cases need. */
@@ -27,6 +28,7 @@ export interface WebKeysOptions {
   readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly replica: Replica
+  readonly trial: Pick<KeyTrial, 'closedAmong'>
   readonly log: Log
   readonly activation: ActivationRules
   /** The greatest number of web keys. */
@@ -60,8 +62,12 @@ export class WebKeys {
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */
   async activate(actor: Actor, keyId: string): Promise<Activation> {
-    const { activation, log } = this.#options
-    const result = await this.#update(actor, keyId, (ring, now) => planActivation(ring, keyId, { ...activation, now }))
+    const { activation, trial, log } = this.#options
+    // Before the lock: a private key is not opened while everybody waits.
+    const closed = await trial.closedAmong((await this.list()).filter((key) => key.keyId === keyId))
+    const result = await this.#update(actor, keyId, (ring, now) =>
+      planActivation(ring, keyId, { ...activation, now, closed }),
+    )
     log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
     if (result.knownFrom !== undefined) {
       log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')

@@ -12,6 +12,7 @@ export type DomainErrorCode =
   | 'web_key_too_young'
   | 'web_key_limit_reached'
   | 'web_key_private_key_destroyed'
+  | 'web_key_cannot_be_opened'
   | 'key_generation_busy'
   | 'rotation_policy_invalid'
   | 'project_not_found'

@@ -4,6 +4,8 @@
  * Plans are pure. They say what has to change; a `KeyStore` stores it.
  */
 import { DomainError } from './errors.ts'
+import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { after } from './time.ts'
 import {
   type ActiveWebKey,
   activate,
@@ -58,6 +60,12 @@ export interface Activation {
   readonly knownFrom?: Date
 }
 
+/** What is known of private keys when one of them is to sign. */
+export interface TriedKeys {
+  /** The keys whose private key was tried and could not be opened. Default none. */
+  readonly closed?: ReadonlySet<string>
+}
+
 /** The key that signs, if there is one. */
 export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
@@ -69,12 +77,14 @@ export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
  * @throws {DomainError} `web_key_limit_reached`.
  */
 export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
-  if (ring.length >= maxWebKeys) {
-    throw new DomainError(
-      'web_key_limit_reached',
-      `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed: delete inactive ones first`,
-    )
-  }
+  if (ring.length < maxWebKeys) return
+  const help = ring.some(({ state }) => state === 'inactive')
+    ? 'delete inactive ones first'
+    : 'none is inactive and could be deleted, so revoke initial ones that are not needed'
+  throw new DomainError(
+    'web_key_limit_reached',
+    `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed (KEYTURN_MAX_WEB_KEYS): ${help}`,
+  )
 }
 
 /**
@@ -99,12 +109,12 @@ export function planCreation(
  * "at most one active" step by step never sees two.
  *
  * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8);
- * `web_key_private_key_destroyed` if an inactive key has none any more.
+ * `web_key_private_key_destroyed` if an inactive key has none any more; `web_key_cannot_be_opened`.
  */
 export function planActivation(
   ring: KeyRing,
   keyId: string,
-  options: ActivationRules & { readonly now: Date },
+  options: ActivationRules & TriedKeys & { readonly now: Date },
 ): KeyRingChange<Activation> {
   const key = find(ring, keyId)
   if (key.state === 'active') return { steps: [], result: { key } }
@@ -125,11 +135,27 @@ export function planActivation(
     )
   }
 
+  assertOpens(key, options)
   const promoted = activate(key, options.now)
   return {
     steps: takeOver(ring, promoted),
     result: { key: promoted, ...(knownFrom === undefined ? {} : { knownFrom }) },
   }
+}
+
+/**
+ * Checks that a key can sign.
+ *
+ * @throws {DomainError} `web_key_cannot_be_opened`.
+ */
+export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
+  if (closed?.has(keyId) !== true) return
+  throw new DomainError(
+    'web_key_cannot_be_opened',
+    `the private key of web key ${keyId} cannot be opened with the configured master keys, so it cannot sign: add the ` +
+      'one that sealed it to KEYTURN_MASTER_KEYS, or revoke the web key',
+    { metadata: { key_id: keyId } },
+  )
 }
 
 /** The steps by which a key that has been activated takes the place of the active one, if there is one. */
@@ -169,22 +195,35 @@ export interface Revocation {
   readonly trustedUntil: Date
 }
 
+/** What a revocation is planned with. */
+export interface RevocationOptions extends TriedKeys {
+  readonly now: Date
+  /** How long clients may reuse the key set, in seconds. */
+  readonly jwksMaxAgeSeconds: number
+  /** A new key pair. It is not used if there is an initial key that can take over. */
+  readonly replacement: SealedKeyPair | undefined
+  /** The kind of key that the rotation policy wants. Without it, all kinds are alike. */
+  readonly config?: WebKeyConfig
+}
+
 /**
- * Stops trusting a key at once, in whatever state it is. If it was active, the oldest initial key, which most verifiers
- * know, takes over in the same change; without one, the replacement does.
+ * Stops trusting a key at once, in whatever state it is. If it was active, another takes over in the same change: the first
+ * that there is of
  *
- * @param replacement A new key pair. It is not used if there is an initial key.
+ * 1. an initial key of the policy's kind that every verifier knows, because it has been published for the cache time,
+ * 2. an initial key of another kind that every verifier knows: tokens that verify come before the kind that is wanted,
+ * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
+ * 5. the replacement, which none of them knows yet.
+ *
+ * Among equals it is the oldest, which most verifiers know. A key that cannot be opened is passed over.
+ *
  * @returns Undefined if a replacement is needed and none was given.
  * @throws {DomainError} `web_key_not_found`.
  */
 export function planRevocation(
   ring: KeyRing,
   keyId: string,
-  options: {
-    readonly now: Date
-    readonly jwksMaxAgeSeconds: number
-    readonly replacement: SealedKeyPair | undefined
-  },
+  options: RevocationOptions,
 ): KeyRingChange<Revocation> | undefined {
   const { now, replacement } = options
   const key = find(ring, keyId)
@@ -192,7 +231,7 @@ export function planRevocation(
   const steps: KeyRingStep[] = [{ kind: 'revoke', key: revoked }]
   let active = activeKey(ring)
   if (key.state === 'active') {
-    let successor = ring.find((candidate) => candidate.state === 'initial')
+    let successor = successorIn(ring, options)
     if (successor === undefined) {
       if (replacement === undefined) return undefined
       successor = createWebKey(replacement, now)
@@ -201,8 +240,35 @@ export function planRevocation(
     active = activate(successor, now)
     steps.push({ kind: 'move', key: active })
   }
-  const trustedUntil = new Date(now.getTime() + options.jwksMaxAgeSeconds * 1000)
-  return { steps, result: { key: revoked, active, trustedUntil } }
+  return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
+}
+
+/** What a revocation of some time ago did, as it stands now. */
+export function revocationOf(
+  key: RevokedWebKey,
+  { ring, jwksMaxAgeSeconds }: { readonly ring: KeyRing; readonly jwksMaxAgeSeconds: number },
+): Revocation {
+  return { key, active: activeKey(ring), trustedUntil: trustedUntil(key, { jwksMaxAgeSeconds }) }
+}
+
+function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOptions, 'jwksMaxAgeSeconds'>): Date {
+  return after(revokedAt, rules.jwksMaxAgeSeconds)
+}
+
+function successorIn(
+  ring: KeyRing,
+  { now, jwksMaxAgeSeconds, config, closed }: RevocationOptions,
+): InitialWebKey | undefined {
+  const candidates = ring.filter((key) => key.state === 'initial').filter(({ keyId }) => closed?.has(keyId) !== true)
+  const isKnown = (key: InitialWebKey) => after(key.createdAt, jwksMaxAgeSeconds) <= now
+  const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
+    config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)
+  return (
+    candidates.find((key) => isKnown(key) && isWanted(key)) ??
+    candidates.find(isKnown) ??
+    candidates.find(isWanted) ??
+    candidates[0]
+  )
 }
 
 function find(ring: KeyRing, keyId: string): WebKey {
@@ -217,6 +283,6 @@ function find(ring: KeyRing, keyId: string): WebKey {
 
 function unknownUntil(key: InitialWebKey, rules: ActivationRules & { readonly now: Date }): Date | undefined {
   if (rules.guard === 'off') return undefined
-  const knownFrom = new Date(key.createdAt.getTime() + rules.jwksMaxAgeSeconds * 1000)
+  const knownFrom = after(key.createdAt, rules.jwksMaxAgeSeconds)
   return rules.now < knownFrom ? knownFrom : undefined
 }

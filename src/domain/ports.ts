@@ -227,7 +227,7 @@ export interface Signer {
   sign(data: Uint8Array): Promise<Uint8Array>
 }
 
-/** Opens the private key of the active web key. No other private key is ever opened. */
+/** Opens private keys: that of the active web key, and that of another only to see whether it could sign. */
 export interface SignerFactory {
   /**
    * @throws {Error} if no configured master key opens it, or it is not the private key of this web key. The message

@@ -2,7 +2,15 @@
  * Turns the next step of a rotation into a change of the ring, and shows the steps that will follow.
  */
 import { algorithmOf, configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
-import { assertRoom, type KeyRing, type KeyRingChange, type SealedKeyPair, takeOver } from './key-ring.ts'
+import {
+  assertOpens,
+  assertRoom,
+  type KeyRing,
+  type KeyRingChange,
+  type SealedKeyPair,
+  type TriedKeys,
+  takeOver,
+} from './key-ring.ts'
 import {
   isRequested,
   nextStep,
@@ -81,15 +89,17 @@ export interface RequestedRotation {
  * before that changes nothing.
  *
  * @returns The change, and the rotation to store. The steps that are still to come follow from it.
- * @throws {DomainError} `web_key_limit_reached` if there is no standby and no room for one.
+ * @throws {DomainError} `web_key_limit_reached` if there is no standby and no room for one; `web_key_cannot_be_opened` if
+ * the standby cannot sign, now or later.
  */
 export function planRequestedRotation(
   rotation: Rotation,
   ring: KeyRing,
-  { now, limits }: PlanOptions,
+  { now, limits, ...tried }: PlanOptions & TriedKeys,
 ): KeyRingChange<RequestedRotation> & { readonly rotation: Rotation } {
   const { known } = timesOf(rotation.policy, limits)
   const standby = standbyOf(ring, rotation.policy)
+  if (standby !== undefined) assertOpens(standby, tried)
   if (standby !== undefined && after(standby.createdAt, known) <= now) {
     const key = activate(standby, now)
     return { steps: takeOver(ring, key), rotation, result: { done: true, doneAt: now, key } }

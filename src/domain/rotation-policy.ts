@@ -64,35 +64,60 @@ export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
   keepStandby: true,
 }
 
+/** Something that must hold of a policy. */
+interface Rule {
+  /** The settings that it is about. */
+  readonly settings: readonly (keyof RotationPolicy)[]
+  /** @throws {DomainError} `rotation_policy_invalid`. */
+  check(policy: RotationPolicy, limits: RotationLimits): void
+}
+
+const RULES: readonly Rule[] = [
+  {
+    settings: ['publishAheadSeconds'],
+    check: ({ publishAheadSeconds }, { jwksMaxAgeSeconds }) =>
+      atLeast('publish_ahead', publishAheadSeconds, {
+        least: jwksMaxAgeSeconds,
+        why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
+      }),
+  },
+  {
+    settings: ['retentionSeconds'],
+    check: ({ retentionSeconds }, { tokenLifetimeSeconds, jwksMaxAgeSeconds }) =>
+      atLeast('retention', retentionSeconds, {
+        least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
+        why: 'the lifetime of a token (KEYTURN_TOKEN_LIFETIME) and the cache time of the key set (KEYTURN_JWKS_MAX_AGE) together: what a key has signed must verify for as long as it lives',
+      }),
+  },
+  {
+    settings: ['rotationIntervalSeconds', 'publishAheadSeconds'],
+    check: ({ rotationIntervalSeconds, publishAheadSeconds }) =>
+      atLeast('rotation_interval', rotationIntervalSeconds, {
+        least: Math.max(1, publishAheadSeconds),
+        why: 'publish_ahead: a key cannot be published before the one before it signs',
+      }),
+  },
+  wholeSeconds('rotation_interval', 'rotationIntervalSeconds'),
+  wholeSeconds('publish_ahead', 'publishAheadSeconds'),
+  wholeSeconds('retention', 'retentionSeconds'),
+  wholeSeconds('rollback_window', 'rollbackWindowSeconds'),
+  {
+    settings: ['rotationIntervalSeconds', 'publishAheadSeconds', 'retentionSeconds', 'keepStandby'],
+    check: assertKeysFit,
+  },
+]
+
 /**
- * Refuses a policy that would break a verifier, or that contradicts itself.
+ * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than there may be.
  *
+ * @param before The policy that it replaces. What it has in common with that is not refused: it may date from other settings
+ * of the replicas, and to switch rotation off, say, must be possible all the same. Everything must hold to switch it on.
  * @throws {DomainError} `rotation_policy_invalid`, with the name of the setting as metadata `field`.
  */
-export function assertPolicy(policy: RotationPolicy, limits: RotationLimits): void {
-  const { jwksMaxAgeSeconds, tokenLifetimeSeconds } = limits
-  atLeast('publish_ahead', policy.publishAheadSeconds, {
-    least: jwksMaxAgeSeconds,
-    why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
-  })
-  atLeast('retention', policy.retentionSeconds, {
-    least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
-    why: 'the lifetime of a token (KEYTURN_TOKEN_LIFETIME) and the cache time of the key set (KEYTURN_JWKS_MAX_AGE) together: what a key has signed must verify for as long as it lives',
-  })
-  atLeast('rotation_interval', policy.rotationIntervalSeconds, {
-    least: Math.max(1, policy.publishAheadSeconds),
-    why: 'publish_ahead: a key cannot be published before the one before it signs',
-  })
-  const times = {
-    rotation_interval: policy.rotationIntervalSeconds,
-    publish_ahead: policy.publishAheadSeconds,
-    retention: policy.retentionSeconds,
-    rollback_window: policy.rollbackWindowSeconds,
-  }
-  for (const [field, value] of Object.entries(times)) {
-    if (!Number.isInteger(value) || value < 0 || value > MAX_POLICY_SECONDS) {
-      throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
-    }
+export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, before?: RotationPolicy): void {
+  const isWhole = before === undefined || (policy.enabled && !before.enabled)
+  for (const { settings, check } of RULES) {
+    if (isWhole || settings.some((name) => policy[name] !== before[name])) check(policy, limits)
   }
 }
 
@@ -128,6 +153,39 @@ export function timesOf(policy: RotationPolicy, limits: RotationLimits): Rotatio
     known,
     retention,
     rollback: policy.rollbackWindowSeconds,
+  }
+}
+
+/**
+ * How many keys there are at most when keys rotate in time: those that are kept after they have signed, the active one, and
+ * the next one, which is created right after a rotation if a standby is kept.
+ */
+function keysNeeded(policy: RotationPolicy, limits: RotationLimits): number {
+  const { interval, ahead, retention } = timesOf(policy, limits)
+  const published = policy.keepStandby ? interval : Math.min(ahead, interval)
+  return Math.ceil((retention + published) / interval) + 1
+}
+
+function assertKeysFit(policy: RotationPolicy, limits: RotationLimits): void {
+  const needed = keysNeeded(policy, limits)
+  if (needed <= limits.maxWebKeys) return
+  // If the settings of the replicas keep the keys for longer than the policy asks for, a shorter retention does not help.
+  const field = timesOf(policy, limits).retention > policy.retentionSeconds ? 'rotation_interval' : 'retention'
+  throw invalid(
+    field,
+    `there would be ${needed} web keys at a time and at most ${limits.maxWebKeys} are allowed (KEYTURN_MAX_WEB_KEYS): ` +
+      'make retention shorter or rotation_interval longer',
+  )
+}
+
+function wholeSeconds(field: string, name: Exclude<keyof RotationPolicy, 'enabled' | 'config' | 'keepStandby'>): Rule {
+  return {
+    settings: [name],
+    check: ({ [name]: value }) => {
+      if (!Number.isInteger(value) || value < 0 || value > MAX_POLICY_SECONDS) {
+        throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
+      }
+    },
   }
 }
 

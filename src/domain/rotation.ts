@@ -53,6 +53,20 @@ export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: Rotation
     .sort((a, b) => a.at.getTime() - b.at.getTime())
 }
 
+/**
+ * The key that should be created and for which there is no room, if none comes before a rotation is due: it needs somebody
+ * who decides which key can go. At the time of the step nothing is lost yet.
+ */
+export function blockedStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
+  const due = rotationDue(rotation, ring)
+  if (ring.length < limits.maxWebKeys || due === undefined || standbyOf(ring, rotation.policy) !== undefined) {
+    return undefined
+  }
+  const makesRoom = ({ at, step }: PlannedStep) => step.kind === 'delete' && at < due
+  if (plannedSteps(rotation, ring, limits).some(makesRoom)) return undefined
+  return creation(rotation, ring, { due, times: timesOf(rotation.policy, limits) })
+}
+
 /** The next thing to do, now or later; undefined if there is nothing until something changes. */
 export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
   return plannedSteps(rotation, ring, limits)[0]
@@ -98,8 +112,16 @@ function nextSigner(
     const at = latest(due, after(standby.createdAt, times.known))
     return { at, step: { kind: 'activate', keyId: standby.keyId } }
   }
-  // There is no room until a key is deleted, and that changes the ring.
+  // There is no room until a key goes, and that changes the ring. See `blockedStep`.
   if (ring.length >= maxWebKeys) return undefined
+  return creation(rotation, ring, { due, times })
+}
+
+function creation(
+  { policy }: Rotation,
+  ring: KeyRing,
+  { due, times }: { readonly due: Date; readonly times: RotationTimes },
+): PlannedStep {
   const inTime = after(due, -times.ahead)
   const early = policy.keepStandby ? after(lastChange(ring), quietSeconds(times)) : inTime
   return { at: earliest(inTime, early), step: { kind: 'create', config: policy.config } }

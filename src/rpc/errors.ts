@@ -20,6 +20,7 @@ const WIRE = {
   web_key_too_young: [Code.FailedPrecondition, 'WEB_KEY_TOO_YOUNG'],
   web_key_limit_reached: [Code.ResourceExhausted, 'WEB_KEY_LIMIT_REACHED'],
   web_key_private_key_destroyed: [Code.FailedPrecondition, 'WEB_KEY_PRIVATE_KEY_DESTROYED'],
+  web_key_cannot_be_opened: [Code.FailedPrecondition, 'WEB_KEY_CANNOT_BE_OPENED'],
   rotation_policy_invalid: [Code.InvalidArgument, 'ROTATION_POLICY_INVALID'],
   key_generation_busy: [Code.ResourceExhausted, 'KEY_GENERATION_BUSY'],
   project_not_found: [Code.NotFound, 'PROJECT_NOT_FOUND'],

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { bootstrap } from '../app/bootstrap.ts'
 import { InstanceClock } from '../app/instance-clock.ts'
+import { KeyTrial } from '../app/key-trial.ts'
 import { Replica } from '../app/replica.ts'
 import type { Config } from '../config/config.ts'
 import { createClientSecrets } from '../crypto/client-secret.ts'
@@ -22,6 +23,7 @@ import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
 import { migrate } from '../storage/migrate.ts'
 import { shareOut } from '../storage/postgres-pool.ts'
+import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { checkConfigFiles } from './config-files.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
@@ -150,12 +152,13 @@ async function start(
     waiting,
   )
 
+  const signers = createSignerFactory(sealer)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving })),
     feed,
-    signers: metrics.countTokens(traceSignatures(createSignerFactory(sealer), tracing)),
+    signers: metrics.countTokens(traceSignatures(signers, tracing)),
     clock: systemClock,
     time,
     log,
@@ -166,6 +169,11 @@ async function start(
   stack.push(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
+  const sealedKeys = tracing.calls('SealedKeyStore', createSealedKeyStore(database))
+  const trial = new KeyTrial({ keys: sealedKeys, signers, log })
+  // Told while there is time to do something about it, which is before the day on which one of them has to sign.
+  const initialKeys = replica.keys().ring.filter(({ state }) => state === 'initial')
+  await whenAvailable(() => trial.closedAmong(initialKeys), waiting)
 
   const parts = {
     config,
@@ -175,6 +183,7 @@ async function start(
     generator,
     secrets,
     replica,
+    trial,
     now: time.now,
     baseUrl,
     tracing,

@@ -9,6 +9,7 @@ import { AuditTrail } from '../app/audit-trail.ts'
 import { Credentials } from '../app/credentials.ts'
 import { DeprecatedCalls } from '../app/deprecated-calls.ts'
 import { KeyRotation } from '../app/key-rotation.ts'
+import type { KeyTrial } from '../app/key-trial.ts'
 import { Projects } from '../app/projects.ts'
 import type { Replica } from '../app/replica.ts'
 import { Rotator } from '../app/rotator.ts'
@@ -43,6 +44,7 @@ export interface ServicesOptions {
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
   readonly replica: Replica
+  readonly trial: KeyTrial
   /** The time of the instance. */
   readonly now: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
@@ -85,7 +87,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, now, baseUrl, tracing, metrics, notes } = options
+  const { config, log, stack, database, generator, secrets, replica, trial, now, baseUrl, tracing, metrics, notes } =
+    options
   const store = tracing.calls('IdentityStore', createIdentityStore(database))
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
@@ -97,7 +100,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const reader = tracing.calls('InstanceReader', createInstanceReader(database))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
-  const rotator = new Rotator({ store: keys, generator, replica, limits, clock: systemClock, now, audit, log })
+  const rotator = new Rotator({ store: keys, generator, replica, trial, limits, clock: systemClock, now, audit, log })
   stack.push(() => rotator.stop())
   rotator.start()
   metrics.observeRotation(() => rotator.status)
@@ -105,13 +108,14 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   metrics.observeDeprecatedCalls(() => calls.counts())
 
   return createRpcRoutes({
-    rotation: new KeyRotation({ store: keys, reader, generator, replica, limits, now, log }),
+    rotation: new KeyRotation({ store: keys, reader, generator, replica, trial, limits, now, log }),
     deprecation: { calls, served: config.betaApi },
     webKeys: new WebKeys({
       store: keys,
       reader,
       generator,
       replica,
+      trial,
       log,
       activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
       maxWebKeys,

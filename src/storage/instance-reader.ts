@@ -56,7 +56,7 @@ async function readUsers(
   return users
 }
 
-/** Of the private keys only the active one ever leaves the database. */
+/** Of the private keys, what serves takes only the active one out of the database. */
 async function readSealedActiveKey(trx: Transaction<Tables>): Promise<string | null> {
   const row = await trx
     .selectFrom('web_keys')

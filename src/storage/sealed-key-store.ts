@@ -1,5 +1,5 @@
 /**
- * The `SealedKeyStore` on a database: the sealed private keys of all web keys, which nothing else reads.
+ * The `SealedKeyStore` on a database: the sealed private keys of all web keys. What serves reads the active one alone, elsewhere.
  *
  * Replacing one counts as a change of the instance, although it changes nothing that a replica with an open key would
  * notice: one that could not open the active key tries again.

@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
 import { planActivation, planCreation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
-import type { KeyStore } from '../../src/domain/ports.ts'
+import type { KeyStore, SignerFactory } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { newKeyPair } from '../support/keys.ts'
@@ -65,10 +67,18 @@ async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): 
 interface Options {
   readonly generate?: () => Promise<SealedKeyPair>
   readonly update?: KeyStore['update']
+  /** Opens private keys on trial; nothing is signed here. */
+  readonly open?: SignerFactory['open']
 }
 
+const opens: SignerFactory['open'] = async (key) => ({ key, sign: async () => new Uint8Array() })
+
 /** A replica of the database with a rotator, whose time is the test's. */
-async function startRotator({ generate = async () => newKeyPair(), update = store.update }: Options = {}) {
+async function startRotator({
+  generate = async () => newKeyPair(),
+  update = store.update,
+  open = opens,
+}: Options = {}) {
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
@@ -88,6 +98,7 @@ async function startRotator({ generate = async () => newKeyPair(), update = stor
     store: { update },
     generator: { generate },
     replica,
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers: { open }, log }),
     limits: LIMITS,
     clock,
     now: time.now,
@@ -201,6 +212,57 @@ describe('a rotator', () => {
     expect(rotator.status.failures).toBe(4)
   })
 
+  it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {
+    await seed(100)
+    await store.update(anEntry('standby'), (ring, clock) => {
+      const now = new Date(clock.getTime() - 90 * SECOND)
+      const { steps } = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      return { steps, result: undefined }
+    })
+    let masterKeyIsThere = false
+    const { clock, rotator, refusals, log } = await startRotator({
+      open: async (key, sealedPrivateKey) => {
+        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${key.keyId} and is not configured`)
+        return opens(key, sealedPrivateKey)
+      },
+    })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(await states()).toEqual(['active', 'initial'])
+    expect(await events()).toEqual([])
+    expect(refusals).toEqual(Array(2).fill('rotation/activate ROTATION_FAILED'))
+    const [failure] = log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))
+    expect(failure).toContain('web_key_cannot_be_opened')
+
+    masterKeyIsThere = true
+    await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
+  })
+
+  it('says that there is no room for a key before it is too late, and goes on when there is', async () => {
+    await seed(100, { config: { kind: 'ed25519' } })
+    await store.update(anEntry('fill'), (_ring, now) => ({
+      steps: Array.from({ length: LIMITS.maxWebKeys - 1 }, () => newKeyPair()).flatMap(
+        (pair) => planCreation([], pair, { now, maxWebKeys: 10 }).steps,
+      ),
+      result: undefined,
+    }))
+    const generate = async (): Promise<SealedKeyPair> => ({
+      ...newKeyPair(),
+      algorithm: 'EdDSA',
+      publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) },
+    })
+    const { clock, rotator, log, refusals } = await startRotator({ generate })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(refusals).toEqual(Array(2).fill('rotation/create ROTATION_FAILED'))
+    expect(log.lines.find((line) => line.startsWith('error a step'))).toContain('web_key_limit_reached')
+    expect(await events()).toEqual([])
+
+    await store.update(anEntry('clear'), (ring) => {
+      const { keyId } = ring.find(({ state }) => state === 'initial')!
+      return { steps: [{ kind: 'remove', keyId }], result: undefined }
+    })
+    await passTimeUntil([clock], async () => expect(await events()).toEqual(['rotation/create web_keys ok']))
+  })
+
   it('deletes what is to be deleted even if no key can be made', async () => {
     await seed(100, { retentionSeconds: 1, rollbackWindowSeconds: 1 })
     await store.update(anEntry('retire'), (ring, clock) => {
@@ -214,6 +276,45 @@ describe('a rotator', () => {
     const { clock, rotator } = await startRotator({ generate: () => Promise.reject(new Error('broken')) })
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active']))
     expect(rotator.status.failures).toBeGreaterThan(0)
+  })
+
+  it('says once that the active key is dated in the future, which puts off its rotation', async () => {
+    await seed(-86_400)
+    const { clock, log, replica, rotator } = await startRotator()
+    const told = () => log.lines.filter((line) => line.includes('dated in the future'))
+    const look = async () => {
+      for (let second = 0; second < 5; second += 1) {
+        clock.advance(SECOND)
+        await replica.refresh()
+      }
+    }
+    await look()
+    expect(told()).toHaveLength(1)
+    const [first] = (await createInstanceReader(database).load([])).ring
+    expect(told()[0]).toContain(`warn the active web key is dated`)
+    expect(told()[0]).toContain(first!.keyId)
+    expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })
+
+    // By hand it can be rotated; no date goes back behind those that there are, so the next one is told of as well.
+    await store.update(anEntry('by hand'), (ring, now) => {
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'warn', jwksMaxAgeSeconds: 300, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    expect((await states()).sort()).toEqual(['active', 'inactive'])
+    await look()
+    expect(told()).toHaveLength(2)
+  })
+
+  it.each([0, 86_400])('says nothing of a key that was activated %i s ago', async (agedSeconds) => {
+    await seed(agedSeconds, { rotationIntervalSeconds: 2 * 86_400, keepStandby: false })
+    const { clock, log, replica } = await startRotator()
+    for (let second = 0; second < 5; second += 1) {
+      clock.advance(SECOND)
+      await replica.refresh()
+    }
+    expect(log.lines).toEqual([])
   })
 
   it('does nothing while it is out of touch with the database', async () => {

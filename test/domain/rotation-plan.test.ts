@@ -117,9 +117,11 @@ describe('rotating out of turn', () => {
   it('is refused if it would need a key and there is no room', () => {
     const ask = (ring: KeyRing) =>
       planRequestedRotation(rotationOf(), ring, { now: at(1), limits: { ...limits, maxWebKeys: 2 } })
-    expect(() => ask([inactiveKeySince('old', at(0)), active])).toThrow(
-      expect.objectContaining({ code: 'web_key_limit_reached' }),
-    )
+    const refusal = (help: string) =>
+      expect.objectContaining({ code: 'web_key_limit_reached', message: expect.stringContaining(help) })
+    expect(() => ask([inactiveKeySince('old', at(0)), active])).toThrow(refusal('delete inactive ones'))
+    // Of these none can be deleted.
+    expect(() => ask([active, initialKey('other', at(0), { kind: 'ed25519' })])).toThrow(refusal('revoke initial ones'))
     expect(ask([active, initialKey('b', at(0))]).result.key?.keyId).toBe('b')
   })
 })
@@ -135,7 +137,7 @@ describe('revoking a key', () => {
     keyId: string,
     keys: KeyRing = ring,
     replacement = undefined as ReturnType<typeof pairOf> | undefined,
-  ) => planRevocation(keys, keyId, { now: at(100), jwksMaxAgeSeconds: 300, replacement })
+  ) => planRevocation(keys, keyId, { now: at(100), jwksMaxAgeSeconds: 300, replacement, config: RSA })
 
   it.each([
     ['old', 'inactive'],
@@ -150,15 +152,31 @@ describe('revoking a key', () => {
     })
   })
 
-  it('lets the oldest initial key take over from the active one in the same change', () => {
+  it('lets an initial key take over from the active one in the same change', () => {
     const plan = revoke('a', ring, pairOf('replacement'))!
     const after = applySteps(ring, plan.steps)
     expect(after.map(({ keyId, state }) => `${keyId} ${state}`)).toEqual([
       'old inactive',
-      'other kind active',
-      'b initial',
+      'other kind initial',
+      'b active',
     ])
-    expect(plan.result.active).toMatchObject({ keyId: 'other kind', activatedAt: at(100) })
+    expect(plan.result.active).toMatchObject({ keyId: 'b', activatedAt: at(100) })
+  })
+
+  /** Keys that every verifier knows 300 s after their creation; 300 is the time of the revocation here. */
+  const KNOWN = [0, 0, 0]
+  const YOUNG = [1, 1, 1]
+  const other = { kind: 'ed25519' } as const
+  it.each([
+    ['of the wanted kind and known', [other, RSA, RSA], KNOWN, 'key-1'],
+    ['known, of another kind, rather than of the wanted kind and too young', [RSA, other, other], [1, 0, 0], 'key-1'],
+    ['of the wanted kind, if none is known', [other, RSA, RSA], YOUNG, 'key-1'],
+    ['the oldest, if none is known or of the wanted kind', [other, other, other], YOUNG, 'key-0'],
+  ])('chooses among initial keys one that is %s', (_, configs, ages, chosen) => {
+    const initial = configs.map((config, i) => initialKey(`key-${i}`, at(ages[i]!), config))
+    const keys = [activeKeySince('a', at(0)), ...initial]
+    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: pairOf('replacement'), config: RSA }
+    expect(planRevocation(keys, 'a', options)!.result.active?.keyId).toBe(chosen)
   })
 
   it('needs a new key if there is no initial one, and lets it take over', () => {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
+import type { KeyRing } from '../../src/domain/key-ring.ts'
+import { nextStep } from '../../src/domain/rotation.ts'
+import { planStep } from '../../src/domain/rotation-plan.ts'
 import {
   assertPolicy,
   DEFAULT_ROTATION_POLICY,
@@ -8,7 +11,9 @@ import {
   type RotationPolicy,
   timesOf,
 } from '../../src/domain/rotation-policy.ts'
-import { DAY, HOUR, LIMITS, POLICY } from './rotation-keys.ts'
+import { latest } from '../../src/domain/time.ts'
+import { applySteps } from './apply-steps.ts'
+import { activeKeySince, at, DAY, HOUR, LIMITS, POLICY, pairOf, rotationOf } from './rotation-keys.ts'
 
 /** The field and the message of the refusal. @throws {Error} if there is none. */
 function refusalOf(changes: Partial<RotationPolicy>, limits: Partial<RotationLimits> = {}) {
@@ -36,7 +41,7 @@ describe('a rotation policy', () => {
   })
 
   it('may have each time at its limit', () => {
-    const limits = { ...LIMITS, jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 1 }
+    const limits = { ...LIMITS, jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 1, maxStalenessSeconds: 1 }
     assertPolicy({ ...POLICY, publishAheadSeconds: 300, retentionSeconds: 12 * HOUR + 300 }, LIMITS)
     assertPolicy({ ...POLICY, rotationIntervalSeconds: 2 * DAY, rollbackWindowSeconds: 0 }, LIMITS)
     assertPolicy(
@@ -77,6 +82,75 @@ describe('a rotation policy', () => {
   it('is refused if a key would sign for no time at all', () => {
     const changes = { publishAheadSeconds: 0, rotationIntervalSeconds: 0 }
     expect(refusalOf(changes, { jwksMaxAgeSeconds: 0 })).toMatchObject({ field: 'rotation_interval' })
+  })
+})
+
+describe('a rotation policy and the greatest number of keys', () => {
+  const short = { rotationIntervalSeconds: 2 * DAY, publishAheadSeconds: DAY }
+  const cases: [string, Partial<RotationPolicy>, number][] = [
+    // 3 are kept after the last day of their interval, one signs, and one is published.
+    ['without a standby', { ...short, retentionSeconds: 5 * DAY }, 4],
+    ['without a standby, a second longer', { ...short, retentionSeconds: 5 * DAY + 1 }, 5],
+    ['with a standby', { ...short, retentionSeconds: 6 * DAY, keepStandby: true }, 5],
+    // The next one is published an hour after a rotation.
+    ['with a standby, a little longer', { ...short, retentionSeconds: 6 * DAY + HOUR + 1, keepStandby: true }, 6],
+    ['as it is on a new instance', DEFAULT_ROTATION_POLICY, 3],
+  ]
+
+  it.each(cases)('fits if there is room for all that exist at a time: %s', (_, changes, needed) => {
+    assertPolicy({ ...POLICY, ...changes }, { ...LIMITS, maxWebKeys: needed })
+    const refusal = refusalOf(changes, { maxWebKeys: needed - 1 })
+    expect(refusal).toMatchObject({ code: 'rotation_policy_invalid', field: 'retention' })
+    expect(refusal.message).toContain(`${needed} web keys`)
+    expect(refusal.message).toContain('KEYTURN_MAX_WEB_KEYS')
+  })
+
+  it.each(cases)('are so many, and then every rotation is in time: %s', (_, changes, needed) => {
+    const rotation = rotationOf(changes)
+    const limits = { ...LIMITS, maxWebKeys: needed }
+    const { interval } = timesOf(rotation.policy, limits)
+    let ring: KeyRing = [activeKeySince('first', at(0))]
+    let most = 0
+    const rotations: Date[] = []
+    for (let now = at(0), steps = 0; now < at(12 * interval); steps += 1) {
+      const next = nextStep(rotation, ring, limits)!
+      now = latest(now, next.at)
+      const pair = next.step.kind === 'create' ? pairOf(`key-${steps}`) : undefined
+      ring = applySteps(ring, planStep(rotation, ring, { wanted: next.step, now, limits, pair }).steps)
+      most = Math.max(most, ring.length)
+      if (next.step.kind === 'activate') rotations.push(now)
+    }
+    expect(most).toBe(needed)
+    expect(rotations).toEqual(Array.from(rotations, (_, i) => at((i + 1) * interval)))
+    expect(rotations.length).toBeGreaterThan(10)
+  })
+
+  it('is refused for its interval if keys are kept because of the settings', () => {
+    const changes = { rotationIntervalSeconds: 300, publishAheadSeconds: 300, retentionSeconds: 12 * HOUR + 300 }
+    expect(refusalOf(changes)).toMatchObject({ field: 'rotation_interval' })
+  })
+})
+
+describe('a change of a rotation policy', () => {
+  /** What was allowed before the lifetime of tokens was raised, and the number of keys was lowered. */
+  const before: RotationPolicy = { ...POLICY, rotationIntervalSeconds: 3 * DAY, keepStandby: true }
+  const limits = { ...LIMITS, tokenLifetimeSeconds: 10 * DAY, maxWebKeys: 3 }
+  const change = (changes: Partial<RotationPolicy>) => assertPolicy({ ...before, ...changes }, limits, before)
+
+  it('is not refused for what it leaves alone, such as when rotation is switched off', () => {
+    expect(() => assertPolicy(before, limits)).toThrow(expect.objectContaining({ metadata: { field: 'retention' } }))
+    change({ enabled: false })
+    change({ rollbackWindowSeconds: 5 })
+    change({ config: { kind: 'ed25519' } })
+  })
+
+  it('is refused for what it changes, and for everything if rotation is switched on', () => {
+    const refused = (field: string) => expect.objectContaining({ metadata: { field } })
+    expect(() => change({ enabled: false, retentionSeconds: 10 * DAY })).toThrow(refused('retention'))
+    expect(() => change({ publishAheadSeconds: 4 * DAY })).toThrow(refused('rotation_interval'))
+    expect(() => change({ keepStandby: false })).toThrow(refused('rotation_interval'))
+    const off = { ...before, enabled: false }
+    expect(() => assertPolicy(before, limits, off)).toThrow(refused('retention'))
   })
 })
 

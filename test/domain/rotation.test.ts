@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing } from '../../src/domain/key-ring.ts'
 import {
+  blockedStep,
   isRequested,
   nextStep,
   plannedSteps,
@@ -148,6 +149,31 @@ describe('the next signer', () => {
   it('is activated even if there is no room for more', () => {
     const ring = [activeKeySince('a', at(0)), initialKey('b', at(0))]
     expect(next(rotationOf(), ring, { ...LIMITS, maxWebKeys: 2 })?.step.kind).toBe('activate')
+  })
+})
+
+describe('a step that is blocked', () => {
+  const full = [activeKeySince('a', at(0)), initialKey('other', at(0), { kind: 'ed25519' })]
+  const blocked = (rotation: Rotation, ring: KeyRing, maxWebKeys = 2) =>
+    blockedStep(rotation, ring, { ...LIMITS, maxWebKeys })
+
+  it('is the creation of a key for which there is no room and never will be', () => {
+    expect(blocked(rotationOf(), full)).toEqual({ at: at(28 * DAY), step: create })
+    expect(blocked(rotationOf({ keepStandby: true }), full)).toEqual({ at: at(HOUR), step: create })
+    expect(blocked(rotationOf({ enabled: false }, at(50)), full)?.at.getTime()).toBeLessThanOrEqual(at(50).getTime())
+  })
+
+  it('is none if there is room, or a standby, or nothing is to rotate', () => {
+    expect(blocked(rotationOf(), full, 3)).toBeUndefined()
+    expect(blocked(rotationOf(), [...full, initialKey('b', at(0))], 3)).toBeUndefined()
+    expect(blocked(rotationOf({ enabled: false }), full)).toBeUndefined()
+  })
+
+  it('is none if a key is deleted before the rotation is due, by itself', () => {
+    const clearing = [inactiveKeySince('old', at(0), false), activeKeySince('a', at(0))]
+    expect(blocked(rotationOf(), clearing)).toBeUndefined()
+    expect(blocked(rotationOf({ retentionSeconds: 30 * DAY }), clearing)).toEqual({ at: at(28 * DAY), step: create })
+    expect(blocked(rotationOf({ enabled: false }, at(50)), clearing)).toBeDefined()
   })
 })
 

@@ -12,6 +12,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
 import { bootstrap } from '../../src/app/bootstrap.ts'
 import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { WebKeys } from '../../src/app/web-keys.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
@@ -26,6 +27,7 @@ import { createInstanceInitializer } from '../../src/storage/instance-initialize
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -81,6 +83,7 @@ beforeAll(async () => {
     reader,
     generator,
     replica,
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers, log }),
     log,
     activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
     maxWebKeys: 50,

@@ -123,12 +123,32 @@ describe('revoking a key', () => {
     await eventually(async () => expect((await publishedKeyIds()).flat()).not.toContain(leaked!.keyId))
   })
 
-  it('cannot be done twice, and leaves no private key in the database', async () => {
+  it('that is revoked gives the answer again, and changes nothing', async () => {
+    const { keys, audit } = await administration()
+    const everything = async () => ({
+      published: await keys.listWebKeys({}),
+      events: (await audit.listAuditEvents({ pageSize: 1000 })).events.length,
+    })
+    const [{ webKeys }, before, active] = [
+      await keys.listWebKeys({ states: [WebKeyState.REVOKED] }),
+      await everything(),
+      (await keys.listWebKeys({ states: [WebKeyState.ACTIVE] })).webKeys[0],
+    ]
+    expect(webKeys).toHaveLength(4)
+    for (const webKey of webKeys) {
+      const answer = await keys.revokeWebKey({ keyId: webKey.keyId })
+      expect(answer).toMatchObject({ webKey, activeWebKey: active })
+      expect(Number(answer.trustedUntil!.seconds - webKey.revocationDate!.seconds)).toBe(300)
+    }
+    expect(await everything()).toEqual(before)
+  })
+
+  it('cannot be undone, and leaves no private key in the database', async () => {
     const { keys } = await administration()
     const { webKeys } = await keys.listWebKeys({ states: [WebKeyState.REVOKED] })
     expect(webKeys).toHaveLength(4)
     for (const { keyId } of webKeys) {
-      for (const call of [keys.revokeWebKey({ keyId }), keys.activateWebKey({ keyId }), keys.deleteWebKey({ keyId })]) {
+      for (const call of [keys.activateWebKey({ keyId }), keys.deleteWebKey({ keyId })]) {
         expect(await refusalOf(call)).toMatchObject({ code: 'NotFound', reason: 'WEB_KEY_NOT_FOUND' })
       }
     }

@@ -474,7 +474,8 @@ export declare const WebKeyService: GenService<{
   /**
    * Makes a key sign all new tokens. The key that was active becomes inactive in the same step. Activating the active key
    * changes nothing. Errors: `failed_precondition` (`WEB_KEY_TOO_YOUNG`: the instance enforces the cache time of the key set,
-   * metadata `allowed_from`; `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone).
+   * metadata `allowed_from`; `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone;
+   * `WEB_KEY_CANNOT_BE_OPENED`: the replica that was asked lacks the master key that sealed it, see KEYTURN_MASTER_KEYS).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.ActivateWebKey
    */
@@ -518,7 +519,8 @@ export declare const WebKeyService: GenService<{
    * Rotates now, out of turn: the standby key takes over at once if verifiers know it. Otherwise a key is created if there is
    * none, and takes over by itself once verifiers know it; the response says when. Works also when the policy is disabled.
    * Asking again before that changes nothing. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`: there is no standby key
-   * and no room for one).
+   * and no room for one), `failed_precondition` (`WEB_KEY_CANNOT_BE_OPENED`: the standby key cannot be opened, see
+   * `ActivateWebKey`).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RotateWebKey
    */
@@ -529,9 +531,11 @@ export declare const WebKeyService: GenService<{
   },
   /**
    * Stops trusting a key that has leaked, at once and for good, whatever its state: it leaves the key set, Keyturn refuses
-   * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step, or a
-   * new one if there is none. Verifiers that have copied the key set trust the key until their copy expires: the response
-   * says until when. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
+   * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step: one
+   * that has been published for the `max-age` of the key set rather than a younger one, then one of the policy's kind rather
+   * than another, then the oldest; never one that cannot be opened. Without one, a new key does. Verifiers that have copied the key set trust the key until their copy expires: the response
+   * says until when. Revoking a revoked key changes nothing and gives that answer again, with the key that signs now, so the
+   * call can be repeated. Errors: `resource_exhausted` (`KEY_GENERATION_BUSY`: try again).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RevokeWebKey
    */
@@ -551,8 +555,9 @@ export declare const WebKeyService: GenService<{
     output: typeof GetRotationPolicyResponseSchema;
   },
   /**
-   * Changes the rotation policy. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier; the
-   * metadata `field` names the setting, the message the limit).
+   * Changes the rotation policy. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier,
+   * or need more keys than KEYTURN_MAX_WEB_KEYS; the metadata `field` names the setting, the message the limit). Fields that
+   * stay as they are are not refused, unless rotation is switched on.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.UpdateRotationPolicy
    */

@@ -300,6 +300,9 @@ export declare const WebKeyService: GenService<{
    *   - `not_found`, `WEB_KEY_NOT_FOUND`.
    *   - `failed_precondition`, `WEB_KEY_TOO_YOUNG`: the instance enforces the cache time. The detail's metadata
    *     `allowed_from` is the time from which activation succeeds.
+   *   - `failed_precondition`, `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone.
+   *   - `failed_precondition`, `WEB_KEY_CANNOT_BE_OPENED`: the replica that was asked lacks the master key that sealed it,
+   *     see KEYTURN_MASTER_KEYS.
    *
    * @generated from rpc iam.webkey.v2beta.WebKeyService.ActivateWebKey
    * @deprecated
