@@ -22,7 +22,7 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-async function start(options: { dataDir: string; env?: Record<string, string> }): Promise<Keyturn> {
+async function start(options: Parameters<typeof startKeyturn>[0]): Promise<Keyturn> {
   const server = await startKeyturn(options)
   servers.push(server)
   return server
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 describe('the first start', () => {
   it("writes the administrator's credentials, for the owner only [Spec §1]", async () => {
-    const { baseUrl, dataDir, output } = await start({ dataDir: await newFolder() })
+    const { baseUrl, dataDir, output } = await start({ dataDir: await newFolder(), makesDatabase: true })
     const file = join(dataDir, 'admin.json')
     const credentials = JSON.parse(await readFile(file, 'utf8'))
     expect(credentials).toEqual({

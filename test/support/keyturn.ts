@@ -3,6 +3,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,15 +43,18 @@ export interface StartOptions {
   /** Variables on top of a free port, no metrics and the data directory. */
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
-  /** An existing data directory; without one a new folder is made. */
+  /** A data directory, which may be empty or missing; without one a new folder is made. */
   readonly dataDir?: string
+  /** Whether it makes its database itself, as at a user's first start, if there is none. Default false: that takes seconds. */
+  readonly makesDatabase?: boolean
   /** Whether it leads a process group, to which signals can be sent as a terminal does. */
   readonly leadsGroup?: boolean
 }
 
 /** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
-  const dataDir = options.dataDir ?? (await newDataDir(options))
+  const dataDir = options.dataDir ?? (await temporaryFolder())
+  if (options.env?.KEYTURN_DATABASE_URL === undefined && !options.makesDatabase) await putNewDatabase(dataDir)
   const child = spawnKeyturn(
     ['serve', ...(options.args ?? [])],
     { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir, ...options.env },
@@ -95,14 +99,11 @@ export async function runKeyturn(
   return { code: child.exitCode, ...output }
 }
 
-/** A data directory in which nobody has been, but the database is made already. */
-async function newDataDir({ env }: StartOptions): Promise<string> {
-  const dataDir = await temporaryFolder()
+/** Puts an empty database into a data directory, unless there is one. */
+async function putNewDatabase(dataDir: string): Promise<void> {
   const newDatabase = newDatabaseFolder()
-  if (newDatabase !== undefined && env?.KEYTURN_DATABASE_URL === undefined) {
-    await cp(newDatabase, join(dataDir, 'database'), { recursive: true })
-  }
-  return dataDir
+  const database = join(dataDir, 'database')
+  if (newDatabase !== undefined && !existsSync(database)) await cp(newDatabase, database, { recursive: true })
 }
 
 /** A new empty folder below the system's temporary one. */
