@@ -3,8 +3,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cpSync, existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
@@ -54,7 +54,7 @@ export interface StartOptions {
 /** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
   const dataDir = options.dataDir ?? (await temporaryFolder())
-  if (options.env?.KEYTURN_DATABASE_URL === undefined && !options.makesDatabase) await putNewDatabase(dataDir)
+  if (options.env?.KEYTURN_DATABASE_URL === undefined && !options.makesDatabase) putNewDatabase(dataDir)
   const child = spawnKeyturn(
     ['serve', ...(options.args ?? [])],
     { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir, ...options.env },
@@ -99,11 +99,12 @@ export async function runKeyturn(
   return { code: child.exitCode, ...output }
 }
 
-/** Puts an empty database into a data directory, unless there is one. */
-async function putNewDatabase(dataDir: string): Promise<void> {
+/** Puts a database without an instance into a data directory, unless there is one. */
+function putNewDatabase(dataDir: string): void {
   const newDatabase = newDatabaseFolder()
   const database = join(dataDir, 'database')
-  if (newDatabase !== undefined && !existsSync(database)) await cp(newDatabase, database, { recursive: true })
+  // The synchronous way takes half as long.
+  if (newDatabase !== undefined && !existsSync(database)) cpSync(newDatabase, database, { recursive: true })
 }
 
 /** A new empty folder below the system's temporary one. */

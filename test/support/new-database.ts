@@ -1,12 +1,14 @@
 /**
- * Makes an empty embedded database once for all tests. Making one takes PostgreSQL seconds, copying one takes none.
+ * Makes an embedded database with nothing but the schema, as `keyturn migrate` does, once for all tests. That takes
+ * seconds, copying takes none.
  *
  * Jest runs this before the tests; `keyturn.ts` copies the folder for servers that start on nothing.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PGlite } from '@electric-sql/pglite'
+import { openDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
 
 /** The variable that says where the folder is. */
 const VARIABLE = 'KEYTURN_TEST_NEW_DATABASE'
@@ -19,7 +21,9 @@ export function newDatabaseFolder(): string | undefined {
 /** Makes the folder. */
 export async function setUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
-  const database = await PGlite.create(`file://${folder}`)
+  const log = { info: () => {}, warn: () => {}, error: console.error }
+  const database = await openDatabase({ kind: 'embedded', folder, log })
+  await migrate(database)
   await database.close()
   process.env[VARIABLE] = folder
 }
