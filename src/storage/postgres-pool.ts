@@ -4,7 +4,6 @@
  * There are two pools, so that administration, which may wait for locks, never keeps a replica from reading what it
  * serves. What a failed query means to callers is decided in `storage-errors.ts`.
  */
-import { once } from 'node:events'
 import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import pg from 'pg'
@@ -149,9 +148,14 @@ function createPool({ url, log }: PostgresOptions, servers: Generations, limits:
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, GOODBYE_MILLIS)
-      await pool.end()
-      await Promise.all([...sockets].map((socket) => once(socket, 'close')))
-      clearTimeout(cut)
+      // One that is reset is closed as well, and there is nothing more to say to its server.
+      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      try {
+        await pool.end()
+        await Promise.all(closed)
+      } finally {
+        clearTimeout(cut)
+      }
     },
   }
 }

@@ -22,6 +22,7 @@ import {
 } from '../support/keyturn.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { childrenOf, HAS_PROC, isRunning, ownerOf } from '../support/proc.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
@@ -355,6 +356,17 @@ describe('several workers that are told to stop', () => {
     expect(await running.stop()).toBe(0)
     expect(workers.filter(isRunning)).toEqual([])
     expect(running.output().stderr).toContain('a worker did not stop in time and is ended')
+  })
+
+  onLinux('end in order although the database resets their connections when they say goodbye', async () => {
+    const url = new URL(env.KEYTURN_DATABASE_URL!)
+    const proxy = await startTcpProxy(Number(url.port), 0, { rude: true })
+    clients.push({ destroy: () => void proxy.close() })
+    url.port = String(proxy.port)
+    const running = await start(2, { KEYTURN_DATABASE_URL: url.href })
+    expect(await running.stop()).toBe(0)
+    expect(workers.filter(isRunning)).toEqual([])
+    expect(running.output().stderr).not.toContain('did not stop')
   })
 
   onLinux('stop by themselves if the first process is killed, and still answer what they have begun', async () => {

@@ -25,6 +25,7 @@ export interface WorkerOptions {
  * Serves until the worker is told to stop. The caller ends the process then, whatever is still open in it.
  *
  * @returns The error because of which it never served, after the primary has been told.
+ * @throws {Error} if it did not stop cleanly.
  */
 export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
