@@ -43,18 +43,21 @@ export class FrontDoor {
   readonly #options: FrontDoorOptions
   readonly #routing: Routing
   #listener: Listener | undefined
+  #opening: Promise<void> | undefined
 
   constructor(options: FrontDoorOptions) {
     this.#options = options
     this.#routing = new Routing(options)
   }
 
-  /** Starts listening. @throws {Error} that says what to do. */
-  async open(): Promise<void> {
-    const { config, log, around } = this.#options
-    const { listen: address, tls } = config
-    const limits = await limitsHere(log)
-    this.#listener = await listen({ ...address, tls, limits, log, handler: around(this.#routing.handle) })
+  /**
+   * Starts listening, on the configured port or another one. Once it is open, or being opened, it stays where it is.
+   *
+   * @throws {Error} that says what to do.
+   */
+  open(port = this.#options.config.listen.port): Promise<void> {
+    this.#opening ??= this.#open(port)
+    return this.#opening
   }
 
   /** The base URL that clients use, without a slash at its end. Before it is open, only if the configuration names it. */
@@ -86,7 +89,15 @@ export class FrontDoor {
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   async close(grace: number): Promise<void> {
     this.#routing.stop()
+    await this.#opening?.catch(() => {})
     await this.#listener?.close(grace)
+  }
+
+  async #open(port: number): Promise<void> {
+    const { config, log, around } = this.#options
+    const { listen: address, tls } = config
+    const limits = await limitsHere(log)
+    this.#listener = await listen({ ...address, port, tls, limits, log, handler: around(this.#routing.handle) })
   }
 
   get #opened(): Listener {

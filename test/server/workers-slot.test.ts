@@ -17,6 +17,8 @@ function createPuppet(pid: number) {
     pid,
     ready: ready.promise,
     exited: exited.promise,
+    holdsPort: true,
+    open: () => {},
     lastMetrics: '',
     measuring: false,
     measure: async () => {},

@@ -10,6 +10,8 @@ export type Order =
    * port: then it must not be opened before there is something to serve, or this worker would turn clients away.
    */
   | { readonly kind: 'start'; readonly port: number; readonly baseUrl: string | null }
+  /** Nobody else serves the port any more, so it has to be open although there is nothing to serve yet. */
+  | { readonly kind: 'open'; readonly port: number }
   | { readonly kind: 'stop' }
   /** To be answered with `metrics`. */
   | { readonly kind: 'measure' }

@@ -31,6 +31,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
   const stopping = new AbortController()
   const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled]).then(() => stopping.abort())
+  const openEarly = orderTo('open').then(({ port }) => port)
   let server: RunningServer | undefined
   try {
     const order = await Promise.race([orderTo('start'), stopped.then(() => null)])
@@ -39,7 +40,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     const told = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
     const starting = startServer(told, log, {
       servesMetrics: false,
-      opensWhenReady: baseUrl !== null,
+      ...(baseUrl === null ? {} : { openEarly }),
       signal: stopping.signal,
     })
     starting.catch(() => {})
