@@ -20,7 +20,7 @@ function createPuppet(pid: number) {
     holdsPort: true,
     open: () => {},
     lastMetrics: '',
-    measuring: false,
+    hasAnswered: true,
     measure: async () => {},
     stop: () => void orders.push('stop'),
     kill: () => {

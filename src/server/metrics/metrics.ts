@@ -63,6 +63,7 @@ export function createMetrics(): Metrics {
   const meter = provider.getMeter('keyturn')
   const requests = measureRequests(meter)
   const database = measureDatabase(meter)
+  const inMemory = measureReplica(meter)
   const endProcess = measureProcess(meter)
   return {
     around: requests.around,
@@ -71,7 +72,7 @@ export function createMetrics(): Metrics {
     recordChangeLag: database.recordChangeLag,
     observe: (replica, now) => {
       measureKeys(meter, replica, now)
-      measureReplica(meter, replica)
+      inMemory.observe(replica)
     },
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(meter, status),

@@ -21,7 +21,8 @@ export type Report =
   | { readonly kind: 'ready'; readonly server: ServerFacts }
   /** It could not start. The process ends after this. */
   | { readonly kind: 'failed'; readonly failure: Failure }
-  | { readonly kind: 'metrics'; readonly text: string }
+  /** Null: they could not be read this time. */
+  | { readonly kind: 'metrics'; readonly text: string | null }
 
 /** What the primary tells the operator about the server. */
 export interface ServerFacts {

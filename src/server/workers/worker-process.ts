@@ -24,8 +24,8 @@ export interface WorkerProcess {
   open(port: number): void
   /** The newest metrics it has handed over. */
   readonly lastMetrics: string
-  /** Whether it was asked for newer ones and has not answered yet. */
-  readonly measuring: boolean
+  /** Whether they are its answer to the newest question for them. */
+  readonly hasAnswered: boolean
   /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
   measure(): Promise<void>
   /** Tells it to finish what is in flight and end. */
@@ -55,6 +55,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
   let holdsPort = baseUrl === null
   let failure: Failure | null = null
   let metrics = ''
+  let hasAnswered = true
   let measuring: PromiseWithResolvers<void> | undefined
 
   worker.on('message', (report: Report) => {
@@ -64,7 +65,8 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
     }
     if (report.kind === 'failed') failure = report.failure
     if (report.kind === 'metrics') {
-      metrics = report.text
+      hasAnswered = report.text !== null
+      metrics = report.text ?? metrics
       measuring?.resolve()
       measuring = undefined
     }
@@ -97,12 +99,13 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
     get lastMetrics() {
       return metrics
     },
-    get measuring() {
-      return measuring !== undefined
+    get hasAnswered() {
+      return hasAnswered
     },
     measure: () => {
       if (measuring === undefined) {
         measuring = Promise.withResolvers()
+        hasAnswered = false
         tell({ kind: 'measure' })
       }
       return Promise.race([measuring.promise, exited.promise.then(() => undefined)])
@@ -121,7 +124,7 @@ function neverStarted(error: unknown): WorkerProcess {
     holdsPort: false,
     open: () => {},
     lastMetrics: '',
-    measuring: false,
+    hasAnswered: true,
     measure: async () => {},
     stop: () => {},
     kill: () => {},

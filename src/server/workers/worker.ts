@@ -85,8 +85,11 @@ function answerMeasurements(server: RunningServer, log: Log): void {
     if (order.kind !== 'measure') return
     server
       .metrics()
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'the metrics could not be read')
+        return null
+      })
       .then((text) => report({ kind: 'metrics', text }))
-      .catch((error: unknown) => log.warn({ err: error }, 'the metrics could not be read'))
   })
 }
 
