@@ -26,7 +26,7 @@ export interface Services {
   readonly rpc: RpcRoutes
   readonly readiness: () => Readiness
   /** Whether administrative calls can be answered. */
-  readonly isFresh: () => boolean
+  readonly canAdminister: () => boolean
 }
 
 /** What a front door needs. */
@@ -107,7 +107,7 @@ export class FrontDoor {
 }
 
 /** What the router needs of it. */
-type RoutingOptions = Omit<FrontDoorOptions, 'config' | 'around'>
+type RoutingOptions = Omit<FrontDoorOptions, 'around'>
 
 /** The router in force: first one that says "not yet", then the one with the services. */
 class Routing {
@@ -115,13 +115,13 @@ class Routing {
   readonly #public: PublicRpc
   #router: Handler
   #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
-  #isFresh = () => false
+  #canAdminister = () => false
 
   constructor(options: RoutingOptions) {
     this.#options = options
-    const { notes, log } = options
-    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#isFresh() })
-    this.#public = createPublicRpc({ serving, clock: systemClock, notes, log })
+    const { config, notes, log } = options
+    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
+    this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
     this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res) => {
       notes.refused(req, 'temporarily_unavailable')
@@ -132,9 +132,9 @@ class Routing {
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
 
-  serve({ oauth, rpc, readiness, isFresh }: Services, authority: string): void {
+  serve({ oauth, rpc, readiness, canAdminister }: Services, authority: string): void {
     this.#readiness = readiness
-    this.#isFresh = isFresh
+    this.#canAdminister = canAdminister
     const document = (handler: Handler): Route => ({ methods: { GET: handler }, cors: READ_ONLY })
     this.#router = this.#createRouter(
       [
@@ -157,7 +157,7 @@ class Routing {
   /** Says that the server stops, and ends what would not end by itself. */
   stop(): void {
     this.#readiness = () => ({ ready: false, reason: 'the server is stopping' })
-    this.#isFresh = () => false
+    this.#canAdminister = () => false
     this.#public.endStreams()
   }
 

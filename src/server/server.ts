@@ -190,7 +190,7 @@ async function start(
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
     readiness: () => replica.readiness(),
-    isFresh: () => replica.isFresh(),
+    canAdminister: () => replica.isFresh() && replica.isReachable(),
   })
   metrics.observe(replica, time.now)
   metrics.observeDatabase({
