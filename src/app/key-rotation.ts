@@ -120,7 +120,7 @@ export class KeyRotation {
   /** One key; undefined if there is none. */
   async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
     const published = (await this.list()).find((key) => key.keyId === keyId)
-    return published ?? (await this.listRevoked()).find((key) => key.keyId === keyId)
+    return published ?? this.#options.store.findRevoked(keyId)
   }
 
   async policy(): Promise<RotationPolicy> {

@@ -6,6 +6,7 @@ import { readConfig } from '../config/config.ts'
 import { generateMasterKey } from '../crypto/master-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../server/reseal.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
 import { formatTable } from './table.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
@@ -30,7 +31,7 @@ export function masterKeyCommand(): Command {
         import('../server/reseal.ts'),
         import('../server/log.ts'),
       ])
-      const rotated = await rotateMasterKeys(config, openLog(config.logLevel))
+      const rotated = await rotateMasterKeys(config, openLog(config.logLevel), abortAtSignal())
       const { stillInUse, masterKeyId } = rotated
       if (stillInUse.length > 0) {
         process.stderr.write(
@@ -48,7 +49,7 @@ export function masterKeyCommand(): Command {
         import('../server/reseal.ts'),
         import('../server/log.ts'),
       ])
-      const status = await masterKeyStatus(config, openLog(config.logLevel))
+      const status = await masterKeyStatus(config, openLog(config.logLevel), abortAtSignal())
       process.stdout.write(`${describeStatus(status).join('\n')}\n`)
     })
   return masterKey

@@ -4,6 +4,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
 
 const CHANGES = {
   none: '',
@@ -25,7 +26,7 @@ export function recoverCommand(): Command {
         import('../server/recover.ts'),
         import('../server/log.ts'),
       ])
-      const { clientId, change } = await recoverOwner(config, openLog(config.logLevel))
+      const { clientId, change } = await recoverOwner(config, openLog(config.logLevel), abortAtSignal())
       process.stdout.write(
         [
           `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,

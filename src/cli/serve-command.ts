@@ -47,8 +47,7 @@ async function serve(config: Config): Promise<void> {
   announce(server, config)
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
   await stopped
-  await server.stop()
-  await lastLines(log)
+  await stopWithLastLines(() => server.stop(), log)
 }
 
 async function serveWithWorkers(config: Config): Promise<void> {
@@ -69,8 +68,7 @@ async function serveWithWorkers(config: Config): Promise<void> {
   })
   const server = await workers.start()
   if (server !== undefined) announce(server, config)
-  await stopping
-  await lastLines(log)
+  await stopWithLastLines(() => stopping, log)
 }
 
 async function serveAsWorker(config: Config): Promise<void> {
@@ -87,15 +85,25 @@ async function serveAsWorker(config: Config): Promise<void> {
     log,
     signalled: signalled.promise,
     describe: describeFailure,
+  }).catch((error: unknown) => {
+    log.error({ err: error }, 'the worker did not stop cleanly')
+    return error
   })
   await log.written(LOG_GRACE)
   // The channel to the primary is open, and a start that was cut off may be under way.
   process.exit(failure === undefined ? 0 : exitCodeOf(failure))
 }
 
-/** Otherwise the process would live on until somebody reads what it has to say. */
-async function lastLines(log: ServerLog): Promise<void> {
-  if (!(await log.written(LOG_GRACE))) process.exit()
+/** Ends also a process that nobody reads, which would live on until somebody does. */
+async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Promise<void> {
+  try {
+    await stop()
+  } catch (error) {
+    process.exitCode = exitCodeOf(error)
+    throw error
+  } finally {
+    if (!(await log.written(LOG_GRACE))) process.exit()
+  }
 }
 
 function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {

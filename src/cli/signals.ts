@@ -8,6 +8,16 @@ export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** One of them. */
 export type StopSignal = (typeof STOP_SIGNALS)[number]
 
+/** Aborts at the first of them, so that nothing is left behind, and then lets it end the process as it does by default. */
+export function abortAtSignal(): AbortSignal {
+  const stopping = new AbortController()
+  void firstSignal().then((signal) => {
+    stopping.abort(new Error(`interrupted by ${signal}`))
+    setImmediate(() => process.kill(process.pid, signal))
+  })
+  return stopping.signal
+}
+
 /** The first of them. After that nobody listens any more, so the next one ends the process. */
 export function firstSignal(): Promise<StopSignal> {
   const { promise, resolve } = Promise.withResolvers<StopSignal>()

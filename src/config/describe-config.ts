@@ -31,7 +31,13 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_AUDIT_RETENTION: config.auditRetentionDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
-    OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : withoutPassword(config.tracesTo),
+    OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : placeOf(config.tracesTo),
     KEYTURN_LOG_LEVEL: config.logLevel,
   }
+}
+
+/** A collector may take its secret anywhere else in the URL. */
+function placeOf(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
 }

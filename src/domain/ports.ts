@@ -23,6 +23,8 @@ export interface KeyStore {
    * have been stored then.
    */
   update<T>(entry: AuditEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
+  /** A key that was revoked, however long ago. */
+  findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */
   listRevoked(): Promise<readonly RevokedWebKey[]>
 }

@@ -60,6 +60,12 @@ export class Connections {
   /** Takes a new TCP connection, or closes it if all others are waited for. */
   add(socket: Socket): void {
     const peer = peerOf(socket)
+    const before = this.#all.get(peer ?? '')
+    if (before !== undefined) {
+      // Its client has reset it and come again from the same port, and its socket only does not know yet.
+      this.#remove(before)
+      before.socket.destroy()
+    }
     // Without an address it is gone already.
     if (peer === undefined || (this.#all.size >= this.#max && !this.#makeRoom())) {
       socket.destroy()
@@ -135,15 +141,18 @@ export class Connections {
   }
 
   #remove(connection: Connection): void {
-    if (this.#all.get(connection.peer) !== connection) return
-    this.#all.delete(connection.peer)
     this.#moveTo(null, connection)
+    if (this.#isOpen(connection)) this.#all.delete(connection.peer)
   }
 
   #sort(connection: Connection): void {
     const waiting = waitingOf(connection)
-    if (waiting !== connection.waiting && this.#all.get(connection.peer) === connection)
-      this.#moveTo(waiting, connection)
+    if (waiting !== connection.waiting && this.#isOpen(connection)) this.#moveTo(waiting, connection)
+  }
+
+  /** Whether it is the one that its address pair stands for now. One that is gone must never wait again. */
+  #isOpen(connection: Connection): boolean {
+    return this.#all.get(connection.peer) === connection
   }
 
   #moveTo(waiting: Waiting | null, connection: Connection): void {

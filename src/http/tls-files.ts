@@ -7,6 +7,7 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Log } from '../domain/ports.ts'
+import { Reloads } from './reloads.ts'
 
 /** Where they are, PEM. */
 export interface TlsFiles {
@@ -49,19 +50,21 @@ export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFi
  * out: while both files of a pair are being replaced they do not belong together for a moment.
  */
 export function followCertificate(files: TlsFiles, log: Log, onChange: (certificate: Certificate) => void): () => void {
-  const look = () => {
-    readCertificate(files).then(
-      (certificate) => {
-        onChange(certificate)
-        log.info(files, 'the certificate was reloaded')
-      },
-      (error: unknown) => log.warn({ err: error }, 'the certificate was not reloaded, the old one stays in use'),
-    )
-  }
+  const reloads = new Reloads({
+    read: () => readCertificate(files),
+    onRead: (certificate) => {
+      onChange(certificate)
+      log.info(files, 'the certificate was reloaded')
+    },
+    onFailure: (error) => log.warn({ err: error }, 'the certificate was not reloaded, the old one stays in use'),
+    retryAfter: LOOK_EVERY,
+  })
+  const look = () => reloads.start()
   const names = [files.certFile, files.keyFile, files.clientCaFile].filter((name) => name !== null)
   for (const name of names) watchFile(name, { interval: LOOK_EVERY, persistent: false }, look)
   return () => {
     for (const name of names) unwatchFile(name, look)
+    reloads.stop()
   }
 }
 

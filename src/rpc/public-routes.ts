@@ -13,6 +13,7 @@ import { ServerReflection as AlphaServerReflection } from '../../gen/grpc/reflec
 import type { Clock } from '../app/replica.ts'
 import type { Log, RequestNotes } from '../domain/ports.ts'
 import { CallNotes } from './call-notes.ts'
+import { successorOf } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
@@ -25,6 +26,8 @@ const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
 /** What the services need. */
 export interface PublicRpcOptions {
   readonly serving: () => Serving
+  /** Whether deprecated services are served. Otherwise nobody is told that there are any. */
+  readonly servesDeprecated: boolean
   readonly clock: Clock
   readonly notes: RequestNotes
   readonly log: Log
@@ -38,9 +41,10 @@ export interface PublicRpc {
 }
 
 /** Makes the handlers of the public RPC services by path. */
-export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
+export function createPublicRpc({ serving, servesDeprecated, clock, log, ...options }: PublicRpcOptions): PublicRpc {
   const notes = new CallNotes(options.notes)
-  const all = [...SERVICES, ...PUBLIC_SERVICES]
+  const administration = SERVICES.filter((service) => servesDeprecated || successorOf(service) === undefined)
+  const all = [...administration, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
   const reflection = reflectionServices(
@@ -53,7 +57,7 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
     interceptors: [translateErrors(log, notes)],
     shutdownSignal: stopping.signal,
   })
-    .service(Health, healthService({ serving, administration: SERVICES, clock }))
+    .service(Health, healthService({ serving, administration, clock }))
     .service(ServerReflection, reflection.v1)
     .service(AlphaServerReflection, reflection.v1alpha)
 

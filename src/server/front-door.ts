@@ -26,7 +26,7 @@ export interface Services {
   readonly rpc: RpcRoutes
   readonly readiness: () => Readiness
   /** Whether administrative calls can be answered. */
-  readonly isFresh: () => boolean
+  readonly canAdminister: () => boolean
 }
 
 /** What a front door needs. */
@@ -43,18 +43,21 @@ export class FrontDoor {
   readonly #options: FrontDoorOptions
   readonly #routing: Routing
   #listener: Listener | undefined
+  #opening: Promise<void> | undefined
 
   constructor(options: FrontDoorOptions) {
     this.#options = options
     this.#routing = new Routing(options)
   }
 
-  /** Starts listening. @throws {Error} that says what to do. */
-  async open(): Promise<void> {
-    const { config, log, around } = this.#options
-    const { listen: address, tls } = config
-    const limits = await limitsHere(log)
-    this.#listener = await listen({ ...address, tls, limits, log, handler: around(this.#routing.handle) })
+  /**
+   * Starts listening, on the configured port or another one. Once it is open, or being opened, it stays where it is.
+   *
+   * @throws {Error} that says what to do.
+   */
+  open(port = this.#options.config.listen.port): Promise<void> {
+    this.#opening ??= this.#open(port)
+    return this.#opening
   }
 
   /** The base URL that clients use, without a slash at its end. Before it is open, only if the configuration names it. */
@@ -86,7 +89,15 @@ export class FrontDoor {
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   async close(grace: number): Promise<void> {
     this.#routing.stop()
+    await this.#opening?.catch(() => {})
     await this.#listener?.close(grace)
+  }
+
+  async #open(port: number): Promise<void> {
+    const { config, log, around } = this.#options
+    const { listen: address, tls } = config
+    const limits = await limitsHere(log)
+    this.#listener = await listen({ ...address, port, tls, limits, log, handler: around(this.#routing.handle) })
   }
 
   get #opened(): Listener {
@@ -96,7 +107,7 @@ export class FrontDoor {
 }
 
 /** What the router needs of it. */
-type RoutingOptions = Omit<FrontDoorOptions, 'config' | 'around'>
+type RoutingOptions = Omit<FrontDoorOptions, 'around'>
 
 /** The router in force: first one that says "not yet", then the one with the services. */
 class Routing {
@@ -104,13 +115,13 @@ class Routing {
   readonly #public: PublicRpc
   #router: Handler
   #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
-  #isFresh = () => false
+  #canAdminister = () => false
 
   constructor(options: RoutingOptions) {
     this.#options = options
-    const { notes, log } = options
-    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#isFresh() })
-    this.#public = createPublicRpc({ serving, clock: systemClock, notes, log })
+    const { config, notes, log } = options
+    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
+    this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
     this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res) => {
       notes.refused(req, 'temporarily_unavailable')
@@ -121,9 +132,9 @@ class Routing {
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
 
-  serve({ oauth, rpc, readiness, isFresh }: Services, authority: string): void {
+  serve({ oauth, rpc, readiness, canAdminister }: Services, authority: string): void {
     this.#readiness = readiness
-    this.#isFresh = isFresh
+    this.#canAdminister = canAdminister
     const document = (handler: RouteHandler): Route => ({ methods: { GET: handler }, cors: READ_ONLY, sendsHead: true })
     this.#router = this.#createRouter(
       [
@@ -146,7 +157,7 @@ class Routing {
   /** Says that the server stops, and ends what would not end by itself. */
   stop(): void {
     this.#readiness = () => ({ ready: false, reason: 'the server is stopping' })
-    this.#isFresh = () => false
+    this.#canAdminister = () => false
     this.#public.endStreams()
   }
 

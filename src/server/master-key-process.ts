@@ -6,14 +6,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../domain/ports.ts'
 
 const TIME_LIMIT_MILLIS = 30_000
 const MAX_OUTPUT_BYTES = 64 * 1024
 const MAX_LOGGED_CHARACTERS = 4096
 
-/** What could be a key in a text for people, such as the trace of a shell. */
-const LIKE_A_KEY = /[\w-]{43,}/g
+/** How long its pipes may stay open after it has ended, because something that it leaves behind has them too. */
+const PIPES_GRACE_MILLIS = 1_000
+
+/** What could be a key in a text for people, such as the trace of a shell, in either alphabet of base64. */
+const LIKE_A_KEY = /[\w+/-]{43,}={0,2}/g
 
 /** How to run it. */
 export interface ProcessOptions {
@@ -37,6 +41,7 @@ export async function outputOfMasterKeyCommand(
   signal?.throwIfAborted()
   // A group of its own, so that what it starts itself can be ended with it.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const closed = new Promise((resolve) => child.once('close', resolve))
   const failed = Promise.withResolvers<never>()
   const onAbort = () => failed.reject(signal?.reason)
   const timer = setTimeout(() => failed.reject(new Error('it took too long')), timeLimitMillis)
@@ -45,13 +50,16 @@ export async function outputOfMasterKeyCommand(
   const stderr = collect(child.stderr, () => {})
   try {
     // Also rejects with the error of a program that cannot be run.
-    const [code, endedBy] = await Promise.race([once(child, 'close'), failed.promise])
+    const [code, endedBy] = await Promise.race([once(child, 'exit'), failed.promise])
+    await Promise.race([closed, delay(PIPES_GRACE_MILLIS, undefined, { ref: false }), failed.promise])
     if (code !== 0) throw new Error(`it ended with ${code === null ? endedBy : `exit code ${code}`}`)
     return stdout()
   } catch (error) {
-    end(child)
+    killGroup(child)
     throw error
   } finally {
+    child.stdout.destroy()
+    child.stderr.destroy()
     clearTimeout(timer)
     signal?.removeEventListener('abort', onAbort)
     const said = stderr().trim().replaceAll(LIKE_A_KEY, '***').slice(0, MAX_LOGGED_CHARACTERS)
@@ -71,13 +79,11 @@ function collect(stream: Readable, onTooMuch: () => void): () => string {
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-/** Ends it with all that it has started, and waits for nothing more from any of them. */
-function end({ pid, stdout, stderr }: ChildProcess): void {
+/** Ends it with all that it has started. */
+function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
     // All of them are gone already.
   }
-  stdout?.destroy()
-  stderr?.destroy()
 }

@@ -42,16 +42,17 @@ export interface Recovered {
  * Gives an owner a new secret and writes it to the credentials file: an enabled owner, or else a disabled one, which is
  * enabled, or else a new one.
  *
+ * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
  * master keys do not open the active web key. Nothing but the version of the schema is changed then.
  */
-export async function recoverOwner(config: Config, log: Log): Promise<Recovered> {
+export async function recoverOwner(config: Config, log: Log, signal: AbortSignal): Promise<Recovered> {
   const baseUrl = baseUrlOf(config)
   const stack = new Stack()
   try {
     const database = await openExisting(config, log, stack)
     await migrate(database)
-    await proveOperator(masterKeySource(config, log), database)
+    await proveOperator(masterKeySource(config, log), database, signal)
     const identities = createIdentityStore(database)
     const owner = await mostUsableOwner(identities)
     const { user, secret } = await giveSecret(identities, owner)
@@ -63,8 +64,8 @@ export async function recoverOwner(config: Config, log: Log): Promise<Recovered>
   }
 }
 
-async function proveOperator(source: MasterKeySource, database: Database): Promise<void> {
-  const masterKeys = await source.load({ mayGenerate: false })
+async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<void> {
+  const masterKeys = await source.load({ mayGenerate: false, signal })
   const { ring, sealedActiveKey } = await createInstanceReader(database).load([])
   const active = activeKey(ring)
   if (active === undefined || sealedActiveKey === null) {

@@ -10,7 +10,7 @@ import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
 import type { Database } from '../storage/database.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
-import { migrate } from '../storage/migrate.ts'
+import { assertMigrated, migrate } from '../storage/migrate.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { openExisting } from './database.ts'
 import { syncTree } from './durable-file.ts'
@@ -27,13 +27,16 @@ export interface RotatedMasterKeys extends Resealed {
 /**
  * Seals every private key under the first master key. A generated master key is replaced by a new one first.
  *
+ * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
  * master keys do not open every private key. What has been sealed anew stays so, and another call does the rest.
  */
-export async function rotateMasterKeys(config: Config, log: Log): Promise<RotatedMasterKeys> {
+export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSignal): Promise<RotatedMasterKeys> {
   return await withInstance(config, log, async (database) => {
+    await migrate(database)
+    await assertSetUp(database)
     const store = createSealedKeyStore(database)
-    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
     const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
     if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
 
@@ -51,10 +54,17 @@ export async function rotateMasterKeys(config: Config, log: Log): Promise<Rotate
   })
 }
 
-/** Which master key seals how much, and what none opens. @throws {Error} like `rotateMasterKeys`. */
-export async function masterKeyStatus(config: Config, log: Log): Promise<MasterKeyStatus> {
+/**
+ * Which master key seals how much, and what none opens. Nothing is changed, the schema included.
+ *
+ * @param signal Ends the command for the master keys.
+ * @throws {Error} like `rotateMasterKeys`, and if the schema is not the one of this version.
+ */
+export async function masterKeyStatus(config: Config, log: Log, signal: AbortSignal): Promise<MasterKeyStatus> {
   return await withInstance(config, log, async (database) => {
-    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false })
+    await assertMigrated(database)
+    await assertSetUp(database)
+    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
     return await lookAtMasterKeys({
       store: createSealedKeyStore(database),
       resealer: createKeyResealer(masterKeys),
@@ -65,13 +75,14 @@ export async function masterKeyStatus(config: Config, log: Log): Promise<MasterK
 async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
   const stack = new Stack()
   try {
-    const database = await openExisting(config, log, stack)
-    await migrate(database)
-    if (!(await createInstanceInitializer(database).isInitialised())) {
-      throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
-    }
-    return await work(database)
+    return await work(await openExisting(config, log, stack))
   } finally {
     await stack.unwind()
+  }
+}
+
+async function assertSetUp(database: Database): Promise<void> {
+  if (!(await createInstanceInitializer(database).isInitialised())) {
+    throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
   }
 }

@@ -60,10 +60,11 @@ interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean
   /**
-   * Whether to open the port only when there is something to serve, because others serve it already. The base URL must
-   * be configured. Default false: an operator can ask a server that starts what it waits for.
+   * Given if others serve the port already: then it is opened when there is something to serve, or before that when this
+   * resolves, with the port to open. The base URL must be configured. By default the port is opened at once: an operator
+   * can ask a server that starts what it waits for.
    */
-  readonly opensWhenReady?: boolean
+  readonly openEarly?: Promise<number>
   /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
   readonly signal?: AbortSignal
 }
@@ -103,7 +104,7 @@ async function start(
   log: ServerLog,
   { stack, ...options }: StartOptions & { readonly stack: Stack },
 ): Promise<RunningServer> {
-  const { servesMetrics = true, opensWhenReady = false, signal = new AbortController().signal } = options
+  const { servesMetrics = true, openEarly, signal = new AbortController().signal } = options
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
   if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
@@ -127,7 +128,11 @@ async function start(
     },
   })
   stack.push(() => door.close(GRACE))
-  if (!opensWhenReady) await door.open()
+  if (openEarly === undefined) await door.open()
+  else
+    openEarly
+      .then((port) => door.open(port))
+      .catch((error: unknown) => log.error({ err: error }, 'the port is not open'))
   const { baseUrl } = door
 
   const database = await openConfigured(config, log, stack)
@@ -194,7 +199,7 @@ async function start(
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
     readiness: () => replica.readiness(),
-    isFresh: () => replica.isFresh(),
+    canAdminister: () => replica.isFresh() && replica.isReachable(),
   })
   metrics.observe(replica, time.now)
   metrics.observeDatabase({
@@ -205,7 +210,7 @@ async function start(
   })
   replica.onLag(metrics.recordChangeLag)
   metrics.observeConnections(() => door.connections())
-  if (opensWhenReady) await door.open()
+  await door.open()
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
   return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }

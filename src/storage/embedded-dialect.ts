@@ -16,7 +16,7 @@ import {
   type QueryResult,
 } from 'kysely'
 import type { Log } from '../domain/ports.ts'
-import { openFolder } from './embedded-folder.ts'
+import { reopenFolder } from './embedded-folder.ts'
 import type { EmbeddedSession } from './embedded-session.ts'
 
 /** How long to wait before opening the database again, in milliseconds; doubled each time until the longest. */
@@ -100,7 +100,7 @@ class EmbeddedDriver implements Driver {
   async #open(folder: string): Promise<void> {
     try {
       await this.#session.close()
-      this.#session = await openFolder(folder)
+      this.#session = await reopenFolder(folder)
       this.#failures = 0
       this.#log.info({}, 'the embedded database is open again')
     } catch (error) {

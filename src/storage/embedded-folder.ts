@@ -16,17 +16,49 @@ const NEEDED_TO_RECOVER = 32 * MEBIBYTE
  * @throws {Error} that names the folder and says why. A database that could not be made leaves nothing behind.
  */
 export async function openFolder(folder: string): Promise<EmbeddedSession> {
-  try {
+  return await naming(folder, async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const isNew = (await readdir(folder)).length === 0
-    await assertSpace(folder, isNew ? NEEDED_FOR_NEW : NEEDED_TO_RECOVER)
+    if (!(await isEmpty(folder))) return await openThere(folder)
+    await assertSpace(folder, NEEDED_FOR_NEW)
     try {
       return await EmbeddedSession.open(`file://${folder}`)
     } catch (error) {
       // Half a database would be taken for one at the next start.
-      if (isNew) await rm(folder, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
       throw error
     }
+  })
+}
+
+/**
+ * Opens the database in a folder in which there has been one already: a new one in its place would have none of its data.
+ *
+ * @throws {Error} that names the folder and says why.
+ */
+export async function reopenFolder(folder: string): Promise<EmbeddedSession> {
+  return await naming(folder, async () => {
+    if (await isEmpty(folder)) throw new Error('there is no database in it any more')
+    return await openThere(folder)
+  })
+}
+
+async function openThere(folder: string): Promise<EmbeddedSession> {
+  await assertSpace(folder, NEEDED_TO_RECOVER)
+  return await EmbeddedSession.open(`file://${folder}`)
+}
+
+async function isEmpty(folder: string): Promise<boolean> {
+  try {
+    return (await readdir(folder)).length === 0
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true
+    throw error
+  }
+}
+
+async function naming<T>(folder: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`the embedded database in ${folder} cannot be opened: ${reason}`, { cause: error })

@@ -11,7 +11,7 @@ import type { Rotation } from '../domain/rotation.ts'
 import { datesOf } from '../domain/web-key.ts'
 import type { Database } from './database.ts'
 import { changeInstance } from './instance-change.ts'
-import { readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
+import { readRevokedWebKey, readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
 import { readRotation, writeRotation } from './rotation-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -40,6 +40,9 @@ export function createKeyStore(database: Database): KeyStore {
       })
       return result
     },
+
+    findRevoked: (keyId) =>
+      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId))),
 
     listRevoked: () => usingStorageRepeatedly(() => database.db.transaction().execute(readRevokedWebKeys)),
   }

@@ -64,6 +64,25 @@ export async function migrate({ db }: Database): Promise<readonly string[]> {
   })
 }
 
+/**
+ * Sees to it that `migrate` would have nothing to do, and changes nothing.
+ *
+ * @throws {NewerSchema} if the database was migrated by a newer major version.
+ * @throws {Error} that says what to do, if there are migrations to run.
+ */
+export async function assertMigrated({ db }: Database): Promise<void> {
+  const done = await usingStorageRepeatedly(() => db.transaction().execute(doneMigrations))
+  if (Object.keys(MIGRATIONS).some((name) => !done.includes(name))) {
+    throw new Error('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first')
+  }
+}
+
+async function doneMigrations(trx: Transaction<Tables>): Promise<readonly string[]> {
+  const { rows } = await sql<{ there: boolean }>`
+    select to_regclass(${DEFAULT_MIGRATION_TABLE}) is not null as there`.execute(trx)
+  return rows[0]?.there === true ? await migrationsSoFar(trx) : []
+}
+
 async function migrateUnderLock(trx: Transaction<Tables>): Promise<readonly string[]> {
   // Before anything is read: another program may be at it.
   await sql`select id from ${sql.table(DEFAULT_MIGRATION_LOCK_TABLE)} for update`.execute(trx)
@@ -93,14 +112,19 @@ class MigrationFailure extends Error {
 
 /** What newer programs have run, if this one can work with it. Kysely would call the database corrupt. */
 async function laterMigrations(trx: Transaction<Tables>): Promise<Readonly<Record<string, Migration>>> {
+  const unknown = (await migrationsSoFar(trx)).filter((name) => !Object.hasOwn(MIGRATIONS, name))
+  return Object.fromEntries(unknown.map((name) => [name, DONE]))
+}
+
+/** The names of all that have been run. @throws {NewerSchema} if this program cannot work with them. */
+async function migrationsSoFar(trx: Transaction<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)}`.execute(trx)
   const names = rows.map(({ name }) => name)
   if (names.includes(MAJOR_KNOWN_SINCE)) {
     const { schema_major } = await trx.selectFrom('instance').select('schema_major').executeTakeFirstOrThrow()
     assertKnownSchema(schema_major)
   }
-  const unknown = names.filter((name) => !Object.hasOwn(MIGRATIONS, name))
-  return Object.fromEntries(unknown.map((name) => [name, DONE]))
+  return names
 }
 
 /** The tables that Kysely's `Migrator` would make, with the columns that it expects. */

@@ -4,12 +4,12 @@
  * There are two pools, so that administration, which may wait for locks, never keeps a replica from reading what it
  * serves. What a failed query means to callers is decided in `storage-errors.ts`.
  */
-import { once } from 'node:events'
 import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../domain/ports.ts'
 import { boundClient } from './bounded-client.ts'
+import { Generations } from './generations.ts'
 
 /** Where the server is, and how many connections and how much time it may take. */
 export interface PostgresOptions {
@@ -84,7 +84,7 @@ export function createPostgresPools(options: PostgresOptions): PostgresPools {
   assertReadableUrl(options.url)
   const { statementTimeoutMillis, maxConnections, changeFeed } = options
   const share = shareOut(maxConnections, changeFeed)
-  const servers = new Generations()
+  const servers = new Generations(() => performance.now())
   return {
     serving: createPool(options, servers, {
       max: share.serving,
@@ -149,32 +149,15 @@ function createPool({ url, log }: PostgresOptions, servers: Generations, limits:
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, GOODBYE_MILLIS)
-      await pool.end()
-      await Promise.all([...sockets].map((socket) => once(socket, 'close')))
-      clearTimeout(cut)
+      // One that is reset is closed as well, and there is nothing more to say to its server.
+      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      try {
+        await pool.end()
+        await Promise.all(closed)
+      } finally {
+        clearTimeout(cut)
+      }
     },
-  }
-}
-
-/**
- * Which connections lead to the server that is to be used. After a fail-over the same address leads to another one, but
- * a connection stays with the server that it was opened to, which may go on answering reads as a standby.
- */
-class Generations {
-  readonly #generations = new WeakMap<object, number>()
-  #current = 0
-
-  add(client: object): void {
-    this.#generations.set(client, this.#current)
-  }
-
-  isCurrent(client: object): boolean {
-    return this.#generations.get(client) === this.#current
-  }
-
-  /** All connections there are lead to the wrong server. */
-  leave(): void {
-    this.#current += 1
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * A revoked key as a row of `revoked_web_keys`, in both directions.
  */
-import type { Transaction } from 'kysely'
+import type { Selectable, Transaction } from 'kysely'
 import type { RevokedWebKey } from '../domain/web-key.ts'
 import type { Tables } from './tables.ts'
 import { toFacts } from './web-key-row.ts'
@@ -17,17 +17,23 @@ export async function readRevokedWebKeys(trx: Transaction<Tables>): Promise<read
     .orderBy('key_id')
     .limit(MAX_LISTED)
     .execute()
-  return rows
-    .map(
-      (row): RevokedWebKey => ({
-        ...toFacts(row),
-        state: 'revoked',
-        activatedAt: row.activation_date,
-        deactivatedAt: row.deactivation_date,
-        revokedAt: row.revocation_date,
-      }),
-    )
-    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+  return rows.map(fromRevokedRow).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+}
+
+/** One of all keys that were ever revoked; undefined if it is none. */
+export async function readRevokedWebKey(trx: Transaction<Tables>, keyId: string): Promise<RevokedWebKey | undefined> {
+  const row = await trx.selectFrom('revoked_web_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
+  return row === undefined ? undefined : fromRevokedRow(row)
+}
+
+function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>): RevokedWebKey {
+  return {
+    ...toFacts(row),
+    state: 'revoked',
+    activatedAt: row.activation_date,
+    deactivatedAt: row.deactivation_date,
+    revokedAt: row.revocation_date,
+  }
 }
 
 /** A whole row. */

@@ -37,12 +37,15 @@ describe('keyturn config', () => {
     const env = {
       KEYTURN_DATABASE_URL: 'postgres://robot:pa55word@db.example/keyturn?password=0ther',
       KEYTURN_MASTER_KEYS: masterKey,
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://t0ken@collector.example/v1?api-key=qu3ry',
     }
     for (const args of [['config'], ['config', '--json']]) {
       const { code, stdout } = await runKeyturn(args, env)
       expect(code).toBe(0)
       expect(stdout).toContain('postgres://robot:***@db.example/keyturn?password=***')
-      for (const secret of ['pa55word', '0ther', masterKey.split(':')[1]!]) expect(stdout).not.toContain(secret)
+      expect(stdout).toContain('https://collector.example/v1')
+      for (const secret of ['pa55word', '0ther', 't0ken', 'qu3ry', masterKey.split(':')[1]!])
+        expect(stdout).not.toContain(secret)
     }
   })
 

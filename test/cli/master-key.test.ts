@@ -1,12 +1,14 @@
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
 import { copyFile, cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
-import { openDatabase } from '../../src/storage/database.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
+import { eventually } from '../support/eventually.ts'
 import { removeFolder, runKeyturn, spawnKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
@@ -205,6 +207,52 @@ describe('keyturn master-key status', () => {
       ),
     )
   })
+})
+
+it('keyturn master-key status refuses a schema that is not the one of this version, and leaves it as it is', async () => {
+  const look = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
+    const log = createRecordingLog()
+    const database = await openDatabase({ kind: 'embedded', folder: join(dataDir, 'database'), log })
+    return await work(database).finally(() => database.close())
+  }
+  const forget = "delete from kysely_migration where name = '0004-rotation'"
+  await look(({ db }) => sql.raw(forget).execute(db))
+  expect(await masterKey('status')).toEqual(
+    refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
+  )
+  const { rows } = await look(({ db }) => sql<{ name: string }>`select name from kysely_migration`.execute(db))
+  expect(rows).toHaveLength(3)
+
+  await look(({ db }) => sql`update instance set schema_major = 2`.execute(db))
+  const { code, stderr } = await masterKey('status')
+  expect(code).toBe(1)
+  expect(stderr).toContain('a newer version of Keyturn has changed the database')
+})
+
+it.each([
+  ['master-key', 'rotate'],
+  ['master-key', 'status'],
+  ['recover', '--base-url=http://localhost:1'],
+])('keyturn %s %s that is interrupted ends the command for the master keys', async (...args) => {
+  const pidFile = join(dataDir, 'pid')
+  const child = spawnKeyturn(args, {
+    KEYTURN_DATA_DIR: dataDir,
+    KEYTURN_MASTER_KEYS_COMMAND: JSON.stringify(['/bin/sh', '-c', `echo $$ > ${pidFile}; exec sleep 600`]),
+  })
+  const exited = once(child, 'exit')
+  const pid = await eventually(async () => {
+    const text = await readFile(pidFile, 'utf8')
+    expect(text).toMatch(/^\d+\n$/)
+    return Number(text)
+  })
+  child.kill('SIGINT')
+  await exited
+  expect(child.signalCode).toBe('SIGINT')
+  try {
+    await eventually(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''))
+  } finally {
+    if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL')
+  }
 })
 
 it('a file of master keys that is missing is never made by a rotation', async () => {

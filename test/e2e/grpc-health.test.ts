@@ -1,5 +1,12 @@
-import { status } from '@grpc/grpc-js'
+import { once } from 'node:events'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
@@ -42,6 +49,25 @@ describe('a server', () => {
     await expect(checkHealth(listenUrl, 'x.Y')).rejects.toMatchObject({ code: status.NOT_FOUND })
   })
 
+  it('that does not serve the beta does not know it, and does not list it among its services', async () => {
+    const { listenUrl } = await start({ KEYTURN_BETA_API: 'off' })
+    await expect(checkHealth(listenUrl, WEB_KEYS)).rejects.toMatchObject({ code: status.NOT_FOUND })
+    const client = new Client(new URL(listenUrl).host, credentials.createInsecure())
+    undo.push(() => client.close())
+    const stream = client.makeBidiStreamRequest(
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes: Buffer) => fromBinary(ServerReflectionResponseSchema, bytes),
+      new Metadata(),
+    )
+    const request = create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } })
+    stream.end(toBinary(ServerReflectionRequestSchema, request))
+    const [{ messageResponse }] = (await once(stream, 'data')) as [ServerReflectionResponse]
+    const names = messageResponse.case === 'listServicesResponse' ? messageResponse.value.service : []
+    expect(names).toContainEqual(expect.objectContaining({ name: 'iam.webkey.v2.WebKeyService' }))
+    expect(names).not.toContainEqual(expect.objectContaining({ name: WEB_KEYS }))
+  })
+
   it('says the same over Connect and to a page of another origin', async () => {
     const { listenUrl } = await start()
     const response = await fetch(`${listenUrl}/grpc.health.v1.Health/Check`, {
@@ -71,7 +97,7 @@ describe('a server', () => {
 
     const unused = () => {}
     const oauth = { token: unused, jwks: unused, discovery: unused }
-    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true }), isFresh: () => true })
+    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true }), canAdminister: () => true })
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
   })
@@ -114,6 +140,19 @@ describe('a server that loses its database for too long', () => {
   })
   afterAll(async () => {
     await postgres?.stop()
+  })
+
+  it('says that it cannot administer as soon as it knows, while it issues tokens from memory', async () => {
+    const url = new URL(await postgres.createDatabase())
+    const databasePort = Number(url.port)
+    proxy = await startTcpProxy(databasePort)
+    undo.push(() => proxy.close())
+    url.port = String(proxy.port)
+    const { listenUrl } = await start({ KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() })
+    const health = async () => [await checkHealth(listenUrl), await checkHealth(listenUrl, WEB_KEYS)]
+    expect(await health()).toEqual(['SERVING', 'SERVING'])
+    await proxy.close()
+    await eventually(async () => expect(await health()).toEqual(['SERVING', 'NOT_SERVING']))
   })
 
   it('tells who watches, and again when it is back', async () => {

@@ -22,6 +22,7 @@ import {
 } from '../support/keyturn.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { childrenOf, isRunning, ownerOf } from '../support/proc.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -256,6 +257,43 @@ describe('a worker that dies', () => {
   })
 })
 
+describe('workers that die while the database is away', () => {
+  onLinux('leave the port to those that wait for it, and all serve when it is back', async () => {
+    const url = new URL(env.KEYTURN_DATABASE_URL!)
+    const database = Number(url.port)
+    let proxy = await startTcpProxy(database)
+    clients.push({ destroy: () => void proxy.close() })
+    url.port = String(proxy.port)
+    const running = await start(2, { KEYTURN_DATABASE_URL: url.href })
+    const replaced = async (dead: number) => {
+      await eventually(() => {
+        const now = childrenOf(pidOf(running))
+        expect([now.length, now.includes(dead)]).toEqual([2, false])
+      })
+      workers.push(...childrenOf(pidOf(running)))
+      return childrenOf(pidOf(running))
+    }
+    const ask = async () => [
+      await getFresh(`${running.listenUrl}/healthz`),
+      await getFresh(`${running.listenUrl}/readyz`),
+    ]
+    await proxy.close()
+
+    const [first, second] = workers as [number, number]
+    process.kill(first, 'SIGKILL')
+    const [third] = (await replaced(first)).filter((pid) => pid !== second) as [number]
+    process.kill(second, 'SIGKILL')
+    await eventually(async () => expect(await ask()).toEqual([200, 503]))
+    await replaced(second)
+    process.kill(third, 'SIGKILL')
+    await eventually(async () => expect(await ask()).toEqual([200, 503]))
+
+    proxy = await startTcpProxy(database, proxy.port)
+    await untilRunning(2)
+    expect(await ask()).toEqual([200, 200])
+  })
+})
+
 describe('the start of several workers', () => {
   it('is refused on the embedded database', async () => {
     const { code, stderr } = await runKeyturn(['serve', '--workers', '2'])
@@ -356,6 +394,17 @@ describe('several workers that are told to stop', () => {
     expect(await running.stop()).toBe(0)
     expect(workers.filter(isRunning)).toEqual([])
     expect(running.output().stderr).toContain('a worker did not stop in time and is ended')
+  })
+
+  onLinux('end in order although the database resets their connections when they say goodbye', async () => {
+    const url = new URL(env.KEYTURN_DATABASE_URL!)
+    const proxy = await startTcpProxy(Number(url.port), 0, { rude: true })
+    clients.push({ destroy: () => void proxy.close() })
+    url.port = String(proxy.port)
+    const running = await start(2, { KEYTURN_DATABASE_URL: url.href })
+    expect(await running.stop()).toBe(0)
+    expect(workers.filter(isRunning)).toEqual([])
+    expect(running.output().stderr).not.toContain('did not stop')
   })
 
   onLinux('stop by themselves if the first process is killed, and still answer what they have begun', async () => {

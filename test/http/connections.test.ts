@@ -151,6 +151,23 @@ describe('when there are as many connections as there may be, a new one takes th
   })
 })
 
+describe('a client that resets its connection and connects from the same port again', () => {
+  it('has one connection, which gives way like any other', async () => {
+    await start()
+    const before = await Client.open()
+    const { localPort } = before.socket
+    before.socket.resetAndDestroy()
+    const again = new Client(connect({ port: listener.port, host: '127.0.0.1', localPort: localPort! }))
+    await once(again.socket, 'connect')
+    const others = [await Client.open(), await Client.open(), await Client.open()]
+    await again.closed()
+    for (const { socket } of others) expect(socket.destroyed).toBe(false)
+    const last = await (await Client.open()).ask(GET)
+    await others[0]!.closed()
+    expect([listener.connections(), last.socket.destroyed]).toEqual([MAX, false])
+  })
+})
+
 describe('a connection that is being answered', () => {
   it('is never closed for a new one, over HTTP/1.1 and HTTP/2', async () => {
     const held = new Held()

@@ -10,6 +10,7 @@ describe('what anybody may call', () => {
     const serving = () => ({ tokens: true, administration: true })
     const { routes } = createPublicRpc({
       serving,
+      servesDeprecated: true,
       clock: new ManualClock(),
       notes: new RequestNotebook(createAddressReader([])),
       log: createRecordingLog(),

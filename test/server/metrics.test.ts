@@ -112,6 +112,15 @@ describe('the metrics of tokens', () => {
   })
 })
 
+describe('the metrics of a server that starts', () => {
+  it('say from the beginning that it is not ready, or no alert could see that it never is', async () => {
+    const metrics = createMetrics()
+    const { samples } = (await scrape(metrics)).get('keyturn_replica_ready')!
+    expect(samples).toEqual([{ name: 'keyturn_replica_ready', labels: {}, value: 0 }])
+    await metrics.stop()
+  })
+})
+
 describe('the metrics of the database', () => {
   const status: DatabaseStatus = {
     reachable: () => true,

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { createMetrics } from '../../src/server/metrics/metrics.ts'
 import { formatExposition, parseExposition } from '../../src/server/workers/exposition.ts'
 import { combine, onlyCounters } from '../../src/server/workers/metric-sums.ts'
+import { WorkerMetrics } from '../../src/server/workers/worker-metrics.ts'
 
 const sum = (...texts: string[]) => formatExposition(combine(texts.map(parseExposition)))
 const gauge = (name: string, value: number | string) => `# TYPE ${name} gauge\n${name} ${value}\n`
@@ -43,6 +44,10 @@ describe('metrics of several workers', () => {
     )
     const name = 'keyturn_database_connections'
     expect(sum(gauge(name, 3), gauge(name, 4))).toBe(gauge(name, 7))
+  })
+
+  it('say that nothing is ready while no worker serves', async () => {
+    expect(await new WorkerMetrics().sum([])).toMatch(/^keyturn_replica_ready 0$/m)
   })
 
   it('keep of a worker that is gone what it counted, and nothing else', () => {

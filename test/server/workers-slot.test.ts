@@ -17,8 +17,10 @@ function createPuppet(pid: number) {
     pid,
     ready: ready.promise,
     exited: exited.promise,
+    holdsPort: true,
+    open: () => {},
     lastMetrics: '',
-    measuring: false,
+    hasAnswered: true,
     measure: async () => {},
     stop: () => void orders.push('stop'),
     kill: () => {

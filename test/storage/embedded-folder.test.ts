@@ -3,9 +3,12 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { openDatabase } from '../../src/storage/database.ts'
+import { embeddedDialect } from '../../src/storage/embedded-dialect.ts'
+import { openFolder } from '../../src/storage/embedded-folder.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
@@ -74,6 +77,29 @@ describe('an embedded database in a folder', () => {
     const again = await open()
     expect((await keyOperations(again).look()).ring).toMatchObject([{ keyId }])
     await again.close()
+  })
+
+  it.each([
+    [
+      'empty',
+      async () =>
+        void (await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name), { recursive: true })))),
+    ],
+    ['missing', () => rm(folder, { recursive: true })],
+  ])('is not replaced by a new one when it breaks down and its folder is %s', async (_, lose) => {
+    const log = createRecordingLog()
+    const session = await openFolder(folder)
+    const db = new Kysely<unknown>({ dialect: embeddedDialect(session, folder, log) })
+    const ask = () => sql`select 1`.execute(db)
+    await ask()
+    await session.close()
+    await lose()
+    await expect(ask()).rejects.toThrow()
+    await eventually(() => expect(log.lines.join()).toMatch(/the embedded database is (not )?open/))
+    expect(log.lines.join()).toContain('not open yet')
+    expect(log.lines.join()).toContain('there is no database in it any more')
+    expect(await readdir(folder).catch(() => [])).toEqual([])
+    await db.destroy()
   })
 
   it('says which folder cannot be opened, and leaves a file in its place alone', async () => {

@@ -1,7 +1,9 @@
 /**
  * The part of the contract about `KeyStore.update`.
  */
+
 import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import { activeKey, type KeyRing, planCreation, planRevocation } from '../../src/domain/key-ring.ts'
@@ -96,6 +98,24 @@ export function describeKeyStore(current: () => Database): void {
       expect(key).toEqual(record)
       expect(await store.listRevoked()).toEqual([record])
       expect(await ringOf(keys)).toEqual([expect.objectContaining({ keyId: standby.keyId, state: 'active' })])
+    })
+
+    it('finds a revoked key also among so many that it is not listed any more', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const [leaked] = [await keys.create(), await keys.create()]
+      const { key } = await store.update(
+        anEntry('revoke'),
+        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
+      )
+      await sql`
+        insert into revoked_web_keys
+          select lpad(i::text, 43, '0'), algorithm, public_jwk, creation_date, activation_date, deactivation_date,
+            revocation_date + interval '1 second'
+          from revoked_web_keys, generate_series(1, 1000) i`.execute(current().db)
+      expect(await store.listRevoked()).not.toContainEqual(key)
+      expect(await store.findRevoked(key.keyId)).toEqual(key)
+      expect(await store.findRevoked('nothing')).toBeUndefined()
     })
 
     it('keeps the rotation that a decision returns, and shows it to the next one', async () => {

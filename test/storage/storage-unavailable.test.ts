@@ -84,6 +84,15 @@ describe('a database that is not available', () => {
     ['migrate', () => migrate(database)],
   ]
 
+  it('is left in order although it resets connections when they say goodbye', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port), 0, { rude: true })
+    cleanups.push(() => proxy.close())
+    const database = await openDatabase({ kind: 'postgres', url: onPort(proxy.port), log })
+    await migrate(database)
+    expect(proxy.accepted).toBeGreaterThan(0)
+    await database.close()
+  })
+
   it('is told apart from other errors by every call, without a secret in the message', async () => {
     const database = await open(onPort(await freePort()))
     for (const [name, call] of everyCall(database)) {

@@ -13,8 +13,18 @@ export interface TcpProxy {
   close(): Promise<void>
 }
 
-/** Starts a proxy on 127.0.0.1; port 0 picks one. A silent one takes connections and never answers. */
-export async function startTcpProxy(targetPort: number, port = 0, { silent = false } = {}): Promise<TcpProxy> {
+/** How a client of PostgreSQL says that it is done. */
+const GOODBYE = Buffer.from([0x58, 0, 0, 0, 4])
+
+/**
+ * Starts a proxy on 127.0.0.1; port 0 picks one. A silent one takes connections and never answers; a rude one resets
+ * connections to PostgreSQL whose client says goodbye.
+ */
+export async function startTcpProxy(
+  targetPort: number,
+  port = 0,
+  { silent = false, rude = false } = {},
+): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let accepted = 0
   const server = createServer((near) => {
@@ -33,6 +43,11 @@ export async function startTcpProxy(targetPort: number, port = 0, { silent = fal
       socket.on('error', () => other.destroy())
       socket.on('close', () => sockets.delete(socket))
       socket.pipe(other)
+    }
+    if (rude) {
+      near.on('data', (data) => {
+        if (data.equals(GOODBYE)) near.resetAndDestroy()
+      })
     }
   })
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))

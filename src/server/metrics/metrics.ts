@@ -65,6 +65,7 @@ export function createMetrics(): Metrics {
   const meter = provider.getMeter('keyturn')
   const requests = measureRequests(meter, hot)
   const database = measureDatabase(meter)
+  const inMemory = measureReplica(meter)
   const endProcess = measureProcess(meter)
   return {
     around: requests.around,
@@ -73,7 +74,7 @@ export function createMetrics(): Metrics {
     recordChangeLag: database.recordChangeLag,
     observe: (replica, now) => {
       measureKeys(meter, replica, now)
-      measureReplica(meter, replica)
+      inMemory.observe(replica)
     },
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(meter, status),

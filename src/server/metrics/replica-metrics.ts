@@ -7,8 +7,24 @@ import type { Replica } from '../../app/replica.ts'
 /** The part of a replica that is measured. */
 export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identityCounts'>
 
-/** Makes the instruments. */
-export function measureReplica(meter: Meter, replica: ReplicaSource): void {
+/** The metric that says whether anything is served, which must never be missing: an alert would see nothing. */
+export const READY = { name: 'keyturn_replica_ready', description: 'Whether tokens can be issued: 1 or 0.' }
+
+/** Makes the instruments. There is nothing to see in most of them before there is a replica. */
+export function measureReplica(meter: Meter) {
+  let isReady = () => false
+  meter
+    .createObservableGauge(READY.name, { description: READY.description })
+    .addCallback((result) => result.observe(isReady() ? 1 : 0))
+  return {
+    observe: (replica: ReplicaSource): void => {
+      isReady = () => replica.readiness().ready
+      observe(meter, replica)
+    },
+  }
+}
+
+function observe(meter: Meter, replica: ReplicaSource): void {
   meter
     .createObservableGauge('keyturn_replica_version', { description: 'Version of the instance in memory.' })
     .addCallback((result) => result.observe(replica.status().version))
@@ -17,9 +33,6 @@ export function measureReplica(meter: Meter, replica: ReplicaSource): void {
       description: 'Time since the state in memory was last confirmed against the database.',
     })
     .addCallback((result) => result.observe(replica.status().stalenessSeconds))
-  meter
-    .createObservableGauge('keyturn_replica_ready', { description: 'Whether tokens can be issued: 1 or 0.' })
-    .addCallback((result) => result.observe(replica.readiness().ready ? 1 : 0))
   meter
     .createObservableCounter('keyturn_identity_cache_lookups_total', {
       description: 'Look-ups of service users, by result: in memory, read from the database, or known not to exist.',

@@ -10,6 +10,8 @@ export type Order =
    * port: then it must not be opened before there is something to serve, or this worker would turn clients away.
    */
   | { readonly kind: 'start'; readonly port: number; readonly baseUrl: string | null }
+  /** Nobody else serves the port any more, so it has to be open although there is nothing to serve yet. */
+  | { readonly kind: 'open'; readonly port: number }
   | { readonly kind: 'stop' }
   /** To be answered with `metrics`. */
   | { readonly kind: 'measure' }
@@ -19,7 +21,8 @@ export type Report =
   | { readonly kind: 'ready'; readonly server: ServerFacts }
   /** It could not start. The process ends after this. */
   | { readonly kind: 'failed'; readonly failure: Failure }
-  | { readonly kind: 'metrics'; readonly text: string }
+  /** Null: they could not be read this time. */
+  | { readonly kind: 'metrics'; readonly text: string | null }
 
 /** What the primary tells the operator about the server. */
 export interface ServerFacts {

@@ -2,10 +2,16 @@
  * The metrics of all workers as one text, and how the workers themselves are.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { READY } from '../metrics/replica-metrics.ts'
 import { type Exposition, formatExposition, parseExposition } from './exposition.ts'
 import { combine, onlyCounters } from './metric-sums.ts'
 import type { Slot } from './slot.ts'
 import type { WorkerProcess } from './worker-process.ts'
+
+/** What counts while no worker says better. */
+const NOT_READY = parseExposition(
+  [`# HELP ${READY.name} ${READY.description}`, `# TYPE ${READY.name} gauge`, `${READY.name} 0`].join('\n'),
+)
 
 /** How long a worker may take to hand over its metrics, in milliseconds. */
 const ANSWER_TIMEOUT = 2_000
@@ -26,9 +32,10 @@ export class WorkerMetrics {
     const expositions = slots.flatMap(({ worker }) => {
       if (worker === undefined) return []
       const families = parseExposition(worker.lastMetrics)
-      return [worker.measuring ? onlyCounters(families) : families]
+      return [worker.hasAnswered ? families : onlyCounters(families)]
     })
-    return formatExposition(combine([this.#past, ...expositions])) + describeWorkers(slots)
+    const families = new Map([...NOT_READY, ...combine([this.#past, ...expositions])])
+    return formatExposition(families) + describeWorkers(slots)
   }
 }
 

@@ -18,10 +18,14 @@ export interface WorkerProcess {
   /** Resolves when it serves, never if it ends before. */
   readonly ready: Promise<ServerFacts>
   readonly exited: Promise<Exit>
+  /** Whether it has the port open, or opens it as soon as it can, so that clients find somebody there. */
+  readonly holdsPort: boolean
+  /** Tells it to open the port now, although it has nothing to serve yet. */
+  open(port: number): void
   /** The newest metrics it has handed over. */
   readonly lastMetrics: string
-  /** Whether it was asked for newer ones and has not answered yet. */
-  readonly measuring: boolean
+  /** Whether they are its answer to the newest question for them. */
+  readonly hasAnswered: boolean
   /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
   measure(): Promise<void>
   /** Tells it to finish what is in flight and end. */
@@ -48,15 +52,21 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
   }
   const ready = Promise.withResolvers<ServerFacts>()
   const exited = Promise.withResolvers<Exit>()
+  let holdsPort = baseUrl === null
   let failure: Failure | null = null
   let metrics = ''
+  let hasAnswered = true
   let measuring: PromiseWithResolvers<void> | undefined
 
   worker.on('message', (report: Report) => {
-    if (report.kind === 'ready') ready.resolve(report.server)
+    if (report.kind === 'ready') {
+      holdsPort = true
+      ready.resolve(report.server)
+    }
     if (report.kind === 'failed') failure = report.failure
     if (report.kind === 'metrics') {
-      metrics = report.text
+      hasAnswered = report.text !== null
+      metrics = report.text ?? metrics
       measuring?.resolve()
       measuring = undefined
     }
@@ -79,15 +89,23 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
     pid: worker.process.pid,
     ready: ready.promise,
     exited: exited.promise,
+    get holdsPort() {
+      return holdsPort
+    },
+    open: (port) => {
+      holdsPort = true
+      tell({ kind: 'open', port })
+    },
     get lastMetrics() {
       return metrics
     },
-    get measuring() {
-      return measuring !== undefined
+    get hasAnswered() {
+      return hasAnswered
     },
     measure: () => {
       if (measuring === undefined) {
         measuring = Promise.withResolvers()
+        hasAnswered = false
         tell({ kind: 'measure' })
       }
       return Promise.race([measuring.promise, exited.promise.then(() => undefined)])
@@ -103,8 +121,10 @@ function neverStarted(error: unknown): WorkerProcess {
     pid: undefined,
     ready: new Promise(() => {}),
     exited: Promise.resolve({ code: null, signal: null, failure: failureOf(error) }),
+    holdsPort: false,
+    open: () => {},
     lastMetrics: '',
-    measuring: false,
+    hasAnswered: true,
     measure: async () => {},
     stop: () => {},
     kill: () => {},

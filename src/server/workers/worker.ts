@@ -25,11 +25,13 @@ export interface WorkerOptions {
  * Serves until the worker is told to stop. The caller ends the process then, whatever is still open in it.
  *
  * @returns The error because of which it never served, after the primary has been told.
+ * @throws {Error} if it did not stop cleanly.
  */
 export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
   const stopping = new AbortController()
   const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled]).then(() => stopping.abort())
+  const openEarly = orderTo('open').then(({ port }) => port)
   let server: RunningServer | undefined
   try {
     const order = await Promise.race([orderTo('start'), stopped.then(() => null)])
@@ -38,7 +40,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     const told = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
     const starting = startServer(told, log, {
       servesMetrics: false,
-      opensWhenReady: baseUrl !== null,
+      ...(baseUrl === null ? {} : { openEarly }),
       signal: stopping.signal,
     })
     starting.catch(() => {})
@@ -83,8 +85,11 @@ function answerMeasurements(server: RunningServer, log: Log): void {
     if (order.kind !== 'measure') return
     server
       .metrics()
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'the metrics could not be read')
+        return null
+      })
       .then((text) => report({ kind: 'metrics', text }))
-      .catch((error: unknown) => log.warn({ err: error }, 'the metrics could not be read'))
   })
 }
 

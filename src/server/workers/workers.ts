@@ -26,7 +26,8 @@ export class Workers {
   /** Null until the first worker serves. */
   #baseUrl: string | null = null
   #keepAlive: NodeJS.Timeout | undefined
-  #stopMetrics = async () => {}
+  /** Resolves to what stops them. */
+  #metricsServer = Promise.resolve(async () => {})
   #stopping: Promise<void> | undefined
 
   constructor(config: Config, log: Log) {
@@ -43,6 +44,7 @@ export class Workers {
    * @throws {Error} why the first worker did not start, after everything is stopped.
    */
   async start(): Promise<ServerFacts | undefined> {
+    if (this.#stopping !== undefined) return undefined
     // Between the end of a worker and its restart nothing else keeps the process alive.
     this.#keepAlive = setInterval(() => {}, FOR_EVER)
     try {
@@ -66,8 +68,10 @@ export class Workers {
 
   async #start(): Promise<ServerFacts | undefined> {
     await checkConfigFiles(this.#config)
+    if (this.#stopping !== undefined) return undefined
     const text = () => this.#metrics.sum(this.#slots)
-    this.#stopMetrics = await serveMetrics(this.#config.metricsListen, text, this.#log)
+    this.#metricsServer = serveMetrics(this.#config.metricsListen, text, this.#log)
+    await this.#metricsServer
     const [first, ...others] = this.#slots
     if (this.#stopping !== undefined || first === undefined) return undefined
 
@@ -83,24 +87,42 @@ export class Workers {
 
   async #stop(): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop()))
-    await this.#stopMetrics()
+    const stopMetrics = await this.#metricsServer
+    await stopMetrics()
     clearInterval(this.#keepAlive)
   }
 
   #createSlot(): Slot {
     return new Slot({
       fork: () => this.#fork(),
-      onEnd: (worker) => this.#metrics.keep(worker),
+      onEnd: (worker) => {
+        this.#metrics.keep(worker)
+        if (this.#stopping === undefined && !this.#isPortHeld()) this.#openPort()
+      },
       clock: systemClock,
       log: this.#log,
     })
   }
 
   #fork(): WorkerProcess {
-    // The socket went with the last worker, and picking again would give another port.
-    const isAlone = this.#slots.every(({ worker }) => worker === undefined)
-    if (isAlone) this.#port = this.#pickedPort ?? this.#port
+    const isAlone = !this.#isPortHeld()
+    if (isAlone) this.#keepPickedPort()
     return forkWorker(this.#port, isAlone ? null : this.#baseUrl)
+  }
+
+  #isPortHeld(): boolean {
+    return this.#slots.some(({ worker }) => worker?.holdsPort === true)
+  }
+
+  /** For those that wait until they can serve, which may be long, so that clients find somebody there meanwhile. */
+  #openPort(): void {
+    this.#keepPickedPort()
+    for (const { worker } of this.#slots) worker?.open(this.#port)
+  }
+
+  /** The socket went with the last worker that had it, and picking again would give another port. */
+  #keepPickedPort(): void {
+    this.#port = this.#pickedPort ?? this.#port
   }
 }
 
