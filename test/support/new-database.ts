@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { createRecordingLog } from './log.ts'
 
 /** The variable that says where the folder is. */
 const VARIABLE = 'KEYTURN_TEST_NEW_DATABASE'
@@ -21,8 +22,7 @@ export function newDatabaseFolder(): string | undefined {
 /** Makes the folder. */
 export async function setUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
-  const log = { info: () => {}, warn: () => {}, error: console.error }
-  const database = await openDatabase({ kind: 'embedded', folder, log })
+  const database = await openDatabase({ kind: 'embedded', folder, log: createRecordingLog() })
   await migrate(database)
   await database.close()
   process.env[VARIABLE] = folder
