@@ -51,7 +51,7 @@ export class CounterSeries {
 }
 
 /** All series of a metric. There must be few: each is kept. */
-export class SeriesOf<Series extends { readonly value: unknown }> {
+class SeriesOf<Series extends { readonly value: unknown }> {
   readonly #make: () => Series
   readonly #series = new Map<string, { readonly attributes: Attributes; readonly series: Series }>()
 
