@@ -26,14 +26,14 @@ export interface Effort {
   readonly users: { readonly inDatabase: number; readonly active: number }
 }
 
-/** Takes about twenty minutes. */
+/** Takes about a quarter of an hour. */
 export const FULL: Effort = {
   without: [],
   rounds: 5,
-  roundsAtHalfLoad: 3,
+  roundsAtHalfLoad: 2,
   firstWarmUp: 6,
   warmUp: 0.5,
-  window: 3,
+  window: 2,
   quiet: 15,
   activations: 300,
   starts: 7,

@@ -16,8 +16,8 @@ afterEach(async () => {
   server = undefined
 })
 
-async function start() {
-  server = await startKeyturn()
+async function start(options?: Parameters<typeof startKeyturn>[0]) {
+  server = await startKeyturn(options)
   const { client_id, client_secret } = await server.admin()
   const form = String(new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }))
   return { running: server, form, url: new URL('/oauth/v2/token', server.listenUrl) }
@@ -147,7 +147,7 @@ describe('a server that is told to stop', () => {
 
 describe('standard output of a server', () => {
   it('has only what a person needs to go on, and standard error only JSON lines', async () => {
-    const { running } = await start()
+    const { running } = await start({ makesDatabase: true })
     await running.stop()
     const { stdout, stderr } = running.output()
     expect(stdout.trimEnd().split('\n')).toEqual([
