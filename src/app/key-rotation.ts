@@ -102,7 +102,7 @@ export class KeyRotation {
 
   /** What became of a revocation; undefined if the key was not revoked. */
   async #findRevocation(keyId: string): Promise<Revocation | undefined> {
-    const key = (await this.listRevoked()).find((revoked) => revoked.keyId === keyId)
+    const key = await this.#options.store.findRevoked(keyId)
     if (key === undefined) return undefined
     return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: this.#options.limits.jwksMaxAgeSeconds })
   }

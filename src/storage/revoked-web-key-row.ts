@@ -22,6 +22,8 @@ export async function readRevokedWebKeys(trx: Transaction<Tables>): Promise<read
 
 /** One of all keys that were ever revoked; undefined if it is none. */
 export async function readRevokedWebKey(trx: Transaction<Tables>, keyId: string): Promise<RevokedWebKey | undefined> {
+  // PostgreSQL has no text with this character, and refuses to look for one.
+  if (keyId.includes('\0')) return undefined
   const row = await trx.selectFrom('revoked_web_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
   return row === undefined ? undefined : fromRevokedRow(row)
 }

@@ -115,7 +115,9 @@ export function describeKeyStore(current: () => Database): void {
           from revoked_web_keys, generate_series(1, 1000) i`.execute(current().db)
       expect(await store.listRevoked()).not.toContainEqual(key)
       expect(await store.findRevoked(key.keyId)).toEqual(key)
-      expect(await store.findRevoked('nothing')).toBeUndefined()
+      for (const unknown of ['nothing', '', '\0', 'a\0b', '\ud800']) {
+        expect(await store.findRevoked(unknown)).toBeUndefined()
+      }
     })
 
     it('keeps the rotation that a decision returns, and shows it to the next one', async () => {
