@@ -1,13 +1,18 @@
 /**
  * Where log lines go: a stream such as standard error, whose reader may be slow, stuck or gone.
  *
- * The lines of one turn of the event loop are written together. What the stream does not take is kept up to a limit and
- * then dropped, and counted: a full disk or a reader that does not read costs the log, not the service.
+ * Lines are written together, a few milliseconds late: a write costs more than a line. A process that is killed loses as
+ * much. What the stream does not take is kept up to a limit and then dropped, and counted: a full disk or a reader that does
+ * not read costs the log, not the service.
  */
 import type { Writable } from 'node:stream'
 
 /** How much is kept for a stream that does not take it, in characters. */
 const MAX_WAITING = 1024 * 1024
+
+/** How long a line waits for others, in milliseconds, and how many characters they are together at most. */
+const WRITE_AFTER = 10
+const MAX_TOGETHER = 16 * 1024
 
 /** How often it is looked whether everything has been written, in milliseconds. */
 const LOOK_EVERY = 10
@@ -16,7 +21,7 @@ export class LogOutput {
   readonly #stream: Writable
   #lines = ''
   #dropped = 0
-  #flush: NodeJS.Immediate | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(stream: Writable) {
     this.#stream = stream
@@ -31,13 +36,14 @@ export class LogOutput {
     }
     if (this.#dropped > 0) this.#tellOfDropped()
     this.#lines += line
-    this.#flush ??= setImmediate(() => this.flush())
+    if (this.#lines.length >= MAX_TOGETHER) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), WRITE_AFTER).unref()
   }
 
   /** Hands everything to the stream, which is the last that can be done in a process that exits. */
   flush(): void {
-    clearImmediate(this.#flush)
-    this.#flush = undefined
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     const lines = this.#lines
     this.#lines = ''
     if (lines !== '') this.#stream.write(lines)
