@@ -4,7 +4,7 @@
  * The database is outside: a row that is no service user of the domain is refused, never repaired. How users are
  * written is in `service-user-changes.ts`.
  */
-import { type Kysely, sql } from 'kysely'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../domain/permission.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
@@ -22,8 +22,7 @@ export async function readServiceUsers(
 ): Promise<ReadonlyMap<string, ServiceUser>> {
   const possible = [...new Set(userIds)].filter(isUuid)
   if (possible.length === 0) return new Map()
-  // One array instead of a list: the number of parameters of a query is limited.
-  const rows = await selectServiceUsers(db).where(sql<boolean>`u.user_id = any(${possible}::uuid[])`).execute()
+  const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [possible] })
   return new Map(rows.map((row) => [row.user_id, toServiceUser(row)]))
 }
 
@@ -86,6 +85,23 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       ),
     ])
 }
+
+/** Makes queries and runs none. */
+const queries = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+})
+
+/**
+ * The users of a list of ids, which is its only parameter. Made once: making it takes as long as several tokens.
+ *
+ * One array instead of many parameters: their number is limited.
+ */
+const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
 /** @throws {Error} if the row is no service user; the message names it. */
 export function toServiceUser(row: ServiceUserRow): ServiceUser {
