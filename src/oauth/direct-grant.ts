@@ -2,8 +2,9 @@
  * Answers the token requests that nearly all clients send, and that get a token, without the engine: it would spend most
  * of the time of a request on choices that these requests leave no room for.
  *
- * There is no refusal here. Whatever is not recognised, not in memory or not granted goes to the engine as if nobody had
- * looked at it. Who has proved a secret, what is granted and what a token says is decided by what the engine asks as well.
+ * Nobody is refused here, but for the lack of a key or a database. Whatever is not recognised or not granted goes to the
+ * engine as if nobody had looked at it. Who has proved a secret, what is granted and what a token says is decided by what
+ * the engine asks as well.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { splitClientId } from '../domain/client-id.ts'
@@ -11,8 +12,10 @@ import type { ServiceUser } from '../domain/service-user.ts'
 import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
+import { isUnavailable } from './errors.ts'
+import { beginAuthentication } from './failure-delay.ts'
 import { type Head, setHead } from './head.ts'
-import { readPlainRequest } from './plain-request.ts'
+import { type PlainRequest, readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
 import { hasSmallForm, takeForm } from './small-form.ts'
 import { grantedClaims } from './token-claims.ts'
@@ -29,6 +32,12 @@ export interface DirectGrantOptions extends EngineOptions {
 
 /** What the engine says of each answer with a token. */
 const HEAD: Head = ['vary', 'Origin', 'cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
+
+/** A request that has been recognised, and who it says it is from. */
+interface Recognised extends PlainRequest {
+  readonly userId: string
+  readonly projectName: string
+}
 
 interface Granted {
   readonly clientId: string
@@ -51,7 +60,13 @@ export interface Issuing {
 export function grantDirectly(issuing: () => Issuing | null, options: DirectGrantOptions): TokenHandler {
   const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
   return async (req, res, head) => {
-    const granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
+    let granted: Granted | undefined | null
+    try {
+      granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      return answerUnavailable(req, res, { head, notes })
+    }
     if (granted === null) return
     const by = issuing()
     if (by === null) return answerUnavailable(req, res, { head, notes })
@@ -69,23 +84,45 @@ export function grantDirectly(issuing: () => Issuing | null, options: DirectGran
   }
 }
 
-function decide(req: IncomingMessage, form: string, options: DirectGrantOptions): Granted | undefined {
-  const { issuer, now, directory, attempts, notes, recallServiceUser } = options
+/** A promise for a user who has to be looked up; it fails if the database is not available. */
+function decide(
+  req: IncomingMessage,
+  form: string,
+  options: DirectGrantOptions,
+): Granted | undefined | Promise<Granted | undefined> {
+  const request = recognise(req, form, options)
+  if (request === undefined) return undefined
+  options.notes.identified(req, request.clientId)
+  const user = options.recallServiceUser(request.userId)
+  if (user !== undefined) return grant(user, request, options)
+  beginAuthentication(req)
+  return options.directory.findServiceUser(request.userId).then((found) => grant(found, request, options))
+}
+
+function recognise(
+  req: IncomingMessage,
+  form: string,
+  { attempts, notes }: DirectGrantOptions,
+): Recognised | undefined {
   const request = readPlainRequest(req.headers, form)
   const named = request === undefined ? undefined : splitClientId(request.clientId)
   if (request === undefined || named === undefined) return undefined
   const { clientId, secret, scope } = request
   if (attempts.blockedForSeconds({ clientId, address: notes.addressOf(req) }) > 0) return undefined
+  return { clientId, secret, scope, userId: named.userId, projectName: named.projectName }
+}
 
-  const user = recallServiceUser(named.userId)
+function grant(
+  user: ServiceUser | undefined,
+  { clientId, secret, scope, projectName }: Recognised,
+  { issuer, now, directory }: DirectGrantOptions,
+): Granted | undefined {
   // Also without a user, so that the time tells nothing about who exists.
   const proved = provedSecret(directory.secrets, user, { secret, now: now() })
   if (user === undefined || proved === undefined) return undefined
-  const { projectName } = named
-  const grant = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
-  if (grant.kind === 'denied') return undefined
-  notes.identified(req, clientId)
-  return { clientId, secretId: proved.secretId, grant }
+  const granted = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
+  if (granted.kind === 'denied') return undefined
+  return { clientId, secretId: proved.secretId, grant: granted }
 }
 
 /** The answer of the engine, header by header. */

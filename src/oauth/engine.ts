@@ -4,7 +4,6 @@
  * An engine's keys cannot change, so there is one engine for each key ring; `token-service.ts` swaps them.
  */
 import type { EventEmitter } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
@@ -20,6 +19,7 @@ import {
 import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
 import { PublishedKey } from './published-key.ts'
 import { TokenPolicy } from './token-policy.ts'
 
@@ -41,12 +41,6 @@ export interface EngineOptions {
   readonly notes: RequestNotes
   readonly log: Log
 }
-
-/**
- * How long after a request a failed authentication is answered, at the earliest. Longer than it takes to look a user up in
- * the database, which is needed for some users and not for others: the time must not tell for which.
- */
-const FAILURE_MILLISECONDS = 50
 
 const CORS_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers']
 
@@ -82,9 +76,9 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   })
 
   provider.use(async (ctx, next) => {
-    const startedAt = performance.now()
+    beginAuthentication(ctx.req)
     await next()
-    if (ctx.status === 401) await delay(Math.max(0, FAILURE_MILLISECONDS - (performance.now() - startedAt)))
+    if (ctx.status === 401) await untilFailureMayBeTold(ctx.req)
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)

@@ -20,12 +20,17 @@ export function toOAuthError(denied: DeniedToken): Error {
   }
 }
 
+/** Whether something that deciding takes is out of reach. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'storage_unavailable'
+}
+
 /**
  * The error to answer when something that deciding takes is out of reach; anything else passes through, and the engine
  * answers `server_error`.
  */
 export function toUnavailable(error: unknown): unknown {
-  if (!(error instanceof DomainError) || error.code !== 'storage_unavailable') return error
+  if (!isUnavailable(error)) return error
   const unavailable = new errors.TemporarilyUnavailable('the service cannot issue tokens at the moment', {
     cause: error,
   })

@@ -10,7 +10,7 @@ import { answerUnavailable } from './unavailable.ts'
 
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
-  readonly service: TokenService
+  readonly service: Pick<TokenService, 'current' | 'token'>
   /** How long clients may reuse the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
   /** Whether what this replica knows is recent enough to be served. */

@@ -18,18 +18,18 @@ export function hasSmallForm({ method, headers }: IncomingMessage): boolean {
  * Gives the form to `take` when all of it is here.
  *
  * @param req Must have a small form that nobody has begun to read.
- * @param take If it returns undefined, the request is as if nobody had read it. Must not throw.
+ * @param take If it returns undefined or a promise, the request is as if nobody had read it. Must not throw.
  * @returns What `take` returns; null if the client breaks off before that, and nobody waits for an answer.
  */
-export function takeForm<T>(
+export function takeForm<T extends object>(
   req: IncomingMessage,
-  take: (form: string) => T | undefined,
+  take: (form: string) => T | undefined | Promise<T | undefined>,
 ): Promise<T | undefined | null> {
   const length = Number(req.headers['content-length'])
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let received = 0
-    const end = (taken: T | undefined | null): void => {
+    const end = (taken: T | undefined | null | Promise<T | undefined>): void => {
       req.off('data', add).off('close', leave)
       resolve(taken)
     }
@@ -41,7 +41,7 @@ export function takeForm<T>(
       const body = chunks.length === 1 ? chunk : Buffer.concat(chunks)
       const taken = take(body.toString())
       // Now is the only time: what has been told that it has been read to its end takes nothing back.
-      if (taken === undefined) {
+      if (taken === undefined || taken instanceof Promise) {
         req.pause()
         req.unshift(body)
       }

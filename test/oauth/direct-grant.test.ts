@@ -19,6 +19,7 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
 import type { ClientSecret } from '../../src/domain/credentials.ts'
+import { DomainError } from '../../src/domain/errors.ts'
 import type { PublicJwk } from '../../src/domain/key-algorithm.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
@@ -93,8 +94,11 @@ const requests = tokenRequests(clients)
 const usual = requests[0]!
 
 let keys: KeySnapshot
-let direct: Awaited<ReturnType<typeof startTokenServer>>
-let engine: Awaited<ReturnType<typeof startTokenServer>>
+type TokenServer = Awaited<ReturnType<typeof startTokenServer>>
+
+let direct: TokenServer
+let cold: TokenServer
+let engine: TokenServer
 
 async function newKeys(): Promise<KeySnapshot> {
   const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
@@ -106,13 +110,13 @@ async function newKeys(): Promise<KeySnapshot> {
 beforeAll(async () => {
   keys = await newKeys()
   const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW }
-  direct = await startTokenServer({ ...options, inMemory: true })
-  engine = await startTokenServer({ ...options, inMemory: false })
+  direct = await startTokenServer({ ...options, answers: 'from memory' })
+  cold = await startTokenServer({ ...options, answers: 'from the database' })
+  engine = await startTokenServer({ ...options, answers: 'by the engine' })
 })
 
 afterAll(async () => {
-  await direct?.stop()
-  await engine?.stop()
+  for (const server of [direct, cold, engine]) await server?.stop()
 })
 
 /** What must be the same, whoever answers. What is different each time is looked at for its form. */
@@ -129,29 +133,38 @@ async function comparable({ status, headers, body }: Received): Promise<unknown>
   return { status, headers: rest, members, header: decodeProtectedHeader(token), claims, length: body.length }
 }
 
+/** Compares the answers for a user in memory, for one who is looked up, and by the engine alone. */
 async function compare(send: typeof post, request: TokenRequestCase): Promise<{ status: number; direct: boolean }> {
-  const before = [direct.record(), engine.record()]
-  const calls = direct.engineCalls()
-  const [a, b] = await Promise.all([send(direct.url, request), send(engine.url, request)])
-  expect(await comparable(a)).toEqual(await comparable(b))
+  const servers = [direct, cold, engine]
+  const before = servers.map((server) => server.record())
+  const calls = [direct.engineCalls(), cold.engineCalls()]
+  const answers = await Promise.all(servers.map(({ url }) => send(url, request)))
+  const [fromMemory, fromDatabase, byEngine] = await Promise.all(answers.map(comparable))
+  expect(fromMemory).toEqual(byEngine)
+  expect(fromDatabase).toEqual(byEngine)
 
-  const since = ({ record }: typeof direct, at: ReturnType<typeof direct.record>) => {
-    const { used, failed, answered } = record()
-    return {
-      used: used.slice(at.used.length),
-      failed: failed.slice(at.failed.length),
-      answered: answered.slice(at.answered.length),
-    }
-  }
+  const { status = 0 } = answers[0] ?? {}
   await eventually(async () => {
-    const [left, right] = [since(direct, before[0]!), since(engine, before[1]!)]
+    const [left, middle, right] = servers.map((server, i) => since(server, before[i]!))
     expect(left).toEqual(right)
-    expect(left.answered).toHaveLength(1)
-    expect(left.failed).toHaveLength(a.status === 401 ? 1 : 0)
+    expect(middle).toEqual(right)
+    expect(right?.answered).toHaveLength(1)
+    expect(right?.failed).toHaveLength(status === 401 ? 1 : 0)
     // An assertion is no secret.
-    expect(left.used).toHaveLength(a.status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
+    expect(right?.used).toHaveLength(status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
   })
-  return { status: a.status, direct: direct.engineCalls() === calls && a.status === 200 }
+  const unasked = [direct.engineCalls() === calls[0], cold.engineCalls() === calls[1]]
+  expect(unasked[0]).toBe(unasked[1])
+  return { status, direct: status === 200 && unasked[0] === true }
+}
+
+function since({ record }: TokenServer, at: ReturnType<TokenServer['record']>) {
+  const { used, failed, answered } = record()
+  return {
+    used: used.slice(at.used.length),
+    failed: failed.slice(at.failed.length),
+    answered: answered.slice(at.answered.length),
+  }
 }
 
 describe('a token request that the engine is not needed for', () => {
@@ -263,7 +276,14 @@ describe('a token request that the engine is not needed for', () => {
   })
 
   it('is signed by the key that is active when all of it is here', async () => {
-    const server = await startTokenServer({ issuer: ISSUER, keys, users, secrets, now: () => NOW, inMemory: true })
+    const server = await startTokenServer({
+      issuer: ISSUER,
+      keys,
+      users,
+      secrets,
+      now: () => NOW,
+      answers: 'from memory',
+    })
     const text = String(usual.body)
     const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
     const answers = async (switchKeys: () => void): Promise<string> => {
@@ -293,6 +313,40 @@ describe('a token request that the engine is not needed for', () => {
     }
   })
 
+  it('costs one look-up of a user who is not in memory, and the next request on the connection is read', async () => {
+    const socket = connect(cold.port, '127.0.0.1').setEncoding('latin1')
+    await once(socket, 'connect')
+    const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
+    const text = `${head}content-length: ${String(usual.body).length}\r\n\r\n${usual.body}`
+    const [lookUps, calls] = [cold.lookUps(), cold.engineCalls()]
+    let received = ''
+    socket.on('data', (data) => {
+      received += data
+    })
+    // Without waiting for the first answer.
+    socket.write(text + text)
+    await eventually(async () => expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2))
+    expect([cold.lookUps(), cold.engineCalls()]).toEqual([lookUps + 2, calls])
+    socket.destroy()
+  })
+
+  it('is told to come again if its user cannot be looked up', async () => {
+    const lookUps = cold.lookUps()
+    cold.failWith(new DomainError('storage_unavailable', 'the database is not available'))
+    try {
+      const answer = await post(cold.url, usual)
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5'])
+      expect(JSON.parse(answer.body)).toMatchObject({ error: 'temporarily_unavailable' })
+      // The engine would have waited for the same failure again.
+      expect(cold.lookUps()).toBe(lookUps + 1)
+      const noted = { status: 503, failure: 'temporarily_unavailable', clientId }
+      await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(noted))
+      expect(cold.log.lines).toEqual([])
+    } finally {
+      cold.failWith(undefined)
+    }
+  })
+
   it('may be taken back over HTTP/2, and nobody fails', async () => {
     const { answered } = direct.record()
     const calls = direct.engineCalls()
@@ -312,7 +366,15 @@ describe('a token request that the engine is not needed for', () => {
   })
 
   it('is not answered from an address that has failed too often, as if it had never been read', async () => {
-    const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW, inMemory: true, maxFailures: 3 }
+    const options = {
+      issuer: ISSUER,
+      keys,
+      users,
+      secrets,
+      now: () => NOW,
+      answers: 'from memory' as const,
+      maxFailures: 3,
+    }
     const strict = await startTokenServer(options)
     try {
       for (let i = 0; i < 3; i += 1) strict.attempts.fail({ clientId: 'x', address: '127.0.0.1' })

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
+import { Provider } from 'oidc-provider'
 import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
 import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
 import type { ClientSecrets } from '../../src/domain/ports.ts'
@@ -14,7 +15,9 @@ import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { listen } from '../../src/http/listener.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { type Answered, createRouter, notFound } from '../../src/http/router.ts'
+import type { Issuing, TokenHandler } from '../../src/oauth/direct-grant.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { setHead } from '../../src/oauth/head.ts'
 import { createOAuthRoutes } from '../../src/oauth/routes.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -27,8 +30,8 @@ export interface TokenServerOptions {
   readonly users: ReadonlyMap<string, ServiceUser>
   readonly secrets: ClientSecrets
   readonly now: () => Date
-  /** Whether users are in memory; otherwise the engine answers everything. */
-  readonly inMemory: boolean
+  /** Where users are; or whether the engine answers everything. */
+  readonly answers: 'from memory' | 'from the database' | 'by the engine'
   /** From one address. */
   readonly maxFailures?: number
 }
@@ -42,13 +45,15 @@ export interface Received {
 
 /** Starts one. Stop it in the end. */
 export async function startTokenServer(options: TokenServerOptions) {
-  const { issuer, keys, users, secrets, now, inMemory, maxFailures = 1e6 } = options
+  const { issuer, keys, users, secrets, now, answers, maxFailures = 1e6 } = options
   const log = createRecordingLog()
   const notes = new RequestNotebook(createAddressReader([]))
   const used: string[] = []
   const failed: string[] = []
   const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
+  let lookUps = 0
   let engineCalls = 0
+  let failure: Error | undefined
   class Attempts extends AttemptLimiter {
     override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
       failed.push(attempt.clientId)
@@ -67,11 +72,13 @@ export async function startTokenServer(options: TokenServerOptions) {
     directory: {
       secrets,
       findServiceUser: async (userId) => {
-        engineCalls += 1
+        lookUps += 1
+        if (Provider.ctx !== undefined) engineCalls += 1
+        if (failure !== undefined) throw failure
         return users.get(userId)
       },
     },
-    recallServiceUser: (userId) => (inMemory ? users.get(userId) : undefined),
+    recallServiceUser: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
     assertions: { useAssertionOnce: async () => true },
     attempts,
     secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
@@ -79,8 +86,12 @@ export async function startTokenServer(options: TokenServerOptions) {
     log,
   })
   service.switchTo(keys)
+  const byTheEngine: TokenHandler = (req, res, head) => {
+    setHead(res, head)
+    return (service.current.issuing as Issuing).engine(req, res)
+  }
   const routes = createOAuthRoutes({
-    service,
+    service: answers === 'by the engine' ? { current: service.current, token: byTheEngine } : service,
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,
@@ -107,7 +118,13 @@ export async function startTokenServer(options: TokenServerOptions) {
     log,
     /** What is known about all requests so far. */
     record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
+    /** How often a user has been looked up, and how often by the engine. */
+    lookUps: () => lookUps,
     engineCalls: () => engineCalls,
+    /** What becomes of look-ups from now on. */
+    failWith: (error: Error | undefined) => {
+      failure = error
+    },
     /** Serves another key ring from now on. */
     switchTo: (snapshot: KeySnapshot) => service.switchTo(snapshot),
     stop: () => listener.close(1000),
