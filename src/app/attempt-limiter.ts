@@ -61,6 +61,7 @@ export class AttemptLimiter {
    * An attempt that is not made must not be counted as a failure, so that waiting helps.
    */
   blockedForSeconds(attempt: Attempt): number {
+    if (this.size === 0) return 0
     const network = networkOf(attempt.address)
     const ends = [
       this.#blockedUntil(this.#perClient.get(pairOf(attempt, network)), this.#maxPerClient),

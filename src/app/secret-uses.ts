@@ -25,6 +25,7 @@ export class SecretUses {
   #cancelTimer: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
   #stopped = false
+  #minute = new Date(0)
 
   constructor(options: SecretUsesOptions) {
     this.#options = options
@@ -33,7 +34,7 @@ export class SecretUses {
 
   /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */
   note(secretId: string, at: Date): void {
-    this.#unwritten.set(secretId, new Date(Math.floor(at.getTime() / MINUTE) * MINUTE))
+    this.#unwritten.set(secretId, this.#minuteOf(at))
     this.#schedule()
   }
 
@@ -43,6 +44,13 @@ export class SecretUses {
     this.#cancelTimer?.()
     await this.#writing
     await this.#write()
+  }
+
+  /** The same object for all of a minute: thousands that live for a minute each would keep the collector busy. */
+  #minuteOf(at: Date): Date {
+    const begin = Math.floor(at.getTime() / MINUTE) * MINUTE
+    if (begin !== this.#minute.getTime()) this.#minute = new Date(begin)
+    return this.#minute
   }
 
   #schedule(): void {
@@ -65,7 +73,7 @@ export class SecretUses {
       return
     }
     for (const [secretId, at] of uses) {
-      // Used again in the meantime: that is still to be written.
+      // Used again in a later minute: that is still to be written.
       if (this.#unwritten.get(secretId) === at) this.#unwritten.delete(secretId)
     }
   }

@@ -79,8 +79,9 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
 }
 
 function splitScope(scope: string | undefined): string[] {
-  const scopes = [...new Set((scope ?? '').split(' ').filter((part) => part !== ''))]
-  return scopes.length === 0 ? [DEFAULT_SCOPE] : scopes
+  const scopes = new Set((scope ?? DEFAULT_SCOPE).split(' '))
+  scopes.delete('')
+  return scopes.size === 0 ? [DEFAULT_SCOPE] : [...scopes]
 }
 
 function accessThrough(

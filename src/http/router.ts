@@ -61,6 +61,17 @@ export interface RouterOptions {
 /** What every answer has. */
 const NO_ROUTE: Head = ['x-content-type-options', 'nosniff']
 
+/** What there is to know about a path before a request comes. */
+interface Place {
+  readonly name: string
+  readonly route: Route | undefined
+  /** What every answer there has, but for the id of the request. */
+  readonly head: Head
+}
+
+/** Every path that has no route. */
+const NOWHERE: Place = { name: 'other', route: undefined, head: NO_ROUTE }
+
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** HTTP/2 lets through whatever looks like a method. */
@@ -76,18 +87,19 @@ export const notFound: Handler = (_req, res) =>
 /** Makes a handler of all routes. */
 export function createRouter(options: RouterOptions): Handler {
   const { routes, fallback, maxBodyBytes, log, notes, onAnswered } = options
-  const heads = new Map([...routes].map(([path, route]) => [path, headOf(route)]))
+  const places = new Map<string, Place>(
+    [...routes].map(([path, route]) => [path, { name: path, route, head: headOf(route) }]),
+  )
   return async (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
     const target = originForm(req.url ?? '')
     req.url = target
     const query = target.indexOf('?')
-    const path = query < 0 ? target : target.slice(0, query)
-    const route = routes.get(path)
-    const name = route === undefined ? 'other' : path
+    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? NOWHERE
+    const { name, route } = place
     const requestId = identify(req)
-    const head = [...(heads.get(path) ?? NO_ROUTE), 'x-request-id', requestId]
+    const head = [...place.head, 'x-request-id', requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
@@ -105,7 +117,9 @@ export function createRouter(options: RouterOptions): Handler {
     if (mayHaveBody(req)) res.on('finish', () => req.resume())
 
     try {
-      await dispatch(req, res, { route, head, fallback, maxBodyBytes })
+      const answering = dispatch(req, res, { route, head, fallback, maxBodyBytes })
+      // Waiting for nothing takes time as well.
+      if (answering !== undefined) await answering
     } catch (error) {
       log.error({ err: error, requestId, path: name }, 'a request failed')
       notes.refused(req, 'server_error')

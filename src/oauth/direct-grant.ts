@@ -79,8 +79,7 @@ export function grantDirectly(issuing: () => Issuing | null, options: DirectGran
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
     const token = await by.write({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
-    const answer = { access_token: token, expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' }
-    send(res, head, answer)
+    send(res, head, answerWith(token, { scope: claims.scope, lifetimeSeconds }))
   }
 }
 
@@ -125,10 +124,17 @@ function grant(
   return { clientId, secretId: proved.secretId, grant: granted }
 }
 
-/** The answer of the engine, header by header. */
-function send(res: ServerResponse, head: Head, answer: object): void {
-  // A text goes out in one piece with the headers. There is nothing in it but ASCII.
-  const body = JSON.stringify(answer)
+/** The JSON of the answer (RFC 6749 §5.1). Nothing in a token needs to be escaped, and looking for that takes long. */
+function answerWith(
+  token: string,
+  { scope, lifetimeSeconds }: { readonly scope: string; readonly lifetimeSeconds: number },
+): string {
+  const members = JSON.stringify({ expires_in: lifetimeSeconds, scope, token_type: 'Bearer' })
+  return `{"access_token":"${token}",${members.slice(1)}`
+}
+
+/** The answer of the engine, header by header. A text goes out in one piece with the headers; it is nothing but ASCII. */
+function send(res: ServerResponse, head: Head, body: string): void {
   res.writeHead(200, [...head, ...HEAD, 'content-length', String(body.length)])
   res.end(body, 'latin1')
 }

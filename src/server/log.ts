@@ -27,7 +27,7 @@ export function openLog(level: string): ServerLog {
   const options: LoggerOptions = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: isoTimes(),
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: describeError },
   }
@@ -38,6 +38,20 @@ export function openLog(level: string): ServerLog {
     error: (facts, message) => log.error(facts, message),
     requests: pino(options, output),
     written: (milliseconds) => output.written(milliseconds),
+  }
+}
+
+/** The time as a member of a line. Lines of the same millisecond share it: printing it takes as long as half a line. */
+function isoTimes(): () => string {
+  let printed = ''
+  let printedAt = Number.NaN
+  return () => {
+    const now = Date.now()
+    if (now !== printedAt) {
+      printed = `,"time":"${new Date(now).toISOString()}"`
+      printedAt = now
+    }
+    return printed
   }
 }
 

@@ -31,10 +31,10 @@ function isQuiet({ route, status }: Answered): boolean {
   return PROBES.has(route) || (DOCUMENTS.has(route) && status < 400)
 }
 
-function factsOf({ request, seconds, ...facts }: Answered): object {
-  const { traceparent } = request.headers
+function factsOf(answered: Answered): object {
+  const { method, route, status, seconds, clientId, failure, address, requestId } = answered
+  const { traceparent } = answered.request.headers
   const traceId = typeof traceparent === 'string' ? parseTraceparent(traceparent)?.traceId : undefined
-  const { method, route, status, clientId, failure, address, requestId } = facts
   // Microseconds are enough, and what is undefined is left out of the line.
   const milliseconds = Math.round(seconds * 1e6) / 1e3
   return { method, route, status, milliseconds, clientId, failure, address, requestId, traceId }

@@ -60,14 +60,17 @@ export function measureRequests(meter: Meter, hot: HotMetrics) {
   })
   const issued = hot.counter('keyturn_tokens_issued_total', { description: 'Tokens signed, by algorithm.' })
   const issueSecondsAll = issueSeconds.with()
-  const known = new Map<string, HistogramSeries>()
+  // By route first, whose name is there already: to put a key together takes longer than all look-ups.
+  const known = new Map<
+    string,
+    { readonly status: number; readonly method: string; readonly series: HistogramSeries }[]
+  >()
   const secondsOf = (route: string, status: number, method: string): HistogramSeries => {
-    const key = `${status} ${method} ${route}`
-    let series = known.get(key)
-    if (series === undefined) {
-      series = seconds.with({ route, status: String(status), method })
-      known.set(key, series)
-    }
+    const ofRoute = known.get(route) ?? []
+    const found = ofRoute.find((one) => one.status === status && one.method === method)
+    if (found !== undefined) return found.series
+    const series = seconds.with({ route, status: String(status), method })
+    known.set(route, [...ofRoute, { status, method, series }])
     return series
   }
   const tokenFailures = meter.createCounter('keyturn_token_failures_total', {
