@@ -29,11 +29,11 @@ export interface Effort {
 /** Takes about a quarter of an hour. */
 export const FULL: Effort = {
   without: [],
-  rounds: 5,
-  roundsAtHalfLoad: 2,
+  rounds: 11,
+  roundsAtHalfLoad: 3,
   firstWarmUp: 6,
-  warmUp: 0.5,
-  window: 2,
+  warmUp: 0.3,
+  window: 1,
   quiet: 15,
   activations: 300,
   starts: 7,
