@@ -146,8 +146,13 @@ export class Replica {
     return () => this.#lagListeners.delete(listener)
   }
 
+  /** How long ago the database confirmed what is in memory. */
+  get stalenessSeconds(): number {
+    return this.#contact.stalenessSeconds
+  }
+
   status(): ReplicaStatus {
-    const { stalenessSeconds } = this.#contact
+    const { stalenessSeconds } = this
     return {
       ring: this.#keys.current.ring,
       rotation: this.#rotation,

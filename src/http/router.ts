@@ -90,7 +90,7 @@ export function createRouter(options: RouterOptions): Handler {
   const places = new Map<string, Place>(
     [...routes].map(([path, route]) => [path, { name: path, route, head: headOf(route) }]),
   )
-  return async (req, res) => {
+  return (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
     const target = originForm(req.url ?? '')
@@ -116,16 +116,19 @@ export function createRouter(options: RouterOptions): Handler {
     // What is left of a body that was refused half way would keep the next request on the connection waiting.
     if (mayHaveBody(req)) res.on('finish', () => req.resume())
 
-    try {
-      const answering = dispatch(req, res, { route, head, fallback, maxBodyBytes })
-      // Waiting for nothing takes time as well.
-      if (answering !== undefined) await answering
-    } catch (error) {
+    const fail = (error: unknown): void => {
       log.error({ err: error, requestId, path: name }, 'a request failed')
       notes.refused(req, 'server_error')
       if (res.headersSent) return void res.destroy()
       setHead(res, head)
       sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
+    }
+    try {
+      const answering = dispatch(req, res, { route, head, fallback, maxBodyBytes })
+      // Without `await`: it takes time also where there is nothing to wait for.
+      return answering instanceof Promise ? answering.catch(fail) : undefined
+    } catch (error) {
+      fail(error)
     }
   }
 }

@@ -80,7 +80,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     service,
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
-    stalenessSeconds: () => replica.status().stalenessSeconds,
+    stalenessSeconds: () => replica.stalenessSeconds,
     notes,
   })
 }
