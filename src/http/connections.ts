@@ -7,45 +7,53 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Queue, Queued } from './queue.ts'
 
-/** Why a connection is not waited for, in the order in which they give way. */
-const WAITING = ['never asked', 'idle', 'still asking'] as const
+/** Where sockets and sessions have their connection. A `WeakMap` would have to make a hash for each request. */
+const CONNECTION = Symbol('connection')
 
-type Waiting = (typeof WAITING)[number]
+/** A socket, of TCP or TLS, or an HTTP/2 session. */
+type Known = object & { [CONNECTION]?: Connection }
 
-interface Connection {
+class Connection extends Queued {
   readonly peer: string
   /** The TCP connection, also below TLS. */
   readonly socket: Socket
-  session: Http2Session | null
-  /** Requests that have not come to their end. */
-  asking: number
+  session: Http2Session | null = null
+  /** Requests that had not come to their end when they were last looked at. */
+  readonly asking = new Queue<Exchange>()
   /** Requests that have come and are not answered. */
-  answering: number
-  answered: boolean
-  /** Null: it is waited for, or gone. */
-  waiting: Waiting | null
+  readonly answering = new Queue<Exchange>()
+  answered = false
+  /** Whether it is the one that its address pair stands for now. */
+  open = true
+
+  constructor(peer: string, socket: Socket) {
+    super()
+    this.peer = peer
+    this.socket = socket
+  }
 }
 
-/** A request that has begun. */
-export interface Exchange {
-  /** All of it is here, so the server owes an answer. */
-  received(): void
-  /** It has been answered, or will never be. */
-  ended(): void
+/** A request that has begun and has not been answered. */
+class Exchange extends Queued {
+  readonly connection: Connection
+  readonly req: IncomingMessage | Http2ServerRequest
+
+  constructor(connection: Connection, req: IncomingMessage | Http2ServerRequest) {
+    super()
+    this.connection = connection
+    this.req = req
+  }
 }
 
 export class Connections {
   readonly #max: number
   readonly #all = new Map<string, Connection>()
-  /** Each in the order in which they began to wait. */
-  readonly #waiting: Record<Waiting, Set<Connection>> = {
-    'never asked': new Set(),
-    idle: new Set(),
-    'still asking': new Set(),
-  }
-  /** What protocols know a connection by. */
-  readonly #known = new WeakMap<object, Connection>()
+  readonly #neverAsked = new Queue<Connection>()
+  readonly #idle = new Queue<Connection>()
+  /** Also those whose requests have come since they were last looked at: that is found out when it matters. */
+  readonly #stillAsking = new Queue<Connection>()
 
   /** @param max At the same time. */
   constructor(max: number) {
@@ -71,47 +79,46 @@ export class Connections {
       socket.destroy()
       return
     }
-    const nothing = { session: null, asking: 0, answering: 0, answered: false, waiting: null }
-    const connection: Connection = { peer, socket, ...nothing }
+    const connection = new Connection(peer, socket)
     this.#all.set(peer, connection)
-    this.#known.set(socket, connection)
+    know(socket, connection)
     this.#sort(connection)
     socket.once('close', () => this.#remove(connection))
   }
 
-  /** From now on the connection is an HTTP/2 session. @returns The TCP connection. */
+  /** From now on the connection is an HTTP/2 session. Must come before its requests. @returns The TCP connection. */
   adopt(session: Http2Session): Socket | undefined {
-    const connection = this.#find(session, session.socket)
-    if (connection !== undefined) connection.session = session
-    return connection?.socket
+    const connection = this.#find(session.socket)
+    if (connection === undefined) return undefined
+    know(session, connection)
+    connection.session = session
+    return connection.socket
   }
 
   /** Whether an answer is owed on a connection. */
   isAnswering(socket: object): boolean {
-    return (this.#known.get(socket)?.answering ?? 0) > 0
+    const connection = known(socket)
+    return connection !== undefined && this.#owesAnswer(connection)
   }
 
-  /** A request has begun. @param asking Whether there is more of it to come. */
-  begin(req: IncomingMessage | Http2ServerRequest, asking: boolean): Exchange {
-    const connection = this.#find(keyOf(req), req.socket)
-    if (connection === undefined) return { received: () => {}, ended: () => {} }
-    let counted: 'asking' | 'answering' | undefined
-    const count = (next: 'asking' | 'answering' | undefined): void => {
-      if (counted !== undefined) connection[counted] -= 1
-      if (next !== undefined) connection[next] += 1
-      counted = next
-      this.#sort(connection)
-    }
-    count(asking ? 'asking' : 'answering')
-    return {
-      received: () => {
-        if (counted === 'asking') count('answering')
-      },
-      ended: () => {
-        connection.answered = true
-        count(undefined)
-      },
-    }
+  /** A request has begun. @returns Undefined if its connection is gone. */
+  begin(req: IncomingMessage | Http2ServerRequest): Exchange | undefined {
+    const connection = 'stream' in req ? known(req.stream.session) : this.#find(req.socket)
+    if (connection === undefined) return undefined
+    const exchange = new Exchange(connection, req)
+    connection.asking.add(exchange)
+    this.#sort(connection)
+    return exchange
+  }
+
+  /** It has been answered, or will never be. */
+  ended(exchange: Exchange): void {
+    const { connection } = exchange
+    exchange.leave()
+    connection.answered = true
+    // It begins to wait anew, even if it waited for the rest of another request all the time.
+    connection.leave()
+    this.#sort(connection)
   }
 
   /**
@@ -119,8 +126,8 @@ export class Connections {
    * are left out: they can be told to go.
    */
   closeQuiet(): void {
-    for (const set of [this.#waiting['never asked'], this.#waiting.idle]) {
-      for (const { socket, session } of set) if (session === null) socket.destroy()
+    for (const queue of [this.#neverAsked, this.#idle]) {
+      for (const { socket, session } of queue) if (session === null) socket.destroy()
     }
   }
 
@@ -130,46 +137,58 @@ export class Connections {
   }
 
   #makeRoom(): boolean {
-    for (const waiting of WAITING) {
-      for (const connection of this.#waiting[waiting]) {
-        this.#remove(connection)
-        closeConnection(connection.socket, connection.session)
-        return true
-      }
-    }
-    return false
+    const connection = this.#neverAsked.first ?? this.#idle.first ?? this.#firstStillAsking()
+    if (connection === undefined) return false
+    this.#remove(connection)
+    closeConnection(connection.socket, connection.session)
+    return true
   }
 
-  #remove(connection: Connection): void {
-    this.#moveTo(null, connection)
-    if (this.#isOpen(connection)) this.#all.delete(connection.peer)
-  }
-
-  #sort(connection: Connection): void {
-    const waiting = waitingOf(connection)
-    if (waiting !== connection.waiting && this.#isOpen(connection)) this.#moveTo(waiting, connection)
-  }
-
-  /** Whether it is the one that its address pair stands for now. One that is gone must never wait again. */
-  #isOpen(connection: Connection): boolean {
-    return this.#all.get(connection.peer) === connection
-  }
-
-  #moveTo(waiting: Waiting | null, connection: Connection): void {
-    if (connection.waiting !== null) this.#waiting[connection.waiting].delete(connection)
-    connection.waiting = waiting
-    if (waiting !== null) this.#waiting[waiting].add(connection)
+  #firstStillAsking(): Connection | undefined {
+    for (const connection of this.#stillAsking) if (!this.#owesAnswer(connection)) return connection
+    return undefined
   }
 
   /**
-   * A TLS connection is another object than the TCP connection below it, and a session is another one again. What they
-   * have in common are the addresses of both ends.
+   * Looks which of the requests that were still coming are here. Each is found here once, so however many connections
+   * want to be taken, they pay for it together only once.
    */
-  #find(key: object, addresses: Parameters<typeof peerOf>[0]): Connection | undefined {
-    const known = this.#known.get(key)
-    if (known !== undefined) return known
-    const found = this.#all.get(peerOf(addresses) ?? '')
-    if (found !== undefined) this.#known.set(key, found)
+  #owesAnswer(connection: Connection): boolean {
+    for (const exchange of connection.asking) if (isWhole(exchange.req)) connection.answering.add(exchange)
+    this.#sort(connection)
+    return connection.answering.first !== undefined
+  }
+
+  #remove(connection: Connection): void {
+    if (!connection.open) return
+    connection.open = false
+    this.#all.delete(connection.peer)
+    connection.leave()
+  }
+
+  #sort(connection: Connection): void {
+    const queue = this.#queueOf(connection)
+    if (queue === connection.queue) return
+    if (queue === null) connection.leave()
+    else queue.add(connection)
+  }
+
+  /** Where a connection waits for its turn to give way; null if it is waited for, or gone. */
+  #queueOf({ open, asking, answering, answered }: Connection): Queue<Connection> | null {
+    if (!open || answering.first !== undefined) return null
+    if (asking.first !== undefined) return this.#stillAsking
+    return answered ? this.#idle : this.#neverAsked
+  }
+
+  /**
+   * A TLS connection is another object than the TCP connection below it, and the socket of a session is another one again.
+   * What they have in common are the addresses of both ends.
+   */
+  #find(socket: Socket): Connection | undefined {
+    const connection = known(socket)
+    if (connection !== undefined) return connection
+    const found = this.#all.get(peerOf(socket) ?? '')
+    if (found !== undefined) know(socket, found)
     return found
   }
 }
@@ -185,14 +204,18 @@ export function closeConnection(socket: Socket, session: Http2Session | null): v
   setImmediate(() => socket.destroy())
 }
 
-function waitingOf({ asking, answering, answered }: Connection): Waiting | null {
-  if (answering > 0) return null
-  if (asking > 0) return 'still asking'
-  return answered ? 'idle' : 'never asked'
+/** Whether all of a request is here, also if nobody has read it. */
+function isWhole(req: IncomingMessage | Http2ServerRequest): boolean {
+  // HTTP/2 requests call themselves complete only when they have been read.
+  return 'stream' in req ? req.stream.state.remoteClose === 1 : req.complete
 }
 
-function keyOf(req: IncomingMessage | Http2ServerRequest): object {
-  return 'stream' in req ? (req.stream.session ?? req.stream) : req.socket
+function know(object: Known, connection: Connection): void {
+  object[CONNECTION] = connection
+}
+
+function known(object: Known | undefined): Connection | undefined {
+  return object?.[CONNECTION]
 }
 
 function peerOf({

@@ -124,8 +124,9 @@ export class Http2Sessions {
     session.on('stream', (stream: ServerHttp2Stream) => {
       open += 1
       wait()
-      limitRequest(stream, requestTimeout)
-      stream.once('close', () => {
+      const limit = setTimeout(() => cancelIfIncomplete(stream), requestTimeout)
+      stream.on('close', () => {
+        clearTimeout(limit)
         open -= 1
         // Made by the client, or by us because of what the client sent: work that nobody gets anything of.
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countControlFrame()
@@ -154,10 +155,7 @@ export class Http2Sessions {
   }
 }
 
-/** Cancels a stream whose request does not come to its end. An answer may take as long as it takes. */
-function limitRequest(stream: ServerHttp2Stream, requestTimeout: number): void {
-  const timer = setTimeout(() => {
-    if (stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_CANCEL)
-  }, requestTimeout)
-  stream.once('close', () => clearTimeout(timer))
+/** Cancels a stream whose request has not come to its end. An answer may take as long as it takes. */
+function cancelIfIncomplete(stream: ServerHttp2Stream): void {
+  if (stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_CANCEL)
 }

@@ -62,17 +62,16 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const answers = new Answers(limits.answerTimeout)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
     const answer = answers.begin(req, res)
-    const exchange = isTooLong(req, limits) ? undefined : connections.begin(req, hasBody(req))
+    const exchange = connections.begin(req)
     // Each of these events comes once.
     res.on('close', () => {
       answers.ended(answer)
-      exchange?.ended()
+      if (exchange !== undefined) connections.ended(exchange)
     })
-    if (exchange === undefined) {
+    if (isTooLong(req, limits)) {
       sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
       return
     }
-    if (hasBody(req)) req.on('end', () => exchange.received())
     // The router answers failures itself; nothing is left to be caught.
     void options.handler(req, res)
   }
@@ -199,11 +198,6 @@ function setHttp1Limits(server: Server, limits: Limits): void {
 
 function isTooLong(req: AnyRequest, limits: Limits): boolean {
   return 'stream' in req && isHeadTooLong(req, limits)
-}
-
-function hasBody(req: AnyRequest): boolean {
-  if ('stream' in req) return !req.stream.endAfterHeaders
-  return Number(req.headers['content-length'] ?? 0) > 0 || req.headers['transfer-encoding'] !== undefined
 }
 
 async function startListening(server: AnyServer, address: { host: string; port: number }): Promise<void> {

@@ -1,6 +1,12 @@
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
-import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+  type Http2ServerRequest,
+} from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -14,6 +20,7 @@ const FIXTURES = join(import.meta.dirname, '../support/tls')
 const TLS = { certFile: join(FIXTURES, 'first.cert.pem'), keyFile: join(FIXTURES, 'first.key.pem'), clientCaFile: null }
 const MAX = 3
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+const POST_UNREAD = 'POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n'
 
 const opened: { destroy(): void }[] = []
 let listener: Listener
@@ -23,14 +30,48 @@ afterEach(async () => {
   await listener.close(0)
 })
 
-/** Answers at once, but at `/held` when it is told to. */
+/** Answers at once, but at `/held` and `/unread` when it is told to. */
 class Held {
   readonly releases: (() => void)[] = []
+  /** Those whose body has begun to come, and was put back. */
+  readonly unread: IncomingMessage[] = []
   readonly handler: Handler = (req, res) => {
     req.on('error', () => {})
-    if (req.url === '/held') this.releases.push(() => res.end('held'))
-    else req.resume().on('end', () => res.end('answer'))
+    if (req.url === '/') {
+      req.resume().on('end', () => res.end('answer'))
+      return
+    }
+    this.releases.push(() => res.end('held'))
+    if (req.url !== '/unread') return
+    req.once('data', (start) => {
+      req.pause()
+      req.unshift(start)
+      this.unread.push(req)
+    })
   }
+
+  /** Waits until so many answers are held. */
+  async has(count: number): Promise<void> {
+    while (this.releases.length < count) await nextTurn()
+  }
+
+  /** A request that has begun to come and is not read. */
+  async unreadOne(): Promise<IncomingMessage | Http2ServerRequest> {
+    for (;;) {
+      const req = this.unread.shift()
+      if (req !== undefined) return req
+      await nextTurn()
+    }
+  }
+}
+
+function nextTurn(): Promise<unknown> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Waits until the server has all of a request, as the protocol itself knows it. */
+async function arrived(req: IncomingMessage | Http2ServerRequest): Promise<void> {
+  while ('stream' in req ? req.stream.state.remoteClose !== 1 : !req.complete) await nextTurn()
 }
 
 async function start({ handler }: { handler: Handler } = new Held(), tls: typeof TLS | null = null): Promise<void> {
@@ -85,9 +126,13 @@ async function session(): Promise<ClientHttp2Session> {
   return client
 }
 
-async function bodyOf(client: ClientHttp2Session, path = '/'): Promise<string> {
+function bodyOf(client: ClientHttp2Session, path = '/'): Promise<string> {
+  return textOf(client.request({ ':path': path }))
+}
+
+async function textOf(stream: ClientHttp2Stream): Promise<string> {
   let text = ''
-  for await (const chunk of client.request({ ':path': path })) text += chunk
+  for await (const chunk of stream) text += chunk
   return text
 }
 
@@ -142,12 +187,200 @@ describe('when there are as many connections as there may be, a new one takes th
     )
     const slow = await Client.open()
     slow.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nslow')
-    while (held.releases.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    await held.has(2)
     const next = await Client.open()
     await slow.closed()
     await next.ask(GET)
     for (const release of held.releases) release()
     await Promise.all(answers)
+  })
+})
+
+describe('a connection whose request nobody reads', () => {
+  /** Fills the server up to one connection, each of which waits for its answer. */
+  async function fill(held: Held): Promise<Promise<Client>[]> {
+    const answers = []
+    for (let i = 1; i < MAX; i += 1) answers.push((await Client.open()).ask(GET.replace('/', '/held'), 'held'))
+    await held.has(MAX - 1)
+    return answers
+  }
+
+  it.each([
+    ['in cleartext', null],
+    ['with TLS', TLS],
+  ])('does not give way when all of it is here, over HTTP/1.1 %s', async (_name, tls) => {
+    const held = new Held()
+    await start(held, tls)
+    const open = tls === null ? Client.open : Client.openTls
+    const clients = []
+    for (let i = 0; i < MAX; i += 1) clients.push(await open())
+    const answers = clients.map((client) => client.ask(`${POST_UNREAD}some body`, 'held'))
+    for (let i = 0; i < MAX; i += 1) await arrived(await held.unreadOne())
+
+    for (let i = 0; i < 2; i += 1) await (await Client.open()).closed()
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+    await (await open()).ask(GET)
+  })
+
+  it('gives way when half of it is here, over HTTP/1.1', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const half = await Client.open()
+    half.socket.write(`${POST_UNREAD}some`)
+    await held.unreadOne()
+    const next = await Client.open()
+    await half.closed()
+    await next.ask(GET)
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+  })
+
+  it('does not give way when all of it is here and half of the next one, until it is answered', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const releaseOthers = held.releases.splice(0)
+    const client = await Client.open()
+    client.socket.write(`${POST_UNREAD}some body${POST_UNREAD}some`)
+    await arrived(await held.unreadOne())
+    await held.unreadOne()
+
+    await (await Client.open()).closed()
+    held.releases[0]?.()
+    await client.ask('', 'held')
+    const next = await Client.open()
+    await client.closed()
+    await next.ask(GET)
+    for (const release of releaseOthers) release()
+    await Promise.all(answers)
+  })
+
+  it.each([
+    ['in cleartext', null],
+    ['with TLS', TLS],
+  ])('does not give way when all of it is here, over HTTP/2 %s', async (_name, tls) => {
+    const held = new Held()
+    await start(held, tls)
+    const bodies = []
+    for (let i = 0; i < MAX; i += 1) {
+      const request = (await session()).request({ ':path': '/unread', ':method': 'POST' })
+      request.end('some body')
+      bodies.push(textOf(request))
+      await arrived(await held.unreadOne())
+    }
+
+    for (let i = 0; i < 2; i += 1) await (await Client.open()).closed()
+    for (const release of held.releases) release()
+    expect(await Promise.all(bodies)).toEqual(['held', 'held', 'held'])
+    expect(await bodyOf(await session())).toBe('answer')
+  })
+
+  it('gives way when half of it is here, over HTTP/2', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const half = await session()
+    const closed = once(half, 'close')
+    half
+      .request({ ':path': '/unread', ':method': 'POST' })
+      .on('error', () => {})
+      .write('some')
+    await held.unreadOne()
+    const next = await Client.open()
+    await closed
+    await next.ask(GET)
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+  })
+
+  it('does not give way when all of it is here and half of another one, until it is answered, over HTTP/2', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const releaseOthers = held.releases.splice(0)
+    const both = await session()
+    const closed = once(both, 'close')
+    both
+      .request({ ':path': '/unread', ':method': 'POST' })
+      .on('error', () => {})
+      .write('some')
+    await held.unreadOne()
+    const whole = both.request({ ':path': '/unread', ':method': 'POST' })
+    whole.end('some body')
+    await arrived(await held.unreadOne())
+
+    await (await Client.open()).closed()
+    held.releases[1]?.()
+    expect(await textOf(whole)).toBe('held')
+    const next = await Client.open()
+    await closed
+    await next.ask(GET)
+    for (const release of releaseOthers) release()
+    await Promise.all(answers)
+  })
+
+  it('waits anew when another of its requests is answered', async () => {
+    const held = new Held()
+    await start(held)
+    const busy = await session()
+    busy
+      .request({ ':path': '/unread', ':method': 'POST' })
+      .on('error', () => {})
+      .write('some')
+    await held.unreadOne()
+    const slow = await Client.open()
+    slow.socket.write(`${POST_UNREAD}some`)
+    await held.unreadOne()
+    const answer = (await Client.open()).ask(GET.replace('/', '/held'), 'held')
+    await held.has(MAX)
+    expect(await bodyOf(busy)).toBe('answer')
+
+    await (await Client.open()).ask(GET)
+    await slow.closed()
+    expect(await bodyOf(busy)).toBe('answer')
+    held.releases[2]?.()
+    await answer
+  })
+
+  it('makes room only once', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const half = await Client.open()
+    half.socket.write(`${POST_UNREAD}some`)
+    const req = await held.unreadOne()
+    const cut = new Promise((resolve) => req.once('close', resolve))
+    const next = await Client.open()
+    await Promise.all([half.closed(), cut])
+    answers.push(next.ask(GET.replace('/', '/held'), 'held'))
+    await held.has(MAX + 1)
+
+    await (await Client.open()).closed()
+    expect(listener.connections()).toBe(MAX)
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+  })
+
+  it('is looked at once, however many want its place', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = await fill(held)
+    const answer = (await Client.open()).ask(`${POST_UNREAD}some body`, 'held')
+    const req = await held.unreadOne()
+    await arrived(req)
+    let looks = 0
+    Object.defineProperty(req, 'complete', {
+      get: () => {
+        looks += 1
+        return true
+      },
+    })
+    for (let i = 0; i < 3; i += 1) await (await Client.open()).closed()
+    expect(looks).toBe(1)
+    for (const release of held.releases) release()
+    await Promise.all([...answers, answer])
   })
 })
 
@@ -177,7 +410,7 @@ describe('a connection that is being answered', () => {
     )
     const streams = await session()
     const body = bodyOf(streams, '/held')
-    while (held.releases.length < MAX) await new Promise((resolve) => setImmediate(resolve))
+    await held.has(MAX)
 
     await (await Client.open()).closed()
     for (const release of held.releases) release()
@@ -205,7 +438,7 @@ describe('with TLS', () => {
     const answers = clients.map((client) => client.ask(GET.replace('/', '/held'), 'held'))
     const streams = await session()
     const body = bodyOf(streams, '/held')
-    while (held.releases.length < MAX) await new Promise((resolve) => setImmediate(resolve))
+    await held.has(MAX)
 
     await (await Client.open()).closed()
     for (const release of held.releases) release()

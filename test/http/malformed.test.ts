@@ -96,6 +96,10 @@ describe('a request that HTTP does not allow', () => {
     expect(answer).toBe('')
   })
 
+  it('is not answered in the place of an earlier one that nobody has read', async () => {
+    expect(await answerTo('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbodyGARBAGE\r\n\r\n')).toBe('')
+  })
+
   it('is answered after the answers to the earlier ones', async () => {
     const socket = connect(listener.port, '127.0.0.1')
     socket.setEncoding('latin1').write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
