@@ -15,6 +15,7 @@ export async function runHttpLoad(job: HttpJob): Promise<Measurement> {
   const window = new Window(job.pids)
   const ask = asker(job, window)
   const ending = new AbortController()
+  if (job.staysAwake === true) stayAwake(ending.signal)
   const load =
     job.ratePerSecond === undefined
       ? closedLoop(connections, ask, ending.signal)
@@ -52,6 +53,11 @@ function asker(job: HttpJob, window: Window): Ask {
       done(false)
     })
   }
+}
+
+/** Looks for answers all the time instead of sleeping until there is one. */
+function stayAwake(signal: AbortSignal): void {
+  if (!signal.aborted) setImmediate(stayAwake, signal)
 }
 
 async function closedLoop(connections: readonly Connection[], ask: Ask, signal: AbortSignal): Promise<void> {

@@ -25,6 +25,8 @@ export interface HttpJob extends Common {
   readonly expectedStatus: number
   /** How many requests a second are sent whether or not there are answers. Without it: the next after each answer. */
   readonly ratePerSecond?: number
+  /** Whether the load generator never sleeps while it waits for answers. Takes a core. Default false. */
+  readonly staysAwake?: boolean
   /** How many bodies of answers are handed back, spread over the window. */
   readonly samples: number
 }

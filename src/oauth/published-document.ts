@@ -19,9 +19,9 @@ export function publishDocument(value: unknown): PublishedDocument {
 }
 
 /** Whether the reader's copy is still good (RFC 9110 §13.1.2). */
-export function isUnchanged(ifNoneMatch: string | undefined, document: PublishedDocument): boolean {
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
-  if (ifNoneMatch === document.etag || ifNoneMatch.trim() === '*') return true
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
   // GET compares weakly: `W/"x"` matches `"x"`.
-  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === document.etag)
+  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }

@@ -40,8 +40,10 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
     return (req, res, head) => {
       if (!isFresh()) return answerUnavailable(req, res, { head, notes })
-      const freshness = ['cache-control', cacheControl, ...ageOf(stalenessSeconds())]
-      sendDocument(req, res, pick(service.current), [...head, ...freshness])
+      const { etag, body } = pick(service.current)
+      const always = [...head, 'cache-control', cacheControl, ...ageOf(stalenessSeconds()), 'etag', etag]
+      if (isUnchanged(req.headers['if-none-match'], etag)) res.writeHead(304, always).end()
+      else sendBody(req, res, body, always)
     }
   }
   return {
@@ -78,13 +80,8 @@ function ageOf(stalenessSeconds: number): Head {
   return age >= 1 ? ['age', String(age)] : []
 }
 
-function sendDocument(req: IncomingMessage, res: ServerResponse, document: PublishedDocument, head: Head): void {
-  if (isUnchanged(req.headers['if-none-match'], document)) {
-    res.writeHead(304, [...head, 'etag', document.etag]).end()
-    return
-  }
-  const { etag, body } = document
-  const content = ['etag', etag, 'content-type', 'application/json; charset=utf-8', 'content-length', `${body.length}`]
+function sendBody(req: IncomingMessage, res: ServerResponse, body: string, head: readonly string[]): void {
+  const content = ['content-type', 'application/json; charset=utf-8', 'content-length', String(body.length)]
   res.writeHead(200, [...head, ...content])
   if (req.method === 'HEAD') res.end()
   else res.end(body, 'latin1')
