@@ -1,8 +1,21 @@
 /**
- * A map with a greatest size that forgets what was used least recently.
+ * A map with a greatest size that forgets what has not been used for long.
+ *
+ * To keep all entries in the order of their use would cost more at each use than everything else that is done with them.
+ * So an entry is only marked when it is used, and passed over once, without its mark, when it is its turn to be forgotten.
  */
+
+/** How many marked entries are passed over at most, so that no call takes long. */
+const MAX_PASSED_OVER = 16
+
+interface Entry<V> {
+  value: V
+  used: boolean
+}
+
 export class BoundedMap<K, V> {
-  readonly #entries = new Map<K, V>()
+  /** The next one to be forgotten comes first. */
+  readonly #entries = new Map<K, Entry<V>>()
   readonly #capacity: number
 
   /** @param capacity The greatest number of entries, at least 1. */
@@ -11,22 +24,21 @@ export class BoundedMap<K, V> {
   }
 
   get(key: K): V | undefined {
-    const value = this.#entries.get(key)
-    if (value !== undefined) {
-      // A Map iterates in order of insertion, so the entry that is inserted again becomes the newest.
-      this.#entries.delete(key)
-      this.#entries.set(key, value)
-    }
-    return value
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    entry.used = true
+    return entry.value
   }
 
   set(key: K, value: V): void {
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    if (this.#entries.size > this.#capacity) {
-      const oldest = this.#entries.keys().next()
-      if (oldest.done !== true) this.#entries.delete(oldest.value)
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) {
+      entry.value = value
+      entry.used = true
+      return
     }
+    if (this.#entries.size >= this.#capacity) this.#forgetOne()
+    this.#entries.set(key, { value, used: false })
   }
 
   delete(key: K): void {
@@ -37,7 +49,18 @@ export class BoundedMap<K, V> {
     return this.#entries.size
   }
 
-  entries(): IterableIterator<[K, V]> {
-    return this.#entries.entries()
+  *entries(): Generator<[K, V]> {
+    for (const [key, { value }] of this.#entries) yield [key, value]
+  }
+
+  #forgetOne(): void {
+    let passedOver = 0
+    for (const [key, entry] of this.#entries) {
+      this.#entries.delete(key)
+      if (!entry.used || passedOver === MAX_PASSED_OVER) return
+      passedOver += 1
+      entry.used = false
+      this.#entries.set(key, entry)
+    }
   }
 }

@@ -34,7 +34,9 @@ export class SecretUses {
 
   /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */
   note(secretId: string, at: Date): void {
-    this.#unwritten.set(secretId, this.#minuteOf(at))
+    const minute = this.#minuteOf(at)
+    if (this.#unwritten.get(secretId) === minute) return
+    this.#unwritten.set(secretId, minute)
     this.#schedule()
   }
 
