@@ -55,6 +55,13 @@ describe('a bounded map', () => {
     expect(map.get(999)).toBeUndefined()
   })
 
+  it('passes over few at a time, so that nobody waits for thousands to be looked at', () => {
+    const map = filled(100)
+    for (const [key] of map.entries()) map.get(key)
+    map.set(100, 'value 100')
+    expect(keysOf(map)).toEqual([...Array(101).keys()].filter((key) => key !== 16))
+  })
+
   it('keeps those that are used again and again, whatever else comes', () => {
     const map = filled(100)
     for (let key = 100; key < 10_000; key += 1) {
