@@ -19,5 +19,5 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # The flag is explained in src/cli/keyturn.js.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--heap-growing-percent=40", "src/cli/keyturn.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "src/cli/keyturn.js"]
 CMD ["serve"]

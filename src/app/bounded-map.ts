@@ -41,6 +41,12 @@ export class BoundedMap<K, V> {
     this.#entries.set(key, { value, used: false })
   }
 
+  /** Gives an entry another value, if there is one. That is no use of it. */
+  replace(key: K, value: V): void {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) entry.value = value
+  }
+
   delete(key: K): void {
     this.#entries.delete(key)
   }

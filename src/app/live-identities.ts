@@ -125,7 +125,7 @@ export class LiveIdentities {
     for (const userId of requestedIds) {
       const user = state.users.get(userId)
       if (user === undefined) this.#users.delete(userId)
-      else this.#users.set(userId, { version: state.version, value: user })
+      else this.#users.replace(userId, { version: state.version, value: user })
     }
     if (hasGoneBack) {
       this.#setbacks += 1

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8 --heap-growing-percent=40
+#!/usr/bin/env -S node --max-semi-space-size=8
 /**
  * Starts the command line with what was compiled at an earlier start, which saves a third of a start and the memory of the
  * compiler. So this file must not need one: it is no TypeScript.

@@ -36,7 +36,11 @@ async function serve(config: Config): Promise<void> {
   const stopping = new AbortController()
   const stopped = firstSignal().then(() => stopping.abort())
   // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-  const [{ startServer }, { openLog }] = await Promise.all([import('../server/server.ts'), import('../server/log.ts')])
+  const [{ startServer }, { openLog }, { keepHeapSmall }] = await Promise.all([
+    import('../server/server.ts'),
+    import('../server/log.ts'),
+    import('../server/heap.ts'),
+  ])
   const log = openLog(config.logLevel)
   const starting = startServer(config, log, { signal: stopping.signal })
   const server = await starting.catch((error: unknown) => {
@@ -44,6 +48,7 @@ async function serve(config: Config): Promise<void> {
     if (!stopping.signal.aborted) throw error
   })
   if (server === undefined) return
+  keepHeapSmall()
   announce(server, config)
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
   await stopped

@@ -6,6 +6,7 @@
  * it. Known and unknown clients take the same steps, so that the time of an answer does not tell which user exists.
  */
 import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../app/attempt-limiter.ts'
 import { splitClientId } from '../domain/client-id.ts'
@@ -13,6 +14,7 @@ import type { ClientSecrets, RequestNotes } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
 import { toTooManyFailures, toUnavailable } from './errors.ts'
+import { foundBefore } from './found-user.ts'
 import { provedSecret } from './proved-secret.ts'
 
 /** What the engine's clients are made from. */
@@ -61,7 +63,7 @@ export function connectClients(provider: Provider, { directory, attempts, now, n
     if (parts !== undefined) notes.identified(ctx.req, clientId)
     assertMayTry(ctx, { clientId, address: notes.addressOf(ctx.req) }, attempts)
 
-    const user = parts === undefined ? undefined : await findUser(directory, parts.userId)
+    const user = parts === undefined ? undefined : await findUser(ctx.req, directory, parts.userId)
     const method = authenticationMethod(ctx)
     const client: Client = Object.create(template, {
       clientId: { value: clientId, enumerable: true },
@@ -127,7 +129,13 @@ function authenticationMethod({ oidc }: KoaContextWithOIDC): 'private_key_jwt' |
   return oidc.params?.client_assertion ? 'private_key_jwt' : 'client_secret_basic'
 }
 
-async function findUser(directory: ClientDirectory, userId: string): Promise<ServiceUser | undefined> {
+async function findUser(
+  req: IncomingMessage,
+  directory: ClientDirectory,
+  userId: string,
+): Promise<ServiceUser | undefined> {
+  const before = foundBefore(req, userId)
+  if (before !== undefined) return before.user
   try {
     return await directory.findServiceUser(userId)
   } catch (error) {

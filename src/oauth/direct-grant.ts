@@ -14,6 +14,7 @@ import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
 import { isUnavailable } from './errors.ts'
 import { beginAuthentication } from './failure-delay.ts'
+import { leaveFound } from './found-user.ts'
 import { type Head, setHead } from './head.ts'
 import { type PlainRequest, readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
@@ -83,19 +84,39 @@ export function grantDirectly(issuing: () => Issuing | null, options: DirectGran
   }
 }
 
-/** A promise for a user who has to be looked up; it fails if the database is not available. */
+/** Null, sooner or later: the client has left. A promise fails if the user has to be looked up and cannot be. */
 function decide(
   req: IncomingMessage,
   form: string,
   options: DirectGrantOptions,
-): Granted | undefined | Promise<Granted | undefined> {
+): Granted | undefined | Promise<Granted | undefined | null> {
   const request = recognise(req, form, options)
   if (request === undefined) return undefined
+  beginAuthentication(req)
   options.notes.identified(req, request.clientId)
   const user = options.recallServiceUser(request.userId)
-  if (user !== undefined) return grant(user, request, options)
-  beginAuthentication(req)
-  return options.directory.findServiceUser(request.userId).then((found) => grant(found, request, options))
+  if (user === undefined) return lookUp(req, request, options)
+  const granted = grant(user, request, options)
+  if (granted === undefined) leaveFound(req, { userId: request.userId, user })
+  return granted
+}
+
+async function lookUp(
+  req: IncomingMessage,
+  request: Recognised,
+  options: DirectGrantOptions,
+): Promise<Granted | undefined | null> {
+  const { directory, attempts, notes, now } = options
+  const { userId, clientId, secret } = request
+  const user = await directory.findServiceUser(userId)
+  const granted = grant(user, request, options)
+  if (granted !== undefined) return granted
+  leaveFound(req, { userId, user })
+  if (req.readable) return undefined
+  // The client has left, so the engine could not read what it should count.
+  const proved = provedSecret(directory.secrets, user, { secret, now: now() })
+  if (proved === undefined) attempts.fail({ clientId, address: notes.addressOf(req) })
+  return null
 }
 
 function recognise(

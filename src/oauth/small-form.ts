@@ -19,17 +19,17 @@ export function hasSmallForm({ method, headers }: IncomingMessage): boolean {
  *
  * @param req Must have a small form that nobody has begun to read.
  * @param take If it returns undefined or a promise, the request is as if nobody had read it. Must not throw.
- * @returns What `take` returns; null if the client breaks off before that, and nobody waits for an answer.
+ * @returns What `take` returns; null if the client breaks off before the form is here, and nobody waits for an answer.
  */
 export function takeForm<T extends object>(
   req: IncomingMessage,
-  take: (form: string) => T | undefined | Promise<T | undefined>,
+  take: (form: string) => T | undefined | Promise<T | undefined | null>,
 ): Promise<T | undefined | null> {
   const length = Number(req.headers['content-length'])
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let received = 0
-    const end = (taken: T | undefined | null | Promise<T | undefined>): void => {
+    const end = (taken: T | undefined | null | Promise<T | undefined | null>): void => {
       req.off('data', add).off('close', leave)
       resolve(taken)
     }

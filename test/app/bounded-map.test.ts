@@ -32,6 +32,16 @@ describe('a bounded map', () => {
     expect(keysOf(map)).toEqual([3, 4, 5])
   })
 
+  it('does not count a replacement as a use, nor make an entry of it', () => {
+    const map = filled(2)
+    map.replace(0, 'another')
+    map.replace(5, 'value 5')
+    expect(map.get(5)).toBeUndefined()
+    expect([...map.entries()][0]).toEqual([0, 'another'])
+    map.set(2, 'value 2')
+    expect(keysOf(map)).toEqual([1, 2])
+  })
+
   it('counts a new value as a use, and takes no more room for it', () => {
     const map = filled(2)
     map.set(0, 'another')

@@ -347,6 +347,83 @@ describe('a token request that the engine is not needed for', () => {
     }
   })
 
+  describe.each([
+    ['with a wrong secret', 'wrong', 1],
+    ['with the right secret', first!.secret, 0],
+  ])('whose client leaves while its user is looked up, %s', (_, secret, failures) => {
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: secret,
+      // Not granted, so the engine has to answer.
+      scope: 'admin',
+    })
+    const leaving = async (leave: () => Promise<void>): Promise<void> => {
+      const { answered, failed } = cold.record()
+      const lookUps = cold.lookUps()
+      const release = cold.holdLookUps()
+      try {
+        await leave()
+        await eventually(async () => expect(cold.record().answered).toHaveLength(answered.length + 1))
+        expect([cold.lookUps(), cold.record().failed]).toEqual([lookUps + 1, failed])
+      } finally {
+        release()
+      }
+      // A request that comes later is answered later.
+      await post(cold.url, usual)
+      expect(cold.record().failed).toHaveLength(failed.length + failures)
+    }
+    const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
+    const text = `${head}content-length: ${String(form).length}\r\n\r\n${form}`
+    const send = async (bytes: string) => {
+      const socket = connect(cold.port, '127.0.0.1').on('error', () => {})
+      const lookUps = cold.lookUps()
+      socket.write(bytes)
+      await eventually(async () => expect(cold.lookUps()).toBe(lookUps + 1))
+      return socket
+    }
+
+    it('is counted as failed if it has, when it closes its connection', () =>
+      leaving(async () => {
+        ;(await send(text)).resetAndDestroy()
+      }))
+
+    it('is counted as failed if it has, when it breaks the protocol after it', () =>
+      leaving(async () => {
+        await send(`${text}x\r\n\r\n`)
+      }))
+
+    it('is counted as failed if it has, when it takes the request back over HTTP/2', () =>
+      leaving(async () => {
+        const lookUps = cold.lookUps()
+        const session = connectHttp2(cold.url)
+        const request = { ':method': 'POST', ':path': '/oauth/v2/token' }
+        const stream = session.request({
+          ...request,
+          'content-type': 'application/x-www-form-urlencoded',
+          'content-length': String(form).length,
+        })
+        stream.on('error', () => {})
+        stream.end(String(form))
+        await eventually(async () => expect(cold.lookUps()).toBe(lookUps + 1))
+        stream.close(NGHTTP2_CANCEL)
+        session.close()
+      }))
+  })
+
+  it('is looked up once, also if the engine refuses it', async () => {
+    const refused = [
+      { client_secret: 'wrong', scope: 'openid' },
+      { client_secret: first!.secret, scope: 'admin' },
+    ]
+    for (const fields of refused) {
+      const body = String(new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId, ...fields }))
+      const [lookUps, calls] = [cold.lookUps(), cold.engineCalls()]
+      expect((await post(cold.url, { name: 'refused', body })).status).toBeGreaterThanOrEqual(400)
+      expect([cold.lookUps(), cold.engineCalls()]).toEqual([lookUps + 1, calls + 1])
+    }
+  })
+
   it('may be taken back over HTTP/2, and nobody fails', async () => {
     const { answered } = direct.record()
     const calls = direct.engineCalls()

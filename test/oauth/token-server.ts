@@ -54,7 +54,12 @@ export async function startTokenServer(options: TokenServerOptions) {
   let lookUps = 0
   let engineCalls = 0
   let failure: Error | undefined
+  let held: Promise<void> | undefined
   class Attempts extends AttemptLimiter {
+    override blockedForSeconds(attempt: Parameters<AttemptLimiter['fail']>[0]): number {
+      if (Provider.ctx !== undefined) engineCalls += 1
+      return super.blockedForSeconds(attempt)
+    }
     override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
       failed.push(attempt.clientId)
       super.fail(attempt)
@@ -73,7 +78,7 @@ export async function startTokenServer(options: TokenServerOptions) {
       secrets,
       findServiceUser: async (userId) => {
         lookUps += 1
-        if (Provider.ctx !== undefined) engineCalls += 1
+        await held
         if (failure !== undefined) throw failure
         return users.get(userId)
       },
@@ -118,9 +123,15 @@ export async function startTokenServer(options: TokenServerOptions) {
     log,
     /** What is known about all requests so far. */
     record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
-    /** How often a user has been looked up, and how often by the engine. */
+    /** How often a user has been looked up, and how often the engine has asked for a client. */
     lookUps: () => lookUps,
     engineCalls: () => engineCalls,
+    /** Look-ups take until this is called back. */
+    holdLookUps: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
     /** What becomes of look-ups from now on. */
     failWith: (error: Error | undefined) => {
       failure = error

@@ -6,6 +6,7 @@ import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, ConfigError } from '../../config/config.ts'
 import type { Log } from '../../domain/ports.ts'
+import { keepHeapSmall } from '../heap.ts'
 import type { ServerLog } from '../log.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import { STOP_LIMIT } from '../stop-limit.ts'
@@ -51,6 +52,7 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     return error
   }
   if (server === undefined) return undefined
+  keepHeapSmall()
   const { listenUrl, initialised } = server
   answerMeasurements(server, log)
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
