@@ -1,12 +1,5 @@
-import { once } from 'node:events'
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  ServerReflectionRequestSchema,
-  type ServerReflectionResponse,
-  ServerReflectionResponseSchema,
-} from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
@@ -14,6 +7,7 @@ import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { FrontDoor } from '../../src/server/front-door.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
+import { openReflection } from '../support/grpc-reflection.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -52,18 +46,13 @@ describe('a server', () => {
   it('that does not serve the beta does not know it, and does not list it among its services', async () => {
     const { listenUrl } = await start({ KEYTURN_BETA_API: 'off' })
     await expect(checkHealth(listenUrl, WEB_KEYS)).rejects.toMatchObject({ code: status.NOT_FOUND })
-    const client = new Client(new URL(listenUrl).host, credentials.createInsecure())
-    undo.push(() => client.close())
-    const stream = client.makeBidiStreamRequest(
-      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-      (bytes: Uint8Array) => Buffer.from(bytes),
-      (bytes: Buffer) => fromBinary(ServerReflectionResponseSchema, bytes),
-      new Metadata(),
+    const reflection = openReflection(listenUrl)
+    reflection.askForServices()
+    reflection.end()
+    expect(await reflection.ended).toMatchObject({ code: status.OK })
+    const names = reflection.responses.flatMap(({ messageResponse }) =>
+      messageResponse.case === 'listServicesResponse' ? messageResponse.value.service : [],
     )
-    const request = create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } })
-    stream.end(toBinary(ServerReflectionRequestSchema, request))
-    const [{ messageResponse }] = (await once(stream, 'data')) as [ServerReflectionResponse]
-    const names = messageResponse.case === 'listServicesResponse' ? messageResponse.value.service : []
     expect(names).toContainEqual(expect.objectContaining({ name: 'iam.webkey.v2.WebKeyService' }))
     expect(names).not.toContainEqual(expect.objectContaining({ name: WEB_KEYS }))
   })

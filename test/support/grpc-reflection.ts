@@ -13,6 +13,8 @@ import {
 export interface ReflectionStream {
   /** Asks for the file that has a symbol. */
   ask(symbol: string): void
+  /** Asks for the names of all services. */
+  askForServices(): void
   send(bytes: Uint8Array): void
   end(): void
   cancel(): void
@@ -36,12 +38,13 @@ export function openReflection(url: string): ReflectionStream {
   stream.on('error', () => {})
   const ended = new Promise<StatusObject>((resolve) => stream.once('status', resolve))
   void ended.then(() => client.close())
-  const ask = (value: string) => {
-    const request = create(ServerReflectionRequestSchema, { messageRequest: { case: 'fileContainingSymbol', value } })
+  const ask = (wanted: 'fileContainingSymbol' | 'listServices', value: string) => {
+    const request = create(ServerReflectionRequestSchema, { messageRequest: { case: wanted, value } })
     stream.write(toBinary(ServerReflectionRequestSchema, request))
   }
   return {
-    ask,
+    ask: (symbol) => ask('fileContainingSymbol', symbol),
+    askForServices: () => ask('listServices', ''),
     send: (bytes) => void stream.write(bytes),
     end: () => stream.end(),
     cancel: () => stream.cancel(),
