@@ -27,7 +27,7 @@ export interface AttemptLimiterOptions {
   readonly maxPerAddress?: number
   /** From the first failure on, in seconds. Default 60. */
   readonly windowSeconds?: number
-  /** How many pairs, and how many addresses, are remembered; the least recently seen are forgotten. Default 10,000. */
+  /** How many pairs, and how many addresses, are remembered: those not seen for long are forgotten. Default 10,000. */
   readonly capacity?: number
 }
 
@@ -61,7 +61,6 @@ export class AttemptLimiter {
    * An attempt that is not made must not be counted as a failure, so that waiting helps.
    */
   blockedForSeconds(attempt: Attempt): number {
-    if (this.size === 0) return 0
     const network = networkOf(attempt.address)
     const ends = [
       this.#blockedUntil(this.#perClient.get(pairOf(attempt, network)), this.#maxPerClient),

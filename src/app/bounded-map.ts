@@ -1,8 +1,8 @@
 /**
  * A map with a greatest size that forgets what has not been used for long.
  *
- * To keep all entries in the order of their use would cost more at each use than everything else that is done with them.
- * So an entry is only marked when it is used, and passed over once, without its mark, when it is its turn to be forgotten.
+ * It does not keep its entries in the order of their use: to move one at each use was 5 % of a token request with 10,000
+ * users. An entry is only marked when it is used, and passed over once, losing its mark, when it is its turn to be forgotten.
  */
 
 /** How many marked entries are passed over at most, so that no call takes long. */

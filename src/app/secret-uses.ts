@@ -8,7 +8,7 @@ import type { Clock } from './replica.ts'
 
 const MINUTE = 60_000
 
-/** How many secrets are remembered until they are written; beyond that the least recently used are forgotten. */
+/** How many secrets are remembered until they are written; beyond that those not used for long are forgotten. */
 const DEFAULT_CAPACITY = 50_000
 
 /** What it takes. */

@@ -15,7 +15,7 @@ const HASH_BYTES = 32
 export function createClientSecrets(): ClientSecrets {
   // No secret has this hash, because nobody knows one that does.
   const standIn = randomBytes(HASH_BYTES)
-  // Hashes are compared where they come from here, one after the other. A buffer for each would cost more than the hash.
+  // Hashes are compared where they come from here, one after the other. A buffer for each would cost as much as hashing.
   const hash = Buffer.alloc(HASH_BYTES)
 
   return {

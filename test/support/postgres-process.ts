@@ -13,6 +13,7 @@ import { giveTo, type SpawnUser } from './system-user.ts'
 /** The password of the test server, to be looked for in texts where it must not be. */
 export const TEST_PASSWORD = 'correct-horse-battery'
 
+const INITDB = ['-U', 'postgres', '-A', 'password', '-N', '-E', 'UTF8', '--lc-messages=C']
 const FLAGS = ['fsync=off', 'unix_socket_directories=', 'max_connections=200', 'listen_addresses=127.0.0.1']
 const ATTEMPTS = 3
 const run = promisify(execFile)
@@ -23,20 +24,7 @@ export async function startPostgresProcess(programs: PostgresPrograms, owner: Sp
   const data = join(folder, 'data')
   await writeFile(passwordFile, TEST_PASSWORD)
   await giveTo(owner, passwordFile)
-  const initdb = [
-    '-D',
-    data,
-    '-U',
-    'postgres',
-    '-A',
-    'password',
-    '--pwfile',
-    passwordFile,
-    '-N',
-    '-E',
-    'UTF8',
-    '--lc-messages=C',
-  ]
+  const initdb = ['-D', data, '--pwfile', passwordFile, ...INITDB]
   await run(programs.initdb, initdb, { ...owner, cwd: folder })
   await rm(passwordFile)
 
