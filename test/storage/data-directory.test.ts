@@ -6,15 +6,13 @@ import { lockDataDirectory } from '../../src/storage/data-directory.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
 import type { LockAnswer } from './lock-worker.ts'
 
-const NOBODY = 65_534
-
 describe('locking a data directory', () => {
   let root: string
   let folder: string
   let workers: Worker[]
 
-  const lockElsewhere = (user: { readonly uid?: number; readonly gid?: number } = {}) => {
-    const worker = startWorker(new URL('lock-worker.ts', import.meta.url), [folder], user)
+  const lockElsewhere = (options: { readonly obeysPermissions?: boolean } = {}) => {
+    const worker = startWorker(new URL('lock-worker.ts', import.meta.url), [folder], options)
     workers.push(worker)
     return worker
   }
@@ -75,9 +73,8 @@ describe('locking a data directory', () => {
   })
 
   it('says so when the directory cannot be written', async () => {
-    const isRoot = process.getuid?.() === 0
     await mkdir(folder, { mode: 0o555 })
-    const answer = await lockElsewhere(isRoot ? { uid: NOBODY, gid: NOBODY } : {}).next<LockAnswer>()
+    const answer = await lockElsewhere({ obeysPermissions: true }).next<LockAnswer>()
     expect(answer).toMatchObject({
       taken: false,
       message: expect.stringContaining(`the data directory ${folder} cannot be written`),

@@ -14,13 +14,25 @@ export interface Worker {
   kill(): Promise<void>
 }
 
-/** Starts a script. Kill it in `afterEach`, whatever happened to it. */
+/** How a script is started as root so that the permissions of files hold for it all the same. */
+const OBEYING_PERMISSIONS = {
+  execPath: 'setpriv',
+  execArgv: ['--bounding-set=-dac_override', '--inh-caps=-dac_override', process.execPath],
+}
+
+/**
+ * Starts a script. Kill it in `afterEach`, whatever happened to it.
+ *
+ * @param options.obeysPermissions Whether the permissions of files hold for it although the tests may be run by root.
+ */
 export function startWorker(
   script: URL,
   args: readonly string[] = [],
-  options: { readonly uid?: number; readonly gid?: number } = {},
+  { obeysPermissions = false }: { readonly obeysPermissions?: boolean } = {},
 ): Worker {
-  const child = fork(script, args, { ...options, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const isRoot = process.getuid?.() === 0
+  const program = obeysPermissions && isRoot ? OBEYING_PERMISSIONS : { execArgv: [] }
+  const child = fork(script, args, { ...program, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   let stderr = ''
   child.stderr?.on('data', (chunk) => {
     stderr += chunk
