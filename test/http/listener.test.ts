@@ -53,7 +53,8 @@ async function received(socket: Socket): Promise<string> {
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk
   })
-  await once(socket, 'close')
+  // Not with `once` of node:events, which fails if the connection is reset after the last byte.
+  await new Promise((resolve) => socket.once('close', resolve))
   return text
 }
 
