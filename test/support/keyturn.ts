@@ -62,13 +62,9 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
   )
   const output = collect(child)
   const exited = once(child, 'exit')
+  const closed = once(child, 'close')
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
   const { listenUrl, baseUrl } = await untilListening(child, output).finally(() => clearTimeout(giveUp))
-  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
-    child.kill(signal)
-    await exited
-    return child.exitCode
-  }
   return {
     baseUrl,
     listenUrl,
@@ -77,8 +73,17 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
     output: () => ({ ...output }),
     admin: async () =>
       JSON.parse(await readFile(options.env?.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json'), 'utf8')),
-    stop: (signal = 'SIGTERM') => end(signal),
-    kill: async () => void (await end('SIGKILL')),
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      // By then all that it printed has been read.
+      await closed
+      return child.exitCode
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      // Its workers have its output too, and live on for a while.
+      await exited
+    },
   }
 }
 
