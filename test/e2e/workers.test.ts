@@ -398,7 +398,7 @@ describe('several workers that are told to stop', () => {
 
   onLinux('end in order although the database resets their connections when they say goodbye', async () => {
     const url = new URL(env.KEYTURN_DATABASE_URL!)
-    const proxy = await startTcpProxy(Number(url.port), 0, { rude: true })
+    const proxy = await startTcpProxy(Number(url.port), undefined, { rude: true })
     clients.push({ destroy: () => void proxy.close() })
     url.port = String(proxy.port)
     const running = await start(2, { KEYTURN_DATABASE_URL: url.href })

@@ -85,7 +85,7 @@ describe('a database that is not available', () => {
   ]
 
   it('is left in order although it resets connections when they say goodbye', async () => {
-    const proxy = await startTcpProxy(Number(new URL(url).port), 0, { rude: true })
+    const proxy = await startTcpProxy(Number(new URL(url).port), undefined, { rude: true })
     cleanups.push(() => proxy.close())
     const database = await openDatabase({ kind: 'postgres', url: onPort(proxy.port), log })
     await migrate(database)

@@ -1,7 +1,9 @@
 /**
  * A wire that tests can cut: forwards TCP connections to a port of this machine until it is told otherwise.
  */
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
 
 /** A running proxy. */
 export interface TcpProxy {
@@ -17,12 +19,12 @@ export interface TcpProxy {
 const GOODBYE = Buffer.from([0x58, 0, 0, 0, 4])
 
 /**
- * Starts a proxy on 127.0.0.1; port 0 picks one. A silent one takes connections and never answers; a rude one resets
- * connections to PostgreSQL whose client says goodbye.
+ * Starts a proxy on 127.0.0.1, on a free port unless one is given. A silent one takes connections and never answers; a
+ * rude one resets connections to PostgreSQL whose client says goodbye.
  */
 export async function startTcpProxy(
   targetPort: number,
-  port = 0,
+  port?: number,
   { silent = false, rude = false } = {},
 ): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
@@ -50,9 +52,11 @@ export async function startTcpProxy(
       })
     }
   })
-  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const ownPort = port ?? (await freePort())
+  server.listen(ownPort, '127.0.0.1')
+  await once(server, 'listening')
   return {
-    port: portOf(server),
+    port: ownPort,
     get accepted() {
       return accepted
     },
@@ -67,10 +71,4 @@ export async function startTcpProxy(
       await new Promise((done) => server.close(done))
     },
   }
-}
-
-function portOf(server: Server): number {
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
-  return address.port
 }
