@@ -19,6 +19,9 @@ import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
+/** How long a statement may take where one has to take too long, in milliseconds. No other takes so long anywhere. */
+const SHORT = 1_000
+
 const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
 
 describe('a database that is not available', () => {
@@ -138,7 +141,7 @@ describe('a database that is not available', () => {
   })
 
   it('is what a lock means that is held too long, until it is free', async () => {
-    const keys = keyOperations(await open(url, 100))
+    const keys = keyOperations(await open(url, SHORT))
     const holder = await open(url)
     await holder.db.transaction().execute(async (trx) => {
       await sql`select 1 from instance for update`.execute(trx)
@@ -150,7 +153,7 @@ describe('a database that is not available', () => {
   it('is what silence means, and connections that fell silent are not used again', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     cleanups.push(() => proxy.close())
-    const database = await open(onPort(proxy.port), 100)
+    const database = await open(onPort(proxy.port), SHORT)
     const initializer = createInstanceInitializer(database)
     const reader = createInstanceReader(database)
     for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
