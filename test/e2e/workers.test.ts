@@ -174,7 +174,7 @@ describe('a server of several workers', () => {
     expect(secure.listenUrl).toMatch(/^https:/)
     const get = https.get(`${secure.listenUrl}/readyz`, { agent: false, rejectUnauthorized: false })
     const [response] = (await once(get, 'response')) as [http.IncomingMessage]
-    response.resume()
+    await text(response)
     expect(response.statusCode).toBe(200)
     expect(await http2Status(secure.listenUrl)).toBe(200)
   })
@@ -427,8 +427,10 @@ describe('several workers that are told to stop', () => {
 async function http2Status(url: string): Promise<unknown> {
   const session = http2.connect(url, { rejectUnauthorized: false })
   clients.push(session)
+  session.on('error', () => {})
   const stream = session.request({ ':path': '/readyz' })
   const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+  await text(stream)
   session.close()
   return headers[':status']
 }
@@ -440,6 +442,8 @@ async function openLine(url: string) {
   let stopped = false
   const ask = async (): Promise<Socket> => {
     const request = http.get(url, { agent })
+    // A connection may break after the head of an answer, too.
+    request.on('error', () => {})
     const [response] = (await once(request, 'response')) as [http.IncomingMessage]
     await text(response)
     return request.socket as Socket
