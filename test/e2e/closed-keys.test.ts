@@ -82,8 +82,11 @@ describe('a key that the server cannot open', () => {
     const { steps } = await keys.getRotationSchedule({ count: 1 })
     expect(steps).toMatchObject([{ kind: RotationStepKind.ACTIVATE, keyId }])
     expect(Number(steps[0]!.date!.seconds)).toBeGreaterThan(Date.now() / 1000 + 80 * 86_400)
-    const { events } = await audit.listAuditEvents({ resource: `web_keys/${keyId}` })
-    expect(events.map(({ outcome }) => outcome)).toContain('WEB_KEY_CANNOT_BE_OPENED')
+    // Refusals are written down soon after the answer.
+    await eventually(async () => {
+      const { events } = await audit.listAuditEvents({ resource: `web_keys/${keyId}` })
+      expect(events.map(({ outcome }) => outcome)).toContain('WEB_KEY_CANNOT_BE_OPENED')
+    })
   })
 
   it('is passed over when another takes the place of a revoked one', async () => {
