@@ -78,6 +78,8 @@ describe('stopping', () => {
     const port = await freePort()
     const server = await startKeyturn({ dataDir: folder, env: { KEYTURN_METRICS_LISTEN: `127.0.0.1:${port}` } })
     const idle = connect(port, '127.0.0.1')
+    // Reset if it has not been taken in when the port is closed.
+    idle.on('error', () => {})
     await new Promise((resolve) => idle.once('connect', resolve))
     expect(await server.stop()).toBe(0)
     idle.destroy()

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
@@ -178,7 +179,7 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
   })
   request.end(String(new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })))
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-  response.resume()
+  await text(response)
   return response.statusCode
 }
 

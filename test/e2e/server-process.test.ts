@@ -58,6 +58,15 @@ async function beginRequest(url: URL, form: string): Promise<http.ClientRequest>
   return request
 }
 
+/** A connection of HTTP/2, which may be cut when the server ends. */
+async function openSession({ origin }: URL): Promise<http2.ClientHttp2Session> {
+  const session = http2.connect(origin)
+  clients.push(session)
+  session.on('error', () => {})
+  await once(session, 'remoteSettings')
+  return session
+}
+
 const aToken = expect.objectContaining({ access_token: expect.any(String), token_type: 'Bearer' })
 
 describe('a server that is told to stop', () => {
@@ -87,9 +96,7 @@ describe('a server that is told to stop', () => {
 
   it('answers the HTTP/2 request that it has begun, then ends with exit code 0', async () => {
     const { running, form, url } = await start()
-    const session = http2.connect(url.origin)
-    clients.push(session)
-    await once(session, 'remoteSettings')
+    const session = await openSession(url)
     const stream = session.request({
       ':method': 'POST',
       ':path': url.pathname,
@@ -114,9 +121,7 @@ describe('a server that is told to stop', () => {
     const request = http.get(new URL('/healthz', url), { agent })
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
     await json(answer)
-    const session = http2.connect(url.origin)
-    clients.push(session)
-    await once(session, 'remoteSettings')
+    await openSession(url)
 
     expect(await running.stop()).toBe(0)
   })

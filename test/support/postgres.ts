@@ -52,6 +52,8 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
     url = urlOf('postgres'),
   ) => {
     const client = new pg.Client({ connectionString: url })
+    // Of a connection that is cut its query tells.
+    client.on('error', () => {})
     await client.connect()
     try {
       return (await client.query<Row>(text, values)).rows
