@@ -13,6 +13,7 @@ const STRANGERS = 600
 
 let folder: string
 let child: ChildProcess | undefined
+let exited: Promise<unknown> | undefined
 const strangers: Socket[] = []
 
 beforeEach(async () => {
@@ -22,6 +23,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const socket of strangers) socket.destroy()
   child?.kill('SIGKILL')
+  await exited
   await removeFolder(folder)
 })
 
@@ -36,6 +38,7 @@ itUnless(NOT_LINUX)('strangers with more connections than the server may have fi
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  exited = once(child, 'exit')
   let log = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     log += chunk
