@@ -14,6 +14,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Handler } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { closed } from '../support/closed.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
@@ -282,14 +283,14 @@ describe('a connection whose request nobody reads', () => {
     await start(held)
     const answers = await fill(held)
     const half = await session()
-    const closed = once(half, 'close')
+    const cut = closed(half)
     half
       .request({ ':path': '/unread', ':method': 'POST' })
       .on('error', () => {})
       .write('some')
     await held.unreadOne()
     const next = await Client.open()
-    await closed
+    await cut
     await next.ask(GET)
     for (const release of held.releases) release()
     await Promise.all(answers)
@@ -301,7 +302,7 @@ describe('a connection whose request nobody reads', () => {
     const answers = await fill(held)
     const releaseOthers = held.releases.splice(0)
     const both = await session()
-    const closed = once(both, 'close')
+    const cut = closed(both)
     both
       .request({ ':path': '/unread', ':method': 'POST' })
       .on('error', () => {})
@@ -315,7 +316,7 @@ describe('a connection whose request nobody reads', () => {
     held.releases[1]?.()
     expect(await textOf(whole)).toBe('held')
     const next = await Client.open()
-    await closed
+    await cut
     await next.ask(GET)
     for (const release of releaseOthers) release()
     await Promise.all(answers)

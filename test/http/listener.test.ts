@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Handler } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { closed } from '../support/closed.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkEvery: 50 }
@@ -53,8 +54,7 @@ async function received(socket: Socket): Promise<string> {
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk
   })
-  // Not with `once` of node:events, which fails if the connection is reset after the last byte.
-  await new Promise((resolve) => socket.once('close', resolve))
+  await closed(socket)
   return text
 }
 
@@ -188,7 +188,7 @@ describe('an HTTP/2 stream', () => {
   it('of an idle connection ends with it', async () => {
     const session = sessionTo(await start({ idleTimeout: 200 }))
     await requestOver(session)
-    await once(session, 'close')
+    await closed(session)
     expect(session.destroyed).toBe(true)
   })
 })
@@ -245,7 +245,7 @@ describe('closing', () => {
     await once(response, 'end')
     await requestOver(sessionTo(listener))
     const silent = await socketTo(listener)
-    const gone = once(silent, 'close')
+    const gone = closed(silent)
     await listener.close(60_000)
     await gone
     agent.destroy()

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { closed } from '../support/closed.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
@@ -106,7 +107,7 @@ describe('TLS', () => {
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       text += chunk
     })
-    await new Promise((resolve) => socket.once('close', resolve))
+    await closed(socket)
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
   })
 
@@ -140,9 +141,9 @@ describe('TLS', () => {
     const silent = connectTcp(running.port, '127.0.0.1')
     await once(silent, 'connect')
     const opened = await handshake(running)
-    const gone = Promise.all([once(silent, 'close'), once(opened, 'close')])
-    silent.resume()
-    opened.resume()
+    const gone = Promise.all([closed(silent), closed(opened)])
+    silent.on('error', () => {}).resume()
+    opened.on('error', () => {}).resume()
     await running.close(60_000)
     await gone
   })
