@@ -366,12 +366,13 @@ describe('the audit trail of version 2', () => {
     }
     const before = await rotations()
     await admin.keys.activateWebKey({ keyId: (await newKey(admin)).keyId })
+    // Verifiers do not know it yet. Without one, the server would make one itself while this goes on.
+    const { webKey: standby } = await admin.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
     const first = await admin.keys.rotateWebKey({})
     const second = await admin.keys.rotateWebKey({})
     expect([first.done, second.done]).toEqual([false, false])
     expect(await rotations()).toEqual(['web_keys', ...before])
 
-    const { webKey: standby } = await admin.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
     // As if verifiers had known it for an hour.
     await sql`update web_keys set creation_date = creation_date - interval '1 hour' where key_id = ${standby!.keyId}`.execute(
       instance.database.db,
