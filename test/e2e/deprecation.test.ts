@@ -143,13 +143,14 @@ describe('the beta service', () => {
       body: '{}',
     })
     expect((await calls()).filter((call) => call.method === method)).toEqual([{ method, caller, value: 2 }])
-    const warnings = () =>
+    const logged = (msg: string) =>
       server
         .output()
         .stderr.split('\n')
-        .filter((line) => line.includes('a deprecated method was called') && line.includes(method))
-    // The log is written a few milliseconds late.
-    await eventually(() => expect(warnings()).toHaveLength(1))
+        .filter((line) => line.includes(method) && line.includes(`"msg":"${msg}`))
+    // The log is written a few milliseconds late, and the line of a request is the last that it causes.
+    await eventually(() => expect(logged('request"')).toHaveLength(3))
+    expect(logged('a deprecated method was called')).toHaveLength(1)
   })
 })
 

