@@ -1,4 +1,5 @@
-FROM node:24-bookworm-slim
+# Where the digest was seen is in docs/decisions/0018-what-is-pinned-and-how.md; Dependabot moves it on.
+FROM node:24-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

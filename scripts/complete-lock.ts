@@ -2,17 +2,10 @@
  * Puts the packages of other platforms back into package-lock.json.
  *
  * `npm install` leaves out what the registry in use does not offer, and then `npm ci` refuses the lock file. Run it after
- * every `npm install` that changed the lock; a test fails when it is due.
+ * every `npm install` that changed the lock; a test fails when it is due. The entries have no integrity, which only a
+ * registry that offers the packages can tell (`add-integrity.ts`); they are put on the list of known gaps.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-
-interface LockedPackage {
-  readonly version?: string
-  readonly dev?: boolean
-  readonly optionalDependencies?: Readonly<Record<string, string>>
-}
-
-type LockedPackages = Record<string, LockedPackage>
+import { type LockedPackages, readLock, writeLock } from './lock-file.ts'
 
 const SYSTEMS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32']
 const PROCESSORS = ['arm64', 'x64', 'ia32', 'ppc64', 'riscv64', 's390x', 'loong64', 'arm']
@@ -29,7 +22,7 @@ export function missingPackages(packages: LockedPackages): LockedPackages {
         ...(dev ? { dev } : {}),
         optional: true,
         ...platformOf(name),
-      } as LockedPackage
+      }
     }
   }
   return missing
@@ -49,8 +42,7 @@ function platformOf(name: string): object {
 }
 
 if (import.meta.main) {
-  const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: LockedPackages }
-  const { '': root = {}, ...rest } = { ...lock.packages, ...missingPackages(lock.packages) }
-  lock.packages = { '': root, ...Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))) }
-  writeFileSync('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`)
+  const lock = readLock()
+  Object.assign(lock.packages, missingPackages(lock.packages))
+  writeLock(lock)
 }
