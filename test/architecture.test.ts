@@ -61,6 +61,17 @@ describe('the source', () => {
     expect(forbidden).toEqual([])
   })
 
+  it('acts by the right of the system only where no caller asks for it', () => {
+    const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
+    expect(acting.sort()).toEqual([
+      'src/app/reseal.ts',
+      'src/app/rotator.ts',
+      'src/domain/authority.ts',
+      'src/server/recover.ts',
+      'src/storage/instance-initializer.ts',
+    ])
+  })
+
   it('reads the environment in config/, and the arguments in cli/ only', () => {
     const readers = (text: RegExp) => sources.filter((file) => text.test(read(file))).map(folderOf)
     expect(new Set(readers(/process\.env/))).toEqual(new Set(['config']))

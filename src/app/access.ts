@@ -3,9 +3,17 @@
  *
  * Whatever goes wrong on the way to "yes" is a refusal.
  */
+import {
+  assertAuthorized,
+  assertPermitted,
+  authenticated,
+  type Credential,
+  invalidPersonalAccessToken,
+  type UserAuthority,
+} from '../domain/authority.ts'
 import { isLive } from '../domain/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import { allows, type Permission } from '../domain/permission.ts'
+import type { Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Replica } from './replica.ts'
@@ -24,10 +32,16 @@ const MAX_WAITING = 100
 export interface AccessOptions {
   readonly replica: Replica
   readonly verifier: AccessTokenVerifier
-  readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken'>
+  readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
   readonly secrets: ClientSecrets
   /** The time at which tokens are looked at. */
   readonly now: () => Date
+}
+
+/** A caller who has proved who it is, and how. */
+export interface AuthenticatedCaller {
+  readonly user: ServiceUser
+  readonly credential: Credential
 }
 
 export class Access {
@@ -44,7 +58,7 @@ export class Access {
    *
    * @throws {DomainError} `token_missing`, `token_invalid`, `storage_unavailable`.
    */
-  async authenticate(authorization: string | null): Promise<ServiceUser> {
+  async authenticate(authorization: string | null): Promise<AuthenticatedCaller> {
     if (authorization === null || authorization === '') {
       throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
     }
@@ -55,13 +69,28 @@ export class Access {
     return PERSONAL_ACCESS_TOKEN.test(token) ? this.#ownerOf(token) : this.#subjectOf(token)
   }
 
-  /** @throws {DomainError} `permission_missing` unless a role of the caller includes the permission. */
-  assertMay(caller: ServiceUser, permission: Permission): void {
-    if (!allows(caller.instanceRoles, permission)) {
-      throw new DomainError('permission_missing', `the permission ${permission} is required`, {
-        metadata: { permission },
-      })
-    }
+  /**
+   * The right of the caller to what needs this permission.
+   *
+   * @throws {DomainError} `permission_missing` unless a role of the caller includes it.
+   */
+  authorize({ user, credential }: AuthenticatedCaller, permission: Permission): UserAuthority {
+    assertPermitted(user, permission)
+    return { kind: 'user', userId: user.userId, permission, credential }
+  }
+
+  /**
+   * Checks a right again that has been granted, as far as this replica knows by now. Personal access tokens are looked up in
+   * the database again, without waiting behind callers who have not proved anything.
+   *
+   * @throws {DomainError} `token_invalid`, `permission_missing`, `storage_unavailable`.
+   */
+  async assertStillAuthorized(authority: UserAuthority): Promise<void> {
+    const { replica, store, now } = this.#options
+    const { userId, credential } = authority
+    replica.assertReachable()
+    const user = await (credential.kind === 'access_token' ? replica.findServiceUser(userId) : store.findUser(userId))
+    assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
   }
 
   /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
@@ -69,33 +98,23 @@ export class Access {
     this.#options.replica.assertReachable()
   }
 
-  async #subjectOf(token: string): Promise<ServiceUser> {
-    const { replica, verifier } = this.#options
-    const subject = await verifier.subjectOf(token, replica.keys().ring)
-    const caller = await replica.findServiceUser(subject)
-    if (caller === undefined || !caller.enabled) {
-      throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
-    }
-    return caller
+  async #subjectOf(token: string): Promise<AuthenticatedCaller> {
+    const { replica, verifier, now } = this.#options
+    const { ring } = replica.keys()
+    const { subject, credential } = await verifier.verify(token, ring)
+    const user = authenticated(credential, { user: await replica.findServiceUser(subject), ring, now: now() })
+    return { user, credential }
   }
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
-  async #ownerOf(token: string): Promise<ServiceUser> {
+  async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.assertReachable()
-    const caller = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
+    const user = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
     const at = now()
-    const live = caller?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
-    const isTheirs = secrets.matches(
-      token,
-      live.map(({ hash }) => hash),
-    )
-    if (caller === undefined || !isTheirs || !caller.enabled) {
-      throw new DomainError(
-        'token_invalid',
-        'the personal access token is not valid: it does not exist any more, has expired, or its user is disabled',
-      )
-    }
-    return caller
+    const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
+    const used = live.find(({ hash }) => secrets.matches(token, [hash]))
+    if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
+    return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId } }
   }
 }

@@ -4,7 +4,7 @@
  * A secret is returned once, by the call that makes it, and kept nowhere: the store, the log and the audit trail see
  * ids and hashes. Secrets and key pairs are made before the store is locked.
  */
-import type { Actor } from '../domain/audit.ts'
+import type { Actor } from '../domain/authority.ts'
 import {
   addKeys,
   addPersonalAccessToken,

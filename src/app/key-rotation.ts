@@ -1,7 +1,7 @@
 /**
  * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
  */
-import type { Actor } from '../domain/audit.ts'
+import type { Actor } from '../domain/authority.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { WebKeyConfig } from '../domain/key-algorithm.ts'
 import {

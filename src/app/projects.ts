@@ -3,7 +3,7 @@
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
-import type { Actor } from '../domain/audit.ts'
+import type { Actor } from '../domain/authority.ts'
 import type { Change, IdentityStore, Page } from '../domain/ports.ts'
 import {
   addRole,

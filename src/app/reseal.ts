@@ -4,7 +4,7 @@
  *
  * Each key is a change of its own. So there is nothing to resume: whoever starts again finds what is left.
  */
-import { SYSTEM } from '../domain/audit.ts'
+import { SYSTEM } from '../domain/authority.ts'
 import type { KeyResealer, SealedKey, SealedKeyStore } from '../domain/ports.ts'
 import { webKeyResource } from './audit-resources.ts'
 

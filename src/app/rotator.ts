@@ -2,7 +2,7 @@
  * Rotates keys as the policy says, by itself. Every replica runs one, and none is the leader: who is first makes the step,
  * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
  */
-import { SYSTEM } from '../domain/audit.ts'
+import { SYSTEM } from '../domain/authority.ts'
 import { DomainError } from '../domain/errors.ts'
 import { activeKey, assertOpens, assertRoom } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'

@@ -4,7 +4,7 @@
  * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns, and
  * is an event of the audit trail.
  */
-import type { Actor } from '../domain/audit.ts'
+import type { Actor } from '../domain/authority.ts'
 import type { WebKeyConfig } from '../domain/key-algorithm.ts'
 import {
   type Activation,

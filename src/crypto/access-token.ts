@@ -21,10 +21,10 @@ export interface AccessTokenVerifierOptions {
 /** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
 export function createAccessTokenVerifier({ issuer, audience, now }: AccessTokenVerifierOptions): AccessTokenVerifier {
   return {
-    async subjectOf(token, ring) {
+    async verify(token, ring) {
       try {
         if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
-        const { payload } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
+        const { payload, protectedHeader } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
           algorithms: Object.keys(KEY_ALGORITHMS),
           typ: 'at+jwt',
           issuer,
@@ -32,8 +32,12 @@ export function createAccessTokenVerifier({ issuer, audience, now }: AccessToken
           currentDate: now(),
           requiredClaims: ['exp', 'iat', 'sub'],
         })
-        if (typeof payload.sub !== 'string') throw new Error('the "sub" claim is not a string')
-        return payload.sub
+        const { sub: subject, exp } = payload
+        const { kid: keyId } = protectedHeader
+        if (typeof subject !== 'string') throw new Error('the "sub" claim is not a string')
+        if (keyId === undefined || exp === undefined)
+          throw new Error('the token has been accepted without "kid" or "exp"')
+        return { subject, credential: { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } }
       } catch (cause) {
         throw new DomainError('token_invalid', hintFor(cause), { cause })
       }

@@ -2,18 +2,14 @@
  * What is written down about administration: who did what to which resource, and what came of it.
  */
 
-/** Who is acting, and in which request. */
-export interface Actor {
+/** An action on a resource, and who did it. Never has a secret in it. */
+export interface AuditEntry {
   /** A user id, `anonymous` for a caller who could not prove who it is, or `system`. */
   readonly actor: string
   /** The service and method that was called, or what the system did. */
   readonly action: string
   /** Empty for `system`. */
   readonly requestId: string
-}
-
-/** An action on a resource. Never has a secret in it. */
-export interface AuditEntry extends Actor {
   /** For example `users/<user_id>/secrets/<secret_id>`; empty if it is not known. */
   readonly resource: string
 }
@@ -35,6 +31,3 @@ export interface AuditFilter {
   /** The resource itself and its parts. */
   readonly resource: string | null
 }
-
-/** The actor when nobody called. */
-export const SYSTEM: Omit<Actor, 'action'> = { actor: 'system', requestId: '' }

@@ -2,6 +2,7 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
+import type { ChangeEntry, VerifiedAccessToken } from './authority.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
@@ -19,10 +20,14 @@ export interface KeyStore {
    * the database and never before the date of anything that the ring already has. If `decide` throws, nothing is
    * stored and the error passes through. A change is stored together with `entry` as an audit event.
    *
+   * Before `decide`, and whatever it decides, the authority of `entry` is checked in the same step, against the users,
+   * credentials and keys as they are then, by the time of the database.
+   *
+   * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of a user does not hold any more.
    * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. The change may or may not
    * have been stored then.
    */
-  update<T>(entry: AuditEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
+  update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
   /** A key that was revoked, however long ago. */
   findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */
@@ -58,7 +63,7 @@ export interface IdentityStore {
    */
   changeProject<T>(
     projectId: string,
-    entry: AuditEntry,
+    entry: ChangeEntry,
     decide: (project: Project | undefined, now: Date) => Change<Project, T>,
   ): Promise<T>
   /**
@@ -69,7 +74,7 @@ export interface IdentityStore {
    */
   changeUser<T>(
     userId: string,
-    entry: AuditEntry,
+    entry: ChangeEntry,
     decide: (user: ServiceUser | undefined, now: Date) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
@@ -207,7 +212,7 @@ export interface SealedKeyStore {
    *
    * @returns Whether it did: not if the private key is not there any more, or sealed anew already.
    */
-  replace(key: SealedKey, sealedPrivateKey: string, entry: AuditEntry): Promise<boolean>
+  replace(key: SealedKey, sealedPrivateKey: string, entry: ChangeEntry): Promise<boolean>
 }
 
 /** Seals private keys anew. */
@@ -256,11 +261,11 @@ export interface ClientSecrets {
 /** Verifies access tokens that this service issued. */
 export interface AccessTokenVerifier {
   /**
-   * The subject of a token that one of the ring's keys signed, for the service itself, and that has not expired.
+   * What a token says that one of the ring's keys signed, for the service itself, and that has not expired.
    *
    * @throws {DomainError} `token_invalid`.
    */
-  subjectOf(token: string, ring: KeyRing): Promise<string>
+  verify(token: string, ring: KeyRing): Promise<VerifiedAccessToken>
 }
 
 /**

@@ -1,18 +1,20 @@
 /**
- * Who makes a call, from the gate that finds out to the handlers that need to know.
+ * Who makes a call, and by what right, from the gate that finds out to the handlers that need to know.
  */
 import type { DescMethod } from '@bufbuild/protobuf'
 import { type ContextValues, createContextKey } from '@connectrpc/connect'
-import type { Actor } from '../domain/audit.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { Actor } from '../domain/authority.ts'
 
 /** Header with the id that the front door gives each request. */
 const REQUEST_ID_HEADER = 'x-request-id'
 
 const ACTOR = createContextKey<Actor | undefined>(undefined, { description: 'the caller, once it is known' })
 
-/** A call by this caller, as the audit trail names it. */
-export function actorOfCall(caller: string, method: DescMethod, header: Headers): Actor {
-  return { actor: caller, action: `${method.parent.typeName}/${method.name}`, requestId: requestIdOf(header) }
+/** A call by this caller, as the audit trail names it before its request has been read. */
+export function entryOfCall(caller: string, method: DescMethod, header: Headers): AuditEntry {
+  const action = `${method.parent.typeName}/${method.name}`
+  return { actor: caller, action, requestId: requestIdOf(header), resource: '' }
 }
 
 /** Keeps the actor with the call. */

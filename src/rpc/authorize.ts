@@ -1,5 +1,6 @@
 /**
- * Lets a call through only if its caller has the method's permission.
+ * Lets a call through only if its caller has the method's permission. That this still holds when the request has come
+ * whole is for `reauthorize.ts` to see.
  */
 import type { DescService } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
@@ -8,7 +9,7 @@ import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
 import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
-import { actorOfCall, setActor } from './actor.ts'
+import { entryOfCall, setActor } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
 import { successorOf } from './deprecation.ts'
 import { toConnectError } from './errors.ts'
@@ -45,7 +46,7 @@ export function authorize({
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
-    let actor = actorOfCall(ANONYMOUS, method, requestHeader)
+    let entry = entryOfCall(ANONYMOUS, method, requestHeader)
     const successor = successorOf(method.parent)
     if (successor !== undefined && !deprecation.served) {
       // Nobody is asked who they are for that.
@@ -55,16 +56,16 @@ export function authorize({
     }
     try {
       const caller = await access.authenticate(requestHeader.get('authorization'))
-      actor = { ...actor, actor: caller.userId }
-      setActor(values, actor)
-      if (successor !== undefined) deprecation.calls.note(actor.action, caller.userId)
-      notes.identified(values, caller.userId)
-      access.assertMay(caller, permissionFor(method))
+      const { userId } = caller.user
+      entry = { ...entry, actor: userId }
+      if (successor !== undefined) deprecation.calls.note(entry.action, userId)
+      notes.identified(values, userId)
+      const authority = access.authorize(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
       access.assertStorageReachable()
+      setActor(values, { ...entry, authority })
     } catch (error) {
-      // What was asked for has not been read, so the resource is not known.
-      writeDownRefusal(audit, { ...actor, resource: '' }, error)
+      writeDownRefusal(audit, entry, error)
       const refusal = toConnectError(error, requestHeader, log)
       notes.refused(values, refusal)
       throw refusal

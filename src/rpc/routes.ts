@@ -32,6 +32,7 @@ import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
+import { reauthorize } from './reauthorize.ts'
 import { writeDownRefusals } from './refusals.ts'
 import { serviceUserService } from './service-user-service.ts'
 import { normalizeTexts } from './text-fields.ts'
@@ -90,6 +91,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
       translateErrors(log, notes),
       writeDownRefusals(audit),
       normalizeTexts(),
+      reauthorize(access),
       createValidateInterceptor(),
     ],
   })

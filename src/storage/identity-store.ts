@@ -4,7 +4,7 @@
  * How a change is locked, audited and announced is in `instance-change.ts`; which rows it is, beside the mappings.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
-import type { AuditEntry } from '../domain/audit.ts'
+import type { ChangeEntry } from '../domain/authority.ts'
 import type { Change, IdentityStore, Page } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
@@ -25,7 +25,7 @@ type Write = () => Promise<boolean>
 export function createIdentityStore(database: Database): IdentityStore {
   const { db } = database
   return {
-    changeProject: async <T>(projectId: string, entry: AuditEntry, decide: Decide<Project, T>): Promise<T> => {
+    changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, T>): Promise<T> => {
       const { result } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
         read: (trx) => readProject(trx, projectId),
         datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
@@ -39,7 +39,7 @@ export function createIdentityStore(database: Database): IdentityStore {
       return result
     },
 
-    changeUser: async <T>(userId: string, entry: AuditEntry, decide: Decide<ServiceUser, T>): Promise<T> => {
+    changeUser: async <T>(userId: string, entry: ChangeEntry, decide: Decide<ServiceUser, T>): Promise<T> => {
       const { result } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
         read: (trx) => readUser(trx, userId),
         datesOf: datesOfUser,

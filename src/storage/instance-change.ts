@@ -1,13 +1,14 @@
 /**
- * How every administrative change is made: one transaction that takes the lock, reads, lets the domain decide, writes
- * the difference, the audit event and the new version, or nothing at all.
+ * How every administrative change is made: one transaction that takes the lock, checks the right to the change, reads,
+ * lets the domain decide, writes the difference, the audit event and the new version, or nothing at all.
  *
  * What is read and written is the matter of the stores. They have no rules of their own: what must hold whoever writes
  * is a constraint of the schema.
  */
 import type { Transaction } from 'kysely'
-import type { AuditEntry } from '../domain/audit.ts'
+import { assertAuthorized, type ChangeEntry } from '../domain/authority.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
+import { readAuthorityFacts } from './authority-row.ts'
 import type { Database } from './database.ts'
 import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
@@ -26,15 +27,19 @@ export interface ChangeTarget<Before, Decision> {
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
 }
 
-/** Either what `decide` returned or what it threw. A value, so that no error of it is taken for one of the database. */
-type Outcome<Decision> =
-  | { readonly kind: 'decided'; readonly decision: Decision; readonly changed: boolean }
-  | { readonly kind: 'refused'; readonly error: unknown }
+/** What the domain returned or threw. A value, so that no error of it is taken for one of the database. */
+type Ruling<T> = { readonly kind: 'decided'; readonly decision: T } | Refusal
+type Refusal = { readonly kind: 'refused'; readonly error: unknown }
+type Outcome<Decision> = { readonly kind: 'done'; readonly decision: Decision; readonly changed: boolean } | Refusal
 
-/** Makes a change and returns the decision. `entry` becomes an audit event if anything changed. */
+/**
+ * Makes a change and returns the decision. `entry` becomes an audit event if anything changed.
+ *
+ * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
+ */
 export async function changeInstance<Before, Decision>(
   database: Database,
-  entry: AuditEntry,
+  entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
   const outcome = await usingStorageRepeatedly(() =>
@@ -43,7 +48,7 @@ export async function changeInstance<Before, Decision>(
       .setIsolationLevel('read committed')
       .execute(async (trx) => {
         const outcome = await changeUnderLock(trx, entry, target)
-        if (outcome.kind === 'decided' && outcome.changed) await bumpVersion(trx, database)
+        if (outcome.kind === 'done' && outcome.changed) await bumpVersion(trx, database)
         return outcome
       }),
   )
@@ -53,26 +58,37 @@ export async function changeInstance<Before, Decision>(
 
 async function changeUnderLock<Before, Decision>(
   trx: Transaction<Tables>,
-  entry: AuditEntry,
+  entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
   await lockInstance(trx)
   const clock = await readClock(trx)
+  const { authority } = entry
+  if (authority.kind !== 'system') {
+    // The right of the caller as it is now: no change can take it away before this transaction ends.
+    const facts = await readAuthorityFacts(trx, authority)
+    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: clock }))
+    if (ruling.kind === 'refused') return ruling
+  }
   const before = await target.read(trx)
   const now = latest(clock, target.datesOf(before))
+  const ruling = rule(() => target.decide(before, now))
+  // Nothing has been written, so there is nothing to roll back.
+  if (ruling.kind === 'refused') return ruling
 
-  let decision: Decision
-  try {
-    decision = target.decide(before, now)
-  } catch (error) {
-    // Nothing has been written, so there is nothing to roll back.
-    return { kind: 'refused', error }
-  }
-
+  const { decision } = ruling
   const changed = await target.write(trx, before, decision)
   const resource = target.resourceOf?.(decision) ?? entry.resource
   if (changed) await insertAuditEvent(trx, { ...entry, resource }, { at: now })
-  return { kind: 'decided', decision, changed }
+  return { kind: 'done', decision, changed }
+}
+
+function rule<T>(decide: () => T): Ruling<T> {
+  try {
+    return { kind: 'decided', decision: decide() }
+  } catch (error) {
+    return { kind: 'refused', error }
+  }
 }
 
 /** The clock of a database can go back, after a fail-over for example; the life of a thing must not. */

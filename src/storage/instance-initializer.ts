@@ -2,7 +2,7 @@
  * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
  */
 import type { Transaction } from 'kysely'
-import { SYSTEM } from '../domain/audit.ts'
+import { SYSTEM } from '../domain/authority.ts'
 import type { SealedKeyPair } from '../domain/key-ring.ts'
 import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
 import { activate, createWebKey } from '../domain/web-key.ts'

@@ -4,7 +4,7 @@
  * How a change is locked, audited and announced is in `instance-change.ts`.
  */
 import type { Transaction } from 'kysely'
-import type { AuditEntry } from '../domain/audit.ts'
+import type { ChangeEntry } from '../domain/authority.ts'
 import type { KeyRing, KeyRingStep } from '../domain/key-ring.ts'
 import type { KeyChange, KeyStore } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
@@ -27,7 +27,7 @@ type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 /** The web keys of a migrated database. */
 export function createKeyStore(database: Database): KeyStore {
   return {
-    update: async <T>(entry: AuditEntry, decide: Decide<T>): Promise<T> => {
+    update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
       const { result } = await changeInstance<Keys, KeyChange<T>>(database, entry, {
         read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
         datesOf: ({ ring, rotation: { requestedAt } }) => [

@@ -63,7 +63,7 @@ async function token({ signedBy = rsa, header = {}, claims = {} }: Forgery = {})
 }
 
 async function refusalOf(text: string): Promise<DomainError> {
-  const refusal = await verifier.subjectOf(text, ring).catch((error: unknown) => error)
+  const refusal = await verifier.verify(text, ring).catch((error: unknown) => error)
   if (!(refusal instanceof DomainError)) throw new Error(`not a refusal: ${String(refusal)}`)
   expect(refusal.code).toBe('token_invalid')
   expect(refusal.metadata).toEqual({})
@@ -78,20 +78,23 @@ describe('an access token', () => {
     secondsOff = seconds
     try {
       const goodThen = await token({ claims: { iat: now + seconds - 5, exp: now + seconds + 60 } })
-      expect(await verifier.subjectOf(goodThen, ring)).toBe(subject)
+      expect(await verifier.verify(goodThen, ring)).toMatchObject({ subject })
       const expiredThen = await token({ claims: { iat: now + seconds - 60, exp: now + seconds - 5 } })
-      await expect(verifier.subjectOf(expiredThen, ring)).rejects.toMatchObject({ code: 'token_invalid' })
+      await expect(verifier.verify(expiredThen, ring)).rejects.toMatchObject({ code: 'token_invalid' })
     } finally {
       secondsOff = 0
     }
   })
 
-  it('tells its subject when one of the ring signed it for this service', async () => {
-    expect(await verifier.subjectOf(await token(), ring)).toBe(subject)
+  it('tells its subject, its key and its expiry when one of the ring signed it for this service', async () => {
+    expect(await verifier.verify(await token({ claims: { exp: now + 90 } }), ring)).toEqual({
+      subject,
+      credential: { kind: 'access_token', keyId: rsa.keyId, expiresAt: new Date((now + 90) * 1000) },
+    })
   })
 
   it('may be for this service alone', async () => {
-    expect(await verifier.subjectOf(await token({ claims: { aud: audience } }), ring)).toBe(subject)
+    expect(await verifier.verify(await token({ claims: { aud: audience } }), ring)).toMatchObject({ subject })
   })
 
   it.each<[string, WebKeyConfig]>([
@@ -103,20 +106,22 @@ describe('an access token', () => {
     ['EdDSA', { kind: 'ed25519' }],
   ])('may be signed with %s', async (_, config) => {
     const pair = await generator.generate(config)
-    expect(await verifier.subjectOf(await token({ signedBy: pair }), [createWebKey(pair, date)])).toBe(subject)
+    expect(await verifier.verify(await token({ signedBy: pair }), [createWebKey(pair, date)])).toMatchObject({
+      subject,
+    })
   })
 
   it('keeps verifying when its key has become inactive, and no longer when that is deleted [Spec §3]', async () => {
     const text = await token()
     const retired: KeyRing = [deactivate(activate(createWebKey(rsa, date), date), date)]
-    expect(await verifier.subjectOf(text, retired)).toBe(subject)
-    await expect(verifier.subjectOf(text, [])).rejects.toMatchObject({ code: 'token_invalid' })
+    expect(await verifier.verify(text, retired)).toMatchObject({ subject })
+    await expect(verifier.verify(text, [])).rejects.toMatchObject({ code: 'token_invalid' })
   })
 
   it('verifies again and again with the same ring, and with an equal one', async () => {
     const text = await token()
     for (const equal of [ring, ring, structuredClone(ring) as KeyRing]) {
-      expect(await verifier.subjectOf(text, equal)).toBe(subject)
+      expect(await verifier.verify(text, equal)).toMatchObject({ subject })
     }
   })
 })
@@ -251,7 +256,7 @@ describe('an access token is refused', () => {
     const long = await token({ claims: { filler: 'x'.repeat(12_000) } })
     expect(short.length).toBeLessThanOrEqual(longest)
     expect(long.length).toBeGreaterThan(longest)
-    expect(await verifier.subjectOf(short, ring)).toBe(subject)
+    expect(await verifier.verify(short, ring)).toMatchObject({ subject })
     expect((await refusalOf(long)).message).toBe(NOT_VALID)
     expect((await refusalOf('.'.repeat(100_000))).message).toBe(NOT_VALID)
   })

@@ -1,19 +1,29 @@
 /**
  * The administration of a running server as its clients see it: generated clients, plain JSON, and refusals.
  */
+import { type DescMethodUnary, getOption } from '@bufbuild/protobuf'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { required_permission } from '../../gen/iam/auth/v1/permission_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { isPermission } from '../../src/domain/permission.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 /** Every service of the API. */
 export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
+
+/** Every method of the API, and the permission that its option names. */
+export const METHODS = SERVICES.flatMap((service) => service.methods as DescMethodUnary[]).map((method) => {
+  const permission = getOption(method, required_permission)
+  if (!isPermission(permission)) throw new Error(`${permission} is no permission`)
+  return { path: `${method.parent.typeName}/${method.name}`, permission, method }
+})
 
 /** A client of each service, with one token. */
 export interface Administration {
@@ -32,7 +42,7 @@ export interface Administration {
 export type JsonAnswer = Record<string, unknown> & { code?: string; message?: string }
 
 /** Clients of a server that send this token. */
-export function administrationWith(server: Keyturn, token: string): Administration {
+export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: string): Administration {
   const authenticate: Interceptor = (next) => (req) => {
     req.header.set('authorization', `Bearer ${token}`)
     return next(req)

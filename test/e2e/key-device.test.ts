@@ -16,6 +16,7 @@ import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { WebKeys } from '../../src/app/web-keys.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+import type { Actor } from '../../src/domain/authority.ts'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
@@ -33,7 +34,6 @@ import { createRecordingLog } from '../support/log.ts'
 
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
-const actor = { actor: 'tester', action: 'test', requestId: 'request-1' }
 const log = createRecordingLog()
 const secrets = createClientSecrets()
 
@@ -44,6 +44,8 @@ let webKeys: WebKeys
 let server: Server
 let baseUrl: string
 let administrator: { readonly clientId: string; readonly clientSecret: string }
+/** The first administrator, with an access token that the first key signed. */
+let actor: Actor
 beforeAll(async () => {
   device = startKeyDevice()
   const { generator, signers } = device
@@ -78,6 +80,11 @@ beforeAll(async () => {
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
   await replica.start()
+  const userId = administrator.clientId.split('@')[0]!
+  const { keyId } = replica.keys().ring[0]!
+  const credential = { kind: 'access_token', keyId, expiresAt: new Date(Date.now() + 3_600_000) } as const
+  const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
+  actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   webKeys = new WebKeys({
     store: createKeyStore(database),
     reader,

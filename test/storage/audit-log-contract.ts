@@ -8,7 +8,7 @@ import type { AuditEvent, AuditFilter } from '../../src/domain/audit.ts'
 import { createAuditLog } from '../../src/storage/audit-log.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
-import { anEntry } from '../support/audit-entry.ts'
+import { anAuditEntry, anEntry } from '../support/audit-entry.ts'
 
 const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
 const second = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, 0, number))
@@ -38,7 +38,7 @@ export function describeAuditLog(current: () => Database): void {
       await log().refuse(anEntry('create', 'users/1'), 'permission_missing')
       expect(await list()).toEqual([
         {
-          ...anEntry('create', 'users/1'),
+          ...anAuditEntry('create', 'users/1'),
           eventId: expect.any(String),
           at: expect.any(Date),
           outcome: 'permission_missing',

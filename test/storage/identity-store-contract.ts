@@ -10,7 +10,7 @@ import { createAuditLog } from '../../src/storage/audit-log.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
-import { anEntry } from '../support/audit-entry.ts'
+import { anAuditEntry, anEntry } from '../support/audit-entry.ts'
 import { identityOperations } from '../support/identity-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { type SeededProject, seedProject, seedSecret, seedUser } from '../support/seed.ts'
@@ -42,7 +42,7 @@ export function describeIdentityStore(current: () => Database): void {
       const written = (await events()).toSorted((a, b) => a.at.getTime() - b.at.getTime())
       expect(written.map(({ action }) => action).toSorted()).toEqual(['create', 'delete', 'rename'])
       expect(written[0]).toEqual({
-        ...anEntry('create', `projects/${projectId}`),
+        ...anAuditEntry('create', `projects/${projectId}`),
         eventId: expect.any(String),
         at: created?.createdAt,
         outcome: 'ok',

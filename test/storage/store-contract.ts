@@ -9,6 +9,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { writeRotation } from '../../src/storage/rotation-row.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
+import { describeAuthority } from './authority-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
 import { describeIdentityProperties } from './identity-properties-contract.ts'
@@ -43,6 +44,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeSchema(current)
     describeInstanceReader(current)
     describeInstanceInitializer(current)
+    describeAuthority(current)
     describeIdentityStore(current)
     describeIdentityProperties(current)
     describeIdentityModel(current)

@@ -1,0 +1,126 @@
+/**
+ * Two servers on one PostgreSQL in the process of the test, which sees how far the calls that they answer have come.
+ *
+ * What the servers do is not changed: two methods of theirs are called through, and noted.
+ */
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { join } from 'node:path'
+import { jest } from '@jest/globals'
+import { Access } from '../../src/app/access.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { RequestNotebook } from '../../src/http/request-notes.ts'
+import type { ServerLog } from '../../src/server/log.ts'
+import { type RunningServer, startServer } from '../../src/server/server.ts'
+import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { HELD_CALL } from '../support/held-call.ts'
+import { type AdminCredentials, removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { createRecordingLog, type RecordingLog } from '../support/log.ts'
+import { startPostgres } from '../support/postgres.ts'
+
+/** A server, and connections to it. */
+export interface WatchedServer {
+  readonly listenUrl: string
+  readonly http2: ClientHttp2Session
+  readonly grpc: ClientHttp2Session
+}
+
+/** Two servers of one instance. */
+export interface WatchedServers {
+  readonly first: WatchedServer
+  readonly second: WatchedServer
+  readonly database: Database
+  /** The credentials of the first administrator. */
+  readonly admin: AdminCredentials
+  /** Waits until the gate has let these calls through. */
+  passedGate(ids: readonly string[]): Promise<void>
+  /** Waits until so many calls of a user have been checked after their body, and been let through. */
+  passedBody(userId: string, calls: number): Promise<void>
+  /** Ends everything. @throws {Error} if a server logged an error. */
+  stop(): Promise<void>
+}
+
+/** Starts both. Stop them in `afterAll`. */
+export async function startWatchedServers(): Promise<WatchedServers> {
+  const gate = watchGate()
+  const body = watchBody()
+  const postgres = await startPostgres()
+  const url = await postgres.createDatabase()
+  const dataDir = await temporaryFolder()
+  const log = createRecordingLog()
+  const start = async (env: Readonly<Record<string, string>>): Promise<RunningServer> =>
+    startServer(
+      readConfig({}, { ...SETTINGS, KEYTURN_DATABASE_URL: url, KEYTURN_DATA_DIR: dataDir, ...env }),
+      withRequests(log),
+    )
+  const one = await start({})
+  const other = await start({ KEYTURN_BASE_URL: one.baseUrl })
+  const [first, second] = [one, other].map(({ listenUrl }) => {
+    return { listenUrl, http2: connect(listenUrl), grpc: connect(listenUrl) }
+  })
+  const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  return {
+    first: first!,
+    second: second!,
+    database,
+    admin: JSON.parse(await readFile(join(dataDir, 'admin.json'), 'utf8')) as AdminCredentials,
+    passedGate: (ids) => eventually(() => assertAll(ids, (id) => gate.has(id), 'have not passed the gate')),
+    passedBody: (userId, calls) =>
+      eventually(() => assertAll([userId], (id) => (body.get(id) ?? 0) === calls, `has not made ${calls} calls`)),
+    stop: async () => {
+      for (const { http2, grpc } of [first!, second!]) for (const session of [http2, grpc]) session.destroy()
+      await database.close()
+      await Promise.all([one.stop(), other.stop()])
+      await postgres.stop()
+      await removeFolder(dataDir)
+      const errors = log.lines.filter((line) => line.startsWith('error'))
+      if (errors.length > 0) throw new Error(`a request made a server fail:\n${errors.join('\n')}`)
+    },
+  }
+}
+
+const SETTINGS = {
+  KEYTURN_LISTEN: '127.0.0.1:0',
+  KEYTURN_METRICS_LISTEN: 'off',
+  KEYTURN_ACTIVATION_GUARD: 'off',
+  KEYTURN_MASTER_KEYS: generateMasterKey(),
+}
+
+function withRequests(log: RecordingLog): ServerLog {
+  return {
+    ...log,
+    requests: { info: () => {}, debug: () => {}, isLevelEnabled: () => false },
+    written: async () => true,
+  }
+}
+
+/** The ids of held calls whose caller has been authenticated. What the gate does after that, it does at once. */
+function watchGate(): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const identified = RequestNotebook.prototype.identified
+  jest.spyOn(RequestNotebook.prototype, 'identified').mockImplementation(function (this: RequestNotebook, ...args) {
+    const id = (args[0] as IncomingMessage).headers[HELD_CALL]
+    if (typeof id === 'string') seen.add(id)
+    return identified.apply(this, args)
+  })
+  return seen
+}
+
+/** How often each user has been let through after the body. */
+function watchBody(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  const check = Access.prototype.assertStillAuthorized
+  jest.spyOn(Access.prototype, 'assertStillAuthorized').mockImplementation(async function (this: Access, authority) {
+    await check.call(this, authority)
+    counts.set(authority.userId, (counts.get(authority.userId) ?? 0) + 1)
+  })
+  return counts
+}
+
+function assertAll(ids: readonly string[], holds: (id: string) => boolean, otherwise: string): void {
+  const missing = ids.filter((id) => !holds(id))
+  if (missing.length > 0) throw new Error(`${missing.join(', ')} ${otherwise}`)
+}
