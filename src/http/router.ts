@@ -1,12 +1,13 @@
 /**
- * Finds the handler of a request and does what is the same for all of them: request id, size limit, CORS, and an answer
- * when a handler fails.
+ * Finds the handler of a request and does what is the same for all of them: request id, host, size limit, CORS, and an
+ * answer when a handler fails.
  */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { type Handler, type Head, sendError, setHead } from './exchange.ts'
+import { hostProblem } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
 /** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
@@ -37,6 +38,8 @@ export interface Answered {
   readonly status: number
   readonly seconds: number
   readonly requestId: string
+  /** What the client calls its request (`x-request-id`), if that is harmless. */
+  readonly clientRequestId?: string
   /** The IP address of the client; empty if the connection was gone before anybody looked. */
   readonly address: string
   /** Who made it, proved or only claimed: a client ID at the token endpoint, a user id at the API. */
@@ -98,7 +101,10 @@ export function createRouter(options: RouterOptions): Handler {
     const query = target.indexOf('?')
     const place = places.get(query < 0 ? target : target.slice(0, query)) ?? NOWHERE
     const { name, route } = place
-    const requestId = identify(req)
+    const clientRequestId = idOfClient(req)
+    // Ours, so that an id stands for one request, whatever clients send.
+    const requestId = randomUUID()
+    req.headers['x-request-id'] = requestId
     const head = [...place.head, 'x-request-id', requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
@@ -109,6 +115,7 @@ export function createRouter(options: RouterOptions): Handler {
         status: res.headersSent ? res.statusCode : CLIENT_LEFT,
         seconds: (performance.now() - startedAt) / 1000,
         requestId,
+        ...(clientRequestId === undefined ? {} : { clientRequestId }),
         ...notes.about(req),
       })
     })
@@ -150,12 +157,13 @@ function dispatch(
   },
 ): void | Promise<void> {
   const handler: RouteHandler | undefined = route === undefined ? fallback : handlerOf(route, req)
-  const lacksHost = req.httpVersion === '1.1' && req.headers.host === undefined
+  const badHost = hostProblem(req)
   const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
-  if (route?.sendsHead === true && handler !== undefined && !lacksHost && !isTooLong) return handler(req, res, head)
+  if (route?.sendsHead === true && handler !== undefined && badHost === undefined && !isTooLong)
+    return handler(req, res, head)
 
   setHead(res, head)
-  if (lacksHost) return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
+  if (badHost !== undefined) return sendError(res, 400, { code: 'invalid_request', description: badHost })
   if (isTooLong) return refuseBody(res, maxBodyBytes)
   if (handler !== undefined) return handler(req, res, head)
   const { methods, cors } = route as Route
@@ -178,12 +186,10 @@ function methodOf({ method = '' }: IncomingMessage): string {
   return KNOWN_METHODS.has(method) ? method : 'other'
 }
 
-/** The id of a request, for logs here and at the client. One that the client gave is kept if it is harmless. */
-function identify(req: IncomingMessage): string {
-  const given = req.headers['x-request-id']
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
-  req.headers['x-request-id'] = requestId
-  return requestId
+/** The id that a client has given its request, if it is short and plain enough for a log. */
+function idOfClient({ headers }: IncomingMessage): string | undefined {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
 function refuseBody(res: ServerResponse, maxBodyBytes: number): void {
