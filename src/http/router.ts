@@ -56,13 +56,18 @@ export interface RouterOptions {
   readonly fallback: Handler
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
+  /** Whether requests come over TLS. Default false. */
+  readonly secure?: boolean
   readonly log: Log
   readonly notes: RequestNotebook
   readonly onAnswered: (answered: Answered) => void
 }
 
 /** What every answer has. */
-const NO_ROUTE: Head = ['x-content-type-options', 'nosniff']
+const ALWAYS: Head = ['x-content-type-options', 'nosniff']
+
+/** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
+const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
 /** What there is to know about a path before a request comes. */
 interface Place {
@@ -71,9 +76,6 @@ interface Place {
   /** What every answer there has, but for the id of the request. */
   readonly head: Head
 }
-
-/** Every path that has no route. */
-const NOWHERE: Place = { name: 'other', route: undefined, head: NO_ROUTE }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -89,17 +91,20 @@ export const notFound: Handler = (_req, res) =>
 
 /** Makes a handler of all routes. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, maxBodyBytes, log, notes, onAnswered } = options
+  const { routes, fallback, maxBodyBytes, secure = false, log, notes, onAnswered } = options
+  const always = secure ? [...ALWAYS, ...OVER_TLS] : ALWAYS
   const places = new Map<string, Place>(
-    [...routes].map(([path, route]) => [path, { name: path, route, head: headOf(route) }]),
+    [...routes].map(([path, route]) => [path, { name: path, route, head: [...always, ...headOf(route)] }]),
   )
+  /** Every path that has no route. */
+  const nowhere: Place = { name: 'other', route: undefined, head: always }
   return (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
     const target = originForm(req.url ?? '')
     req.url = target
     const query = target.indexOf('?')
-    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? NOWHERE
+    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? nowhere
     const { name, route } = place
     const clientRequestId = idOfClient(req)
     // Ours, so that an id stands for one request, whatever clients send.
@@ -177,9 +182,9 @@ function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | und
   return isRead(req) ? methods.GET : undefined
 }
 
-/** What every answer of a route has, but for the id of the request. */
+/** What every answer of a route has, but for what all answers have. */
 function headOf({ cors, headers = {} }: Route): Head {
-  return [...NO_ROUTE, ...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
+  return [...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
 }
 
 function methodOf({ method = '' }: IncomingMessage): string {

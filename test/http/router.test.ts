@@ -106,6 +106,10 @@ describe('the router', () => {
     expect(answered.map(({ clientRequestId }) => clientRequestId)).toEqual(['abc-1', 'abc-1', undefined, undefined])
   })
 
+  it('says nothing about https in cleartext [RFC 6797 §7.2]', async () => {
+    expect((await call('/public')).headers.get('strict-transport-security')).toBeNull()
+  })
+
   it('refuses a body that is too long before reading it', async () => {
     const response = await call('/private', { method: 'POST', body: 'x'.repeat(101) })
     expect(response.status).toBe(413)
