@@ -93,7 +93,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_TLS_CLIENT_CA_FILE',
     default: 'none',
     meaning:
-      'Certificates (PEM) of the authorities whose clients may connect: without a certificate of theirs nobody can. Reloaded when the file changes.',
+      'Certificates (PEM) of the authorities whose clients may connect: without a certificate of theirs nobody can. Reloaded when the file changes; connections of an authority that was removed are closed.',
   },
   {
     variable: 'KEYTURN_TRUSTED_PROXIES',

@@ -276,6 +276,8 @@ export interface AccessTokenVerifier {
 export interface RequestNotes {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
+  /** What stands for the connection that it came on. */
+  connectionOf(request: object): object
   /**
    * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. What
    * does not have the form of one must not be given, because it could be a secret in the wrong field.

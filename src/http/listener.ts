@@ -13,13 +13,14 @@ import {
 import { type AddressInfo, isIP, type Socket } from 'node:net'
 import type { Log } from '../domain/ports.ts'
 import { Answers } from './answers.ts'
+import { ClientAuthorities } from './client-authorities.ts'
 import { Connections } from './connections.ts'
 import { type Handler, sendError } from './exchange.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
 import { answerMalformed } from './malformed.ts'
 import { switchProtocol } from './protocol-switch.ts'
-import { followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
+import { authoritiesIn, followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
 
 /** How often connections that have become quiet are closed while the server stops, in milliseconds. */
 const CLOSE_QUIET_EVERY = 50
@@ -150,10 +151,11 @@ function cleartextServer(limits: Limits, connections: Connections): Parts {
 }
 
 async function secureServer({ limits, log }: ListenOptions, files: TlsFiles, connections: Connections): Promise<Parts> {
+  const initial = await readCertificate(files)
   const server = createSecureServer({
     ...http2Options(limits),
     ...http1Options(limits),
-    ...(await readCertificate(files)),
+    ...initial,
     // Clients without a certificate of that authority do not get as far as a request.
     requestCert: files.clientCaFile !== null,
     rejectUnauthorized: true,
@@ -161,7 +163,11 @@ async function secureServer({ limits, log }: ListenOptions, files: TlsFiles, con
     handshakeTimeout: limits.headTimeout,
   } as Parameters<typeof createSecureServer>[0])
   admit(server, connections, (_socket, accept) => accept())
-  const unfollow = followCertificate(files, log, (certificate) => server.setSecureContext(certificate))
+  const authorities = new ClientAuthorities(server, authoritiesIn(initial.ca), limits.headTimeout)
+  const unfollow = followCertificate(files, log, (certificate) => {
+    server.setSecureContext(certificate)
+    authorities.replace(authoritiesIn(certificate.ca))
+  })
   return { server, http2: server, unfollow }
 }
 

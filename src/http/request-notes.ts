@@ -4,6 +4,7 @@
  * Kept on the request, under a name that nobody else has. A `WeakMap` would cost more than all else that is noted.
  */
 import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import type { RequestNotes } from '../domain/ports.ts'
 import type { AddressReader } from './client-address.ts'
 
@@ -50,6 +51,10 @@ export class RequestNotebook implements RequestNotes {
 
   addressOf(request: Noted): string {
     return this.about(request).address
+  }
+
+  connectionOf(request: Partial<IncomingMessage & Http2ServerRequest>): object {
+    return request.stream?.session ?? request.socket ?? request
   }
 
   identified(request: Noted, clientId: string): void {

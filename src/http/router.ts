@@ -1,12 +1,13 @@
 /**
- * Finds the handler of a request and does what is the same for all of them: request id, size limit, CORS, and an answer
- * when a handler fails.
+ * Finds the handler of a request and does what is the same for all of them: request id, host, size limit, CORS, and an
+ * answer when a handler fails.
  */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import { type Handler, type Head, sendError, setHead } from './exchange.ts'
+import { hostProblem } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
 /** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
@@ -37,6 +38,8 @@ export interface Answered {
   readonly status: number
   readonly seconds: number
   readonly requestId: string
+  /** What the client calls its request (`x-request-id`), if that is harmless. */
+  readonly clientRequestId?: string
   /** The IP address of the client; empty if the connection was gone before anybody looked. */
   readonly address: string
   /** Who made it, proved or only claimed: a client ID at the token endpoint, a user id at the API. */
@@ -53,13 +56,18 @@ export interface RouterOptions {
   readonly fallback: Handler
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
+  /** Whether requests come over TLS. Default false. */
+  readonly secure?: boolean
   readonly log: Log
   readonly notes: RequestNotebook
   readonly onAnswered: (answered: Answered) => void
 }
 
 /** What every answer has. */
-const NO_ROUTE: Head = ['x-content-type-options', 'nosniff']
+const ALWAYS: Head = ['x-content-type-options', 'nosniff']
+
+/** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
+const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
 /** What there is to know about a path before a request comes. */
 interface Place {
@@ -68,9 +76,6 @@ interface Place {
   /** What every answer there has, but for the id of the request. */
   readonly head: Head
 }
-
-/** Every path that has no route. */
-const NOWHERE: Place = { name: 'other', route: undefined, head: NO_ROUTE }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -86,19 +91,25 @@ export const notFound: Handler = (_req, res) =>
 
 /** Makes a handler of all routes. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, maxBodyBytes, log, notes, onAnswered } = options
+  const { routes, fallback, maxBodyBytes, secure = false, log, notes, onAnswered } = options
+  const always = secure ? [...ALWAYS, ...OVER_TLS] : ALWAYS
   const places = new Map<string, Place>(
-    [...routes].map(([path, route]) => [path, { name: path, route, head: headOf(route) }]),
+    [...routes].map(([path, route]) => [path, { name: path, route, head: [...always, ...headOf(route)] }]),
   )
+  /** Every path that has no route. */
+  const nowhere: Place = { name: 'other', route: undefined, head: always }
   return (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
     const target = originForm(req.url ?? '')
     req.url = target
     const query = target.indexOf('?')
-    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? NOWHERE
+    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? nowhere
     const { name, route } = place
-    const requestId = identify(req)
+    const clientRequestId = idOfClient(req)
+    // Ours, so that an id stands for one request, whatever clients send.
+    const requestId = randomUUID()
+    req.headers['x-request-id'] = requestId
     const head = [...place.head, 'x-request-id', requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
@@ -109,6 +120,7 @@ export function createRouter(options: RouterOptions): Handler {
         status: res.headersSent ? res.statusCode : CLIENT_LEFT,
         seconds: (performance.now() - startedAt) / 1000,
         requestId,
+        ...(clientRequestId === undefined ? {} : { clientRequestId }),
         ...notes.about(req),
       })
     })
@@ -150,12 +162,13 @@ function dispatch(
   },
 ): void | Promise<void> {
   const handler: RouteHandler | undefined = route === undefined ? fallback : handlerOf(route, req)
-  const lacksHost = req.httpVersion === '1.1' && req.headers.host === undefined
+  const badHost = hostProblem(req)
   const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
-  if (route?.sendsHead === true && handler !== undefined && !lacksHost && !isTooLong) return handler(req, res, head)
+  if (route?.sendsHead === true && handler !== undefined && badHost === undefined && !isTooLong)
+    return handler(req, res, head)
 
   setHead(res, head)
-  if (lacksHost) return sendError(res, 400, { code: 'invalid_request', description: 'the Host header is missing' })
+  if (badHost !== undefined) return sendError(res, 400, { code: 'invalid_request', description: badHost })
   if (isTooLong) return refuseBody(res, maxBodyBytes)
   if (handler !== undefined) return handler(req, res, head)
   const { methods, cors } = route as Route
@@ -169,21 +182,19 @@ function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | und
   return isRead(req) ? methods.GET : undefined
 }
 
-/** What every answer of a route has, but for the id of the request. */
+/** What every answer of a route has, but for what all answers have. */
 function headOf({ cors, headers = {} }: Route): Head {
-  return [...NO_ROUTE, ...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
+  return [...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
 }
 
 function methodOf({ method = '' }: IncomingMessage): string {
   return KNOWN_METHODS.has(method) ? method : 'other'
 }
 
-/** The id of a request, for logs here and at the client. One that the client gave is kept if it is harmless. */
-function identify(req: IncomingMessage): string {
-  const given = req.headers['x-request-id']
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
-  req.headers['x-request-id'] = requestId
-  return requestId
+/** The id that a client has given its request, if it is short and plain enough for a log. */
+function idOfClient({ headers }: IncomingMessage): string | undefined {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
 function refuseBody(res: ServerResponse, maxBodyBytes: number): void {

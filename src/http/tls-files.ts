@@ -22,8 +22,24 @@ export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
   readonly ca?: Buffer
+  readonly ciphers: string
   readonly minVersion: 'TLSv1.2'
 }
+
+/**
+ * Authenticated encryption and forward secrecy only (RFC 9325 §4.2): no CBC, no static RSA. Those of TLS 1.3 come first.
+ */
+const CIPHERS = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':')
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
@@ -35,7 +51,7 @@ export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFi
   let certificate: Certificate
   try {
     const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
-    certificate = { cert, key, minVersion: 'TLSv1.2' }
+    certificate = { cert, key, ciphers: CIPHERS, minVersion: 'TLSv1.2' }
     createSecureContext(certificate)
   } catch (error) {
     throw new Error(`cannot use the certificate ${certFile} with the key ${keyFile}: ${reasonOf(error)}`, {
@@ -68,13 +84,17 @@ export function followCertificate(files: TlsFiles, log: Log, onChange: (certific
   }
 }
 
+/** The SHA-256 fingerprints of the certificates in a file. @throws {Error} if one of them is none. */
+export function authoritiesIn(pem: Buffer | '' = ''): ReadonlySet<string> {
+  const certificates = String(pem).match(CERTIFICATE) ?? []
+  return new Set(certificates.map((certificate) => new X509Certificate(certificate).fingerprint256))
+}
+
 /** A file without a certificate in it must not be taken for one that lets nobody in, nor for none. */
 async function readAuthorities(clientCaFile: string): Promise<Buffer> {
   try {
     const ca = await readFile(clientCaFile)
-    const certificates = String(ca).match(CERTIFICATE) ?? []
-    for (const certificate of certificates) new X509Certificate(certificate)
-    if (certificates.length === 0) throw new Error('there is no certificate in it')
+    if (authoritiesIn(ca).size === 0) throw new Error('there is no certificate in it')
     return ca
   } catch (error) {
     throw new Error(`cannot use the client CA ${clientCaFile}: ${reasonOf(error)}`, { cause: error })

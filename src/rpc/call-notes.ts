@@ -4,6 +4,7 @@
 import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import type { RequestNotes } from '../domain/ports.ts'
+import type { CallOrigin } from './open-streams.ts'
 
 const REQUEST = createContextKey<object | undefined>(undefined, { description: 'the request that the call came in' })
 
@@ -17,6 +18,12 @@ export class CallNotes {
   /** The values with which a call begins, so that what is noted about it is noted about the request. */
   valuesFor(request: object): ContextValues {
     return createContextValues().set(REQUEST, request)
+  }
+
+  /** Where the call comes from. */
+  originOf(values: ContextValues): CallOrigin {
+    const request = values.get(REQUEST) ?? values
+    return { address: this.#notes.addressOf(request), connection: this.#notes.connectionOf(request) }
   }
 
   /** Who has proved to make the call. */

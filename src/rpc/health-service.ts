@@ -4,17 +4,17 @@
  * The two can differ. Without a web key that signs there are no tokens, while administration works and is what is needed.
  */
 import type { DescService } from '@bufbuild/protobuf'
-import { Code, ConnectError, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError, type ContextValues, type ServiceImpl } from '@connectrpc/connect'
 import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.js'
 import type { Clock } from '../app/replica.ts'
-import { OpenStreams } from './open-streams.ts'
+import { type CallOrigin, OpenStreams } from './open-streams.ts'
 import { Polling } from './polling.ts'
 
 /** How late a watcher may hear of a change, in milliseconds. */
 const LOOK_EVERY = 250
 
 /** The most watchers at the same time. */
-const MAX_WATCHES = 1_000
+const MAX_WATCHES = { total: 1_000, perAddress: 200, perConnection: 50 }
 
 /** The name of the server as a whole. */
 const SERVER = ''
@@ -33,10 +33,11 @@ export interface HealthOptions {
   /** The services that administer the instance. */
   readonly administration: readonly DescService[]
   readonly clock: Clock
+  readonly originOf: (values: ContextValues) => CallOrigin
 }
 
 /** Answers the calls of the service. */
-export function healthService({ serving, administration, clock }: HealthOptions): ServiceImpl<typeof Health> {
+export function healthService({ serving, administration, clock, originOf }: HealthOptions): ServiceImpl<typeof Health> {
   const names = new Set(administration.map(({ typeName }) => typeName))
   const watches = new OpenStreams(MAX_WATCHES)
   const changes = new Polling(clock, LOOK_EVERY)
@@ -60,8 +61,8 @@ export function healthService({ serving, administration, clock }: HealthOptions)
       return { statuses: Object.fromEntries([SERVER, ...names].map((name) => [name, { status: statusOf(name) }])) }
     },
 
-    async *watch({ service }, { signal }) {
-      watches.enter(signal)
+    async *watch({ service }, context) {
+      const signal = watches.enter(context.signal, originOf(context.values))
       for (let sent: Status | undefined; ; ) {
         const status = statusOf(service)
         if (status !== sent) yield { status }

@@ -5,7 +5,7 @@
  * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
  * work from the moment that the port is open, before there is anything to administer.
  */
-import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect'
+import { Code, ConnectError, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js'
 import { Health } from '../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.js'
@@ -47,17 +47,15 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
   const all = [...administration, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
-  const reflection = reflectionServices(
-    schema,
-    all.map(({ typeName }) => typeName),
-  )
+  const originOf = (values: ContextValues) => notes.originOf(values)
+  const reflection = reflectionServices({ schema, services: all.map(({ typeName }) => typeName), originOf })
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...CONNECT_OPTIONS,
     interceptors: [translateErrors(log, notes)],
     shutdownSignal: stopping.signal,
   })
-    .service(Health, healthService({ serving, administration, clock }))
+    .service(Health, healthService({ serving, administration, clock, originOf }))
     .service(ServerReflection, reflection.v1)
     .service(AlphaServerReflection, reflection.v1alpha)
 

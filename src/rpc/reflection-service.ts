@@ -3,7 +3,7 @@
  * on the wire.
  */
 import { create, type DescFile, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError, type ContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
 import {
   type ServerReflection,
   type ServerReflectionRequest,
@@ -17,14 +17,14 @@ import {
   type ServerReflection as AlphaServerReflection,
 } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from './errors.ts'
-import { OpenStreams } from './open-streams.ts'
+import { type CallOrigin, OpenStreams } from './open-streams.ts'
 import { type Schema, withImports } from './schema.ts'
 
 /** The most requests in one stream. Tools need one for each file. */
 const MAX_REQUESTS = 1_000
 
 /** The most streams at the same time. */
-const MAX_STREAMS = 100
+const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
 
@@ -34,16 +34,24 @@ export interface Reflection {
   readonly v1alpha: ServiceImpl<typeof AlphaServerReflection>
 }
 
-/** Answers the calls of both services. @param services The full names of all services. */
-export function reflectionServices(schema: Schema, services: readonly string[]): Reflection {
+/** What the services need. */
+export interface ReflectionOptions {
+  readonly schema: Schema
+  /** The full names of all services. */
+  readonly services: readonly string[]
+  readonly originOf: (values: ContextValues) => CallOrigin
+}
+
+/** Answers the calls of both services. */
+export function reflectionServices({ schema, services, originOf }: ReflectionOptions): Reflection {
   const streams = new OpenStreams(MAX_STREAMS)
   const names = [...services].sort()
 
   async function* answers(
     requests: AsyncIterable<ServerReflectionRequest>,
-    { signal }: HandlerContext,
+    context: HandlerContext,
   ): AsyncGenerator<ServerReflectionResponse> {
-    streams.enter(signal)
+    const signal = streams.enter(context.signal, originOf(context.values))
     const sent = new Set<DescFile>()
     let count = 0
     for await (const request of readable(requests, signal)) {

@@ -170,6 +170,7 @@ class Routing {
       ]),
       fallback,
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+      secure: this.#options.config.tls !== null,
       ...this.#options,
     })
   }

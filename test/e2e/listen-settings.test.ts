@@ -24,7 +24,7 @@ async function start(env: Record<string, string>): Promise<Keyturn> {
 }
 
 describe('TLS files', () => {
-  it('make the port https, and the issuer too', async () => {
+  it('make the port https, and the issuer too, and keep browsers to it [RFC 6797 §7.1]', async () => {
     const files = { cert: join(FIXTURES, 'first.cert.pem'), key: join(FIXTURES, 'first.key.pem') }
     const server = await start({ KEYTURN_TLS_CERT_FILE: files.cert, KEYTURN_TLS_KEY_FILE: files.key })
     expect(server.listenUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
@@ -33,6 +33,7 @@ describe('TLS files', () => {
     const ca = await readFile(files.cert)
     const discovery = await new Promise<string>((resolve, reject) => {
       get(`${server.baseUrl}/.well-known/openid-configuration`, { ca }, (response) => {
+        expect(response.headers['strict-transport-security']).toBe('max-age=31536000')
         let text = ''
         response.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk

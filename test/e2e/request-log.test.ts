@@ -36,10 +36,10 @@ function linesOf(keyturn: Keyturn): Line[] {
     .filter(({ msg }) => msg === 'request')
 }
 
-/** The line of the request with this id. */
-function lineOf(requestId: string, keyturn = server): Promise<Line> {
+/** The line of the request that its client calls that. */
+function lineOf(clientRequestId: string, keyturn = server): Promise<Line> {
   return eventually(() => {
-    const found = linesOf(keyturn).filter((line) => line.requestId === requestId)
+    const found = linesOf(keyturn).filter((line) => line.clientRequestId === clientRequestId)
     expect(found).toHaveLength(1)
     return found[0] ?? {}
   })
@@ -47,10 +47,15 @@ function lineOf(requestId: string, keyturn = server): Promise<Line> {
 
 /** Sends a request with an id and returns its line. */
 async function logged(path: string, init: RequestInit = {}, keyturn = server): Promise<Line> {
-  const requestId = randomUUID()
-  const headers = { 'x-request-id': requestId, 'x-forwarded-for': CLIENT_ADDRESS, ...init.headers }
-  await (await fetch(keyturn.listenUrl + path, { ...init, headers })).text()
-  return lineOf(requestId, keyturn)
+  const clientRequestId = randomUUID()
+  const headers = { 'x-request-id': clientRequestId, 'x-forwarded-for': CLIENT_ADDRESS, ...init.headers }
+  const response = await fetch(keyturn.listenUrl + path, { ...init, headers })
+  await response.text()
+  const line = await lineOf(clientRequestId, keyturn)
+  // The id in the answer is the one by which the log, errors and the audit trail name a request.
+  expect(line.requestId).toBe(response.headers.get('x-request-id'))
+  expect(line.requestId).not.toBe(clientRequestId)
+  return line
 }
 
 function tokenRequest(form: Record<string, string>): RequestInit {
@@ -70,7 +75,8 @@ describe('the log has one line for', () => {
       milliseconds: expect.any(Number),
       clientId: client_id,
       address: CLIENT_ADDRESS,
-      requestId: expect.any(String),
+      requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      clientRequestId: expect.any(String),
       msg: 'request',
     })
   })

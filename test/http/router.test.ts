@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { type Answered, createRouter, notFound, type Route } from '../../src/http/router.ts'
+import { eventually } from '../support/eventually.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const log = createRecordingLog()
@@ -89,12 +90,24 @@ describe('the router', () => {
     expect(preflight.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  it('gives each request an id, and keeps one that is harmless', async () => {
-    const given = await call('/private', { method: 'POST', headers: { 'x-request-id': 'abc-1' } })
-    expect(given.headers.get('x-request-id')).toBe('abc-1')
-    expect(await given.json()).toEqual({ id: 'abc-1' })
-    const made = await call('/private', { method: 'POST', headers: { 'x-request-id': 'a b' } })
-    expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  it('gives each request an id of its own, and reports the one of the client beside it if it is harmless', async () => {
+    answered.length = 0
+    const ids: (string | null)[] = []
+    for (const id of ['abc-1', 'abc-1', 'a b', 'x'.repeat(65)]) {
+      const response = await call('/private', { method: 'POST', headers: { 'x-request-id': id } })
+      const ours = response.headers.get('x-request-id')
+      expect(ours).toMatch(/^[0-9a-f-]{36}$/)
+      expect(await response.json()).toEqual({ id: ours })
+      ids.push(ours)
+    }
+    expect(new Set(ids).size).toBe(ids.length)
+    await eventually(() => expect(answered).toHaveLength(ids.length))
+    expect(answered.map(({ requestId }) => requestId)).toEqual(ids)
+    expect(answered.map(({ clientRequestId }) => clientRequestId)).toEqual(['abc-1', 'abc-1', undefined, undefined])
+  })
+
+  it('says nothing about https in cleartext [RFC 6797 §7.2]', async () => {
+    expect((await call('/public')).headers.get('strict-transport-security')).toBeNull()
   })
 
   it('refuses a body that is too long before reading it', async () => {
@@ -104,13 +117,14 @@ describe('the router', () => {
   })
 
   it('answers a failure with the request id and nothing of the error', async () => {
-    const response = await call('/fails', { headers: { 'x-request-id': 'failing' } })
+    const response = await call('/fails')
+    const requestId = response.headers.get('x-request-id')
     expect(response.status).toBe(500)
     expect(await response.json()).toEqual({
       error: 'server_error',
-      error_description: 'internal error, request id failing',
+      error_description: `internal error, request id ${requestId}`,
     })
-    expect(log.lines.join()).toContain('failing')
+    expect(log.lines.join()).toContain(requestId)
   })
 
   it('cuts off an answer that fails half way', async () => {

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { Agent, get } from 'node:https'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { duplexPair } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
@@ -19,6 +20,7 @@ let folder: string
 let log: RecordingLog
 let served: number
 let listener: Listener | undefined
+const clients: { destroy(): void }[] = []
 
 beforeEach(async () => {
   folder = await temporaryFolder()
@@ -28,6 +30,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
   await listener?.close(0)
   await removeFolder(folder)
 })
@@ -99,6 +102,22 @@ describe('TLS', () => {
     await expect(handshake(await start(), { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow()
   })
 
+  it.each(['ECDHE-ECDSA-AES128-SHA256', 'ECDHE-ECDSA-AES256-SHA384', 'ECDHE-ECDSA-AES128-SHA'])(
+    'does not speak %s, which is no authenticated encryption [RFC 9325 §4.2]',
+    async (ciphers) => {
+      await expect(handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
+    },
+  )
+
+  it.each(['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305'])(
+    'speaks %s with clients of TLS 1.2',
+    async (ciphers) => {
+      const socket = await handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })
+      expect(socket.getCipher()).toMatchObject({ name: ciphers, version: 'TLSv1.2' })
+      socket.destroy()
+    },
+  )
+
   it('closes a connection that does not finish its head', async () => {
     const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
     socket.on('error', () => {})
@@ -115,6 +134,7 @@ describe('TLS', () => {
     const running = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
+    const ciphers = 'ECDHE-ECDSA-AES128-SHA256'
 
     await install('second')
     let name = ''
@@ -124,6 +144,7 @@ describe('TLS', () => {
       socket.destroy()
     }
     expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
+    await expect(handshake(running, { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
     agent.destroy()
   })
 
@@ -165,7 +186,11 @@ describe('a client CA', () => {
     return { cert, key, rejectUnauthorized: false }
   }
 
-  const trust = (name: string) => copyFile(join(FIXTURES, `${name}.cert.pem`), join(folder, 'ca.pem'))
+  /** Makes the certificates of these the authorities. */
+  async function trust(...names: string[]): Promise<void> {
+    const certificates = await Promise.all(names.map((name) => readFile(join(FIXTURES, `${name}.cert.pem`), 'utf8')))
+    await writeFile(join(folder, 'ca.pem'), certificates.join(''))
+  }
 
   async function ask(url: string, options: object): Promise<string> {
     const [response] = await once(get(url, { agent: false, ...options }), 'response')
@@ -204,26 +229,76 @@ describe('a client CA', () => {
     expect(served).toBe(2)
   })
 
-  it('and the certificate can be replaced while connections stay open', async () => {
-    const { url } = await start({}, true)
+  /** A connection of each protocol, and a way to ask over it. */
+  async function openBoth(url: string, options: object) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const session = connectHttp2(url, await shown('second'))
-    const overBoth = async () => [
-      await ask(url, { agent, ...(await shown('second')) }),
-      await textOf(session.request({ ':path': '/' })),
-    ]
-    try {
-      expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
-      await Promise.all([trust('first'), install('second')])
-      await eventually(async () => {
-        expect(await ask(url, await shown('first'))).toBe('HTTP/1.1')
-        await expect(ask(url, await shown('second'))).rejects.toThrow()
-      })
-      expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
-    } finally {
-      agent.destroy()
-      session.destroy()
+    const session = connectHttp2(url, options)
+    session.on('error', () => {})
+    clients.push(agent, session)
+    let overHttp1: Socket | undefined
+    const overBoth = async () => {
+      const request = get(url, { agent, ...options })
+      const [response] = await once(request, 'response')
+      overHttp1 = request.socket ?? undefined
+      return [await textOf(response), await textOf(session.request({ ':path': '/' }))]
     }
+    return { session, overBoth, http1: () => overHttp1! }
+  }
+
+  it('keeps connections open when it is replaced together with others, and the certificate too', async () => {
+    const { url } = await start({}, true)
+    const { overBoth, http1 } = await openBoth(url, await shown('second'))
+    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    const before = http1()
+    await trust('second', 'first')
+    await install('second')
+    await eventually(async () => expect(await ask(url, await shown('first'))).toBe('HTTP/1.1'))
+    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    expect(http1()).toBe(before)
+  })
+
+  it.each([
+    ['whose certificate was in the file itself', 'second', 'second'],
+    ['with an intermediate', 'authority', 'client'],
+  ])('that is removed costs clients %s their connections, and no others', async (_name, authority, client) => {
+    await trust('first', authority)
+    const { url } = await start({}, true)
+    const removed = await openBoth(url, await shown(client))
+    const kept = await openBoth(url, await shown('first'))
+    for (const { overBoth } of [removed, kept]) expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    const keptSocket = kept.http1()
+
+    const gone = Promise.all([closed(removed.http1()), closed(removed.session)])
+    await trust('first')
+    await gone
+    await expect(ask(url, await shown(client))).rejects.toThrow()
+    expect(await kept.overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    expect(kept.http1()).toBe(keptSocket)
+  })
+
+  it('that is removed does not let a handshake finish that began before', async () => {
+    const running = await start({}, true)
+    const tcp = connectTcp(running.port, '127.0.0.1')
+    tcp.on('error', () => {})
+    clients.push(tcp)
+    await once(tcp, 'connect')
+    // The server has the client's hello, and the client holds its answer back.
+    const [near, far] = duplexPair()
+    const socket = connect({ socket: far, ...(await shown('second')) })
+    socket.on('error', () => {})
+    near.once('data', (hello) => tcp.write(hello))
+    const [answer] = await once(tcp, 'data')
+    tcp.pause()
+
+    await trust('first')
+    await eventually(async () => expect(await ask(running.url, await shown('first'))).toBe('HTTP/1.1'))
+    const before = served
+    near.on('data', (chunk) => tcp.write(chunk))
+    near.write(answer)
+    tcp.on('data', (chunk) => near.write(chunk)).resume()
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await closed(tcp)
+    expect(served).toBe(before)
   })
 
   it('that is replaced does not let clients in that resume an earlier TLS session', async () => {

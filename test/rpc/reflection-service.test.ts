@@ -17,7 +17,8 @@ type Ask = MessageInitShape<typeof ServerReflectionRequestSchema>
 
 const transport = createRouterTransport((router) => {
   const schema = new Schema([WebKeyService.file, file_google_rpc_error_details])
-  const { v1, v1alpha } = reflectionServices(schema, ['b.B', 'a.A'])
+  const originOf = () => ({ address: '127.0.0.1', connection: {} })
+  const { v1, v1alpha } = reflectionServices({ schema, services: ['b.B', 'a.A'], originOf })
   router.service(ServerReflection, v1).service(AlphaServerReflection, v1alpha)
 })
 

@@ -1,0 +1,78 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { OpenStreams } from '../../src/rpc/open-streams.ts'
+
+let streams: OpenStreams
+
+beforeEach(() => {
+  streams = new OpenStreams({ total: 6, perAddress: 4, perConnection: 3 })
+})
+
+/** A client at an address, on a connection of its own. */
+function client(address: string) {
+  const connection = {}
+  return (signal = new AbortController().signal) => streams.enter(signal, { address, connection })
+}
+
+function open(enter: () => AbortSignal, count: number): AbortSignal[] {
+  return Array.from({ length: count }, () => enter())
+}
+
+const ended = (signals: readonly AbortSignal[]) => signals.map(({ aborted }) => aborted)
+
+describe('a stream', () => {
+  it('is refused when its connection holds as many as it may, until one of them ends', () => {
+    const enter = client('a')
+    const first = new AbortController()
+    enter(first.signal)
+    open(enter, 2)
+    expect(enter).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
+    first.abort()
+    expect(enter().aborted).toBe(false)
+  })
+
+  it('takes the place of the oldest one of the greediest connection when its address holds as many as it may', () => {
+    const greedy = open(client('a'), 3)
+    const other = open(client('a'), 1)
+    const late = open(client('a'), 1)
+    expect(ended([...greedy, ...other, ...late])).toEqual([true, false, false, false, false])
+    expect(ConnectError.from(greedy[0]!.reason).code).toBe(Code.Unavailable)
+  })
+
+  it('is refused when its address holds as many as it may and no connection of it holds more than its own', () => {
+    const [first, second] = [client('a'), client('a')]
+    open(first, 2)
+    const held = open(second, 2)
+    expect(first).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
+    expect(ended(held)).toEqual([false, false])
+  })
+
+  it('takes the place of the oldest one of the greediest address when there are as many as there may be', () => {
+    const small = open(client('b'), 2)
+    const greedy = [...open(client('a'), 2), ...open(client('a'), 2)]
+    const late = client('c')
+    expect(ended([...small, ...greedy, late()])).toEqual([false, false, true, false, false, false, false])
+    expect(ended([...small, ...greedy, late()])).toEqual([false, false, true, true, false, false, false])
+    expect(late).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
+  })
+
+  it('of one address does not count for another one on the same connection, which is that of a proxy', () => {
+    const connection = {}
+    const enter = (address: string) => streams.enter(new AbortController().signal, { address, connection })
+    for (const address of ['a', 'a', 'a', 'b', 'b']) enter(address)
+    expect(enter('b').aborted).toBe(false)
+  })
+
+  it('ends for the reason of its call', () => {
+    const call = new AbortController()
+    const signal = client('a')(call.signal)
+    call.abort('gone')
+    expect(signal.reason).toBe('gone')
+  })
+
+  it('of a call that has ended already holds no place', () => {
+    const enter = client('a')
+    for (let i = 0; i < 10; i += 1) expect(enter(AbortSignal.abort()).aborted).toBe(true)
+    expect(enter().aborted).toBe(false)
+  })
+})
