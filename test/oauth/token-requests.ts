@@ -169,6 +169,17 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     ...[clients.issuer, 'urn:elsewhere', 'not a URI', '#', ''].map((resource) =>
       post(`the resource ${resource}`, { ...own, resource }),
     ),
+    post('the resource of the service and its scope', {
+      ...own,
+      resource: clients.issuer,
+      scope: SERVICE_AUDIENCE_SCOPE,
+    }),
+    post('the resource of the service and the scope of a project', {
+      ...own,
+      resource: clients.issuer,
+      scope: `${ROLES_SCOPE} ${audience(clients.projectId)}`,
+    }),
+    post('one resource twice', [...pairs, ['resource', clients.issuer], ['resource', clients.issuer]]),
     post('two resources', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
     post('unknown fields twice', [...pairs, ['audience', 'a'], ['audience', 'b']]),
     { name: 'fields without names', body: `&&${good}&=&==` },
