@@ -7,7 +7,7 @@ import type { Credentials } from './contender.ts'
 /** The project that they belong to. */
 export const PROJECT_NAME = 'bench'
 /** The id of that project. */
-export const PROJECT_ID = '6b656e63-6800-4000-8000-70726f6a6563'
+const PROJECT_ID = '6b656e63-6800-4000-8000-70726f6a6563'
 
 /** The clients with the numbers 1 to `count`. */
 export function derivedClients(count: number): Credentials[] {

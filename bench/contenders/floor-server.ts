@@ -6,7 +6,7 @@ import { createPublicKey, hash, type KeyObject, randomUUID, sign, timingSafeEqua
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parse } from 'node:querystring'
-import { derivedClients, PROJECT_ID } from './clients.ts'
+import { derivedClients } from './clients.ts'
 import { type Algorithm, USUAL_CLIENTS } from './contender.ts'
 import { newPrivateKey, parseAlgorithm } from './key-pair.ts'
 
@@ -61,7 +61,7 @@ function answer(form: string, response: ServerResponse): void {
     scope,
     client_id: clientId,
     iss: issuer(),
-    aud: [PROJECT_ID, issuer()],
+    aud: [issuer()],
   }
   const input = `${header}.${encode(claims)}`
   signToken(input, (signature) => {

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type JWK, Provider } from 'oidc-provider'
-import { derivedClients, PROJECT_ID } from './clients.ts'
+import { derivedClients } from './clients.ts'
 import { SCOPE, USUAL_CLIENTS } from './contender.ts'
 import { newPrivateKey, parseAlgorithm } from './key-pair.ts'
 
@@ -48,7 +48,7 @@ server.listen(0, '127.0.0.1', () => {
       customizers: {
         jwt: (_ctx, _token, draft) => {
           const { payload } = draft as { payload: { client_id: string } }
-          Object.assign(payload, { sub: payload.client_id.slice(0, 36), aud: [PROJECT_ID, issuer] })
+          Object.assign(payload, { sub: payload.client_id.slice(0, 36), aud: [issuer] })
         },
       },
     },

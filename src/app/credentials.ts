@@ -30,6 +30,8 @@ export interface CredentialsOptions {
   readonly secrets: ClientSecrets
   /** Reads a JWK or a JWK Set. @throws {DomainError} `user_key_invalid`. */
   readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
+  /** How long personal access tokens may live, in days. */
+  readonly maxTokenLifetimeDays: number
   /** A new random UUID. */
   readonly newId: () => string
 }
@@ -109,12 +111,12 @@ export class Credentials {
   }
 
   async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<CreatedToken> {
-    const { secrets, newId } = this.#options
+    const { secrets, newId, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
     const tokenId = newId()
     const { token: plainToken, hash } = secrets.generatePersonalAccessToken()
     return this.#change(actor, userId, ['tokens', tokenId], (user, now) => {
       const token = { tokenId, hash, createdAt: now, expiresAt }
-      return { next: addPersonalAccessToken(user, token), result: { token, plainToken } }
+      return { next: addPersonalAccessToken(user, token, { maxLifetimeDays }), result: { token, plainToken } }
     })
   }
 

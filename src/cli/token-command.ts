@@ -1,20 +1,50 @@
 /**
  * `keyturn token`: an access token for the credentials of a file.
  */
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { credentialsFileFrom } from '../config/config.ts'
+import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
+import { isUuid } from '../domain/uuid.ts'
 import { readCredentials } from '../server/credentials-file.ts'
 import { API_SCOPE, requestToken } from './api-client.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
+
+interface TokenOptions extends RemoteOptions {
+  readonly audience?: string
+  readonly scope?: string
+}
 
 /** The command. */
 export function tokenCommand(): Command {
   return withRemoteOptions(new Command('token'))
     .description('Print an access token for the credentials.')
-    .option('--scope <scopes>', 'space-separated scopes', API_SCOPE)
-    .action(async (options: RemoteOptions & { readonly scope: string }) => {
+    .option(
+      '--audience <audience>',
+      'whom the token is for: "api" (calls of Keyturn itself; the default without --scope), "own" (the project of the ' +
+        'user), or the id of a project',
+      parseAudience,
+    )
+    .option('--scope <scopes>', 'space-separated scopes')
+    .action(async (options: TokenOptions) => {
       const credentials = await readCredentials(credentialsFileFrom(options))
-      const response = await requestToken(credentials, options.scope)
+      const response = await requestToken(credentials, scopeOf(options))
       process.stdout.write(`${options.json === true ? JSON.stringify(response, null, 2) : response.access_token}\n`)
     })
+}
+
+/** The scopes to ask for. An audience adds its scope to them; the own project is what a token is for without any. */
+function scopeOf({ audience, scope }: TokenOptions): string {
+  switch (audience ?? (scope === undefined ? 'api' : 'own')) {
+    case 'api':
+      return scope === undefined ? API_SCOPE : `${scope} ${SERVICE_AUDIENCE_SCOPE}`
+    case 'own':
+      return scope ?? 'openid'
+    default:
+      return `${scope ?? 'openid'} ${projectAudienceScope(audience as string)}`
+  }
+}
+
+function parseAudience(text: string): string {
+  if (text === 'api' || text === 'own' || isUuid(text)) return text
+  throw new InvalidArgumentError('Write "api", "own" or the id of a project ("keyturn projects list" prints it).')
 }

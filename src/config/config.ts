@@ -65,6 +65,8 @@ export interface Config {
   readonly betaApi: boolean
   /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
   readonly auditRetentionDays: number
+  /** How long a personal access token may live, in days. Default 365, range 1 to 3650. */
+  readonly maxPatLifetimeDays: number
   /** Null: no metrics. */
   readonly metricsListen: ListenAddress | null
   /** The collector of traces; null: there are none. The exporter reads all about it from the environment itself. */
@@ -109,6 +111,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
   KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
+  KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url('must be a URL, http://…').optional(),
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -241,6 +244,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
     betaApi: settings.KEYTURN_BETA_API === 'on',
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
+    maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,

@@ -30,6 +30,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,
     KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_AUDIT_RETENTION: config.auditRetentionDays,
+    KEYTURN_MAX_PAT_LIFETIME: config.maxPatLifetimeDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
     OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : placeOf(config.tracesTo),
     KEYTURN_LOG_LEVEL: config.logLevel,

@@ -130,6 +130,12 @@ export const SETTINGS = [
     meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',
   },
   {
+    variable: 'KEYTURN_MAX_PAT_LIFETIME',
+    default: '365',
+    meaning:
+      'How long a personal access token may live, in days, 1 to 3650. It holds for new ones; those that exist keep their date.',
+  },
+  {
     variable: 'KEYTURN_METRICS_LISTEN',
     default: '127.0.0.1:9464',
     meaning: 'Address for Prometheus metrics at `/metrics`, `host:port`, or `off`.',

@@ -2,6 +2,7 @@
  * Verifies the access tokens (RFC 9068) that callers of the API present. What their subject may do is decided elsewhere.
  */
 import { type CompactJWSHeaderParameters, errors, jwtVerify } from 'jose'
+import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
 import { KEY_ALGORITHMS, type PublicJwk } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
@@ -24,6 +25,7 @@ export function createAccessTokenVerifier({ issuer, audience, now }: AccessToken
     async verify(token, ring) {
       try {
         if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
+        if (!isCompactJws(token)) throw new Error('the token is not three parts in base64url without padding')
         const { payload, protectedHeader } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
           algorithms: Object.keys(KEY_ALGORITHMS),
           typ: 'at+jwt',

@@ -11,6 +11,11 @@ import type { ServiceUser } from './service-user.ts'
 /** How many secrets of a user may work at a time, and how many keys and personal access tokens it may have. */
 const MAX_LIVE = 10
 
+const DAY = 86_400_000
+
+/** How much longer than it may a personal access token lives, in milliseconds: who asks for it goes by another clock. */
+const CLOCK_TOLERANCE = 60_000
+
 /** How many secrets of a user are kept, working or not. */
 const MAX_SECRETS = 100
 
@@ -103,9 +108,25 @@ export function removeKey(user: ServiceUser, keyId: string): ServiceUser {
   return { ...user, keys }
 }
 
-/** @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`. */
-export function addPersonalAccessToken(user: ServiceUser, token: PersonalAccessToken): ServiceUser {
+/**
+ * Those that a user has already stay as they are, whatever the limit was then.
+ *
+ * @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`; `expiration_too_late`.
+ */
+export function addPersonalAccessToken(
+  user: ServiceUser,
+  token: PersonalAccessToken,
+  { maxLifetimeDays }: { readonly maxLifetimeDays: number },
+): ServiceUser {
   assertFuture(token.expiresAt, token.createdAt)
+  if (token.expiresAt.getTime() - token.createdAt.getTime() > maxLifetimeDays * DAY + CLOCK_TOLERANCE) {
+    const days = maxLifetimeDays === 1 ? '1 day' : `${maxLifetimeDays} days`
+    throw new DomainError(
+      'expiration_too_late',
+      `a personal access token must expire at most ${days} after it is created`,
+      { metadata: { max_lifetime_days: String(maxLifetimeDays) } },
+    )
+  }
   const personalAccessTokens = user.personalAccessTokens.filter((other) => isLive(other, token.createdAt))
   if (personalAccessTokens.length >= MAX_LIVE) {
     throw new DomainError(

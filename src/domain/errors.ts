@@ -32,6 +32,7 @@ export type DomainErrorCode =
   | 'personal_access_token_not_found'
   | 'personal_access_token_limit_reached'
   | 'expiration_in_past'
+  | 'expiration_too_late'
   | 'token_missing'
   | 'token_invalid'
   | 'permission_missing'

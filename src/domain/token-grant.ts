@@ -5,7 +5,7 @@
  */
 import type { ServiceUser } from './service-user.ts'
 
-/** Puts this service itself into the audience, which calls to its API need. */
+/** Asks for this service itself as audience, which calls to its API need. */
 export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
 
 /** Adds the user's roles to the token. */
@@ -29,6 +29,11 @@ export function isStandardScope(scope: string): boolean {
 const DEFAULT_SCOPE = 'openid'
 const PROJECT_AUDIENCE_SCOPE = /^urn:service:iam:org:project:id:([^:]+):aud$/
 
+/** Asks for a project as audience. */
+export function projectAudienceScope(projectId: string): string {
+  return `urn:service:iam:org:project:id:${projectId}:aud`
+}
+
 /** A token request of a user who has proved a client secret. */
 export interface TokenRequest {
   /** The project that the client ID names. */
@@ -37,6 +42,8 @@ export interface TokenRequest {
   readonly scope: string | undefined
   /** The audience that stands for this service. */
   readonly serviceAudience: string
+  /** Whether `resource` names this service, which asks for it as its audience scope does (RFC 8707 §2). */
+  readonly namesService?: boolean
 }
 
 /** What the token says. */
@@ -45,7 +52,7 @@ export interface GrantedToken {
   readonly subject: string
   /** Without repetition, in the order of the request. */
   readonly scopes: readonly string[]
-  /** At least the user's own project. */
+  /** What was asked for; the user's own project if nothing was. */
   readonly audience: readonly string[]
   /** Claims with the user's roles; empty unless `urn:service:iam:org:projects:roles` was asked for. */
   readonly roleClaims: Readonly<Record<string, readonly string[]>>
@@ -62,12 +69,14 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
   if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }
 
   const scopes = splitScope(request.scope)
-  const audience = new Set([user.projectId])
+  const audience = new Set<string>()
   for (const scope of scopes) {
     const access = accessThrough(scope, user, request)
     if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
     if (access.audience !== undefined) audience.add(access.audience)
   }
+  if (request.namesService === true) audience.add(request.serviceAudience)
+  if (audience.size === 0) audience.add(user.projectId)
 
   return {
     kind: 'granted',
@@ -100,6 +109,7 @@ function accessThrough(
   return { allowed: user.customScopes.includes(scope) }
 }
 
+/** The claim without an id is about the caller, whatever the token is for; those with an id are about the audience. */
 function roleClaims(user: ServiceUser, audience: ReadonlySet<string>): Record<string, readonly string[]> {
   const claims: Record<string, readonly string[]> = {
     'urn:service:iam:org:project:roles': user.projectRoles.get(user.projectId) ?? [],

@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { errors, type Provider } from 'oidc-provider'
+import { isCompactJws } from '../domain/compact-jws.ts'
 import type { CredentialUses } from '../domain/ports.ts'
 import { toUnavailable } from './errors.ts'
 
@@ -35,8 +36,24 @@ const CLOCK_TOLERANCE_SECONDS = 60
  */
 export const ENGINE_TOLERANCE_SECONDS = 10 * 365 * 86_400
 
+/** What `typ` may say, in lower case; it may also be missing (RFC 7523 has no type of its own, its update has the second). */
+const TYPES: readonly unknown[] = ['jwt', 'client-authentication+jwt', undefined]
+
 const MAX_LIFETIME_SECONDS = 3600
 const MAX_ID_LENGTH = 200
+
+/**
+ * Checks the form and the header of an assertion whose signature is good. @throws `invalid_client`.
+ *
+ * A JWT of another type is no assertion, even one with all the claims of one (RFC 8725 §3.11); a JWT is always encoded (RFC
+ * 7797 §7), and no extension is understood here (RFC 7515 §4.1.11).
+ */
+export function assertAssertionHeader(assertion: unknown, { typ, crit, b64 }: Readonly<Record<string, unknown>>): void {
+  if (typeof assertion !== 'string' || !isCompactJws(assertion)) refuse('it must be base64url without padding')
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
+  if (!TYPES.includes(type)) refuse('typ must be JWT or client-authentication+jwt, or missing')
+  if (crit !== undefined || b64 !== undefined) refuse('crit and b64 must not be there')
+}
 
 /** Checks the claims of an assertion whose signature is good. @throws `invalid_client`. */
 export function assertAssertionClaims(

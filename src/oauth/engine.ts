@@ -13,13 +13,15 @@ import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.
 import {
   ASSERTION_ALGORITHMS,
   assertAssertionClaims,
+  assertAssertionHeader,
   ENGINE_TOLERANCE_SECONDS,
   useAssertionsOnce,
 } from './assertions.ts'
 import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
-import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { challengeFor, RETRY_AFTER_SECONDS, TOO_MANY_FAILURES } from './errors.ts'
 import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
+import { limitFields } from './form-fields.ts'
 import { PublishedKey } from './published-key.ts'
 import { TokenPolicy } from './token-policy.ts'
 
@@ -61,7 +63,8 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   })
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
-    assertJwtClientAuthClaimsAndHeader: (_ctx, claims, _header, client) => {
+    assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
+      assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
       assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
       connected().assertMayAssert(client)
     },
@@ -77,8 +80,14 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
 
   provider.use(async (ctx, next) => {
     beginAuthentication(ctx.req)
+    limitFields(ctx.req)
     await next()
-    if (ctx.status === 401) await untilFailureMayBeTold(ctx.req)
+    if (ctx.status === 401) {
+      // The engine challenges only those who tried HTTP Basic. A 401 always has a challenge (RFC 9110 §15.5.2).
+      if (!ctx.res.hasHeader('www-authenticate')) ctx.set('www-authenticate', challengeFor(options.issuer))
+      await untilFailureMayBeTold(ctx.req)
+    }
+    if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)

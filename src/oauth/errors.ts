@@ -37,14 +37,27 @@ export function toUnavailable(error: unknown): unknown {
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
 
+/** The challenge of a failed authentication, as the engine words it for HTTP Basic (RFC 7617 §2). */
+export function challengeFor(issuer: string): string {
+  const { message, error_description: description } = new errors.InvalidClientAuth('')
+  return `Basic realm="${issuer}", error="${message}", error_description="${description}"`
+}
+
 /**
- * The error of a client that may not try to authenticate at the moment.
+ * The body of a 429.
  *
- * RFC 6749 §5.2 has no code for it. `invalid_client` would say that the credentials are wrong, which nobody has looked
- * at; `slow_down` belongs to clients that poll for a user (RFC 8628 §3.5). `temporarily_unavailable` is registered for
- * overload, and clients that know it try the same request again later, which is right.
+ * It has no `error`: RFC 6749 §5.2 has no code for it, and clients take every 4xx with an `error` for an OAuth error, which
+ * trying again does not help. Without one they go by the status and `Retry-After` (RFC 6585 §4). `invalid_client` would
+ * say that the credentials are wrong, which were not looked at; `slow_down` belongs to clients that poll for a user (RFC 8628
+ * §3.5). The body of a 503 may have one: clients do not look for OAuth errors there.
  */
+export const TOO_MANY_FAILURES = {
+  code: 'too_many_failures',
+  message: 'too many failed client authentications: try again later',
+}
+
+/** The error of a client that may not try to authenticate at the moment. Its body is `TOO_MANY_FAILURES`. */
 export function toTooManyFailures(): Error {
-  const refused = new errors.TemporarilyUnavailable('too many failed client authentications: try again later')
+  const refused = new errors.TemporarilyUnavailable(TOO_MANY_FAILURES.message)
   return Object.assign(refused, { status: 429, statusCode: 429 })
 }

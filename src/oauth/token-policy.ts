@@ -26,16 +26,26 @@ export interface TokenPolicyOptions {
 export class TokenPolicy {
   readonly #options: TokenPolicyOptions
   readonly #grants = new WeakMap<KoaContextWithOIDC, GrantedToken>()
+  /** Requests that name no `resource`. */
+  readonly #withoutResource = new WeakSet<KoaContextWithOIDC>()
 
   constructor(options: TokenPolicyOptions) {
     this.#options = options
   }
 
-  /** The one resource that tokens are for; which audiences that means is the grant's matter. */
-  defaultResource = (): string => this.#options.issuer
+  /**
+   * The one resource that the engine knows, for a request that names none. Which audiences the token has is the grant's
+   * matter.
+   */
+  defaultResource = (ctx: KoaContextWithOIDC): string => {
+    this.#withoutResource.add(ctx)
+    return this.#options.issuer
+  }
 
   /**
    * Decides about the request of an authenticated client.
+   *
+   * The engine calls this for each `resource` of the request, so all of them must name this service (RFC 8707 §2).
    *
    * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service.
    */
@@ -49,6 +59,7 @@ export class TokenPolicy {
       projectName,
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
       serviceAudience: issuer,
+      namesService: !this.#withoutResource.has(ctx),
     })
     if (grant.kind === 'denied') throw toOAuthError(grant)
     this.#grants.set(ctx, grant)

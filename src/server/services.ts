@@ -122,7 +122,14 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     projects: new Projects({ store, replica, newId: randomUUID }),
     users: new ServiceUsers({ store, replica, newId: randomUUID }),
-    credentials: new Credentials({ store, replica, secrets, parseUserKeys, newId: randomUUID }),
+    credentials: new Credentials({
+      store,
+      replica,
+      secrets,
+      parseUserKeys,
+      maxTokenLifetimeDays: config.maxPatLifetimeDays,
+      newId: randomUUID,
+    }),
     audit,
     access: new Access({
       replica,

@@ -47,6 +47,32 @@ describe('keyturn token', () => {
     expect(decodeJwt(stdout.trim()).scope).toBe('openid urn:service:iam:org:projects:roles')
   })
 
+  it('asks for the audience of --audience: the API, the own project or a project by id', async () => {
+    const claimsOf = async (...args: string[]) => {
+      const { code, stdout, stderr } = await keyturn(...args)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      return decodeJwt(stdout.trim())
+    }
+    const { aud: own, scope } = await claimsOf('--audience', 'own')
+    const [projectId = ''] = own as string[]
+    const api = server.baseUrl
+    expect([own, scope]).toEqual([[expect.stringMatching(/^[0-9a-f-]{36}$/)], 'openid'])
+    expect((await claimsOf()).aud).toEqual([api])
+    expect((await claimsOf('--audience', 'api', '--scope', 'profile')).aud).toEqual([api])
+    expect((await claimsOf('--scope', 'profile')).aud).toEqual(own)
+    expect((await claimsOf('--audience', 'own', '--scope', 'profile')).aud).toEqual(own)
+    expect(await claimsOf('--audience', projectId)).toMatchObject({
+      aud: own,
+      scope: `openid urn:service:iam:org:project:id:${projectId}:aud`,
+    })
+  })
+
+  it('refuses an audience that is none, and says what would be one', async () => {
+    const { code, stdout, stderr } = await keyturn('--audience', 'keyturn')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('Write "api", "own" or the id of a project')
+  })
+
   it('prints what the token endpoint returns with --json [Spec §2.1]', async () => {
     const { code, stdout, stderr } = await keyturn('--json')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

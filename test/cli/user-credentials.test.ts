@@ -147,6 +147,12 @@ describe('keyturn users tokens', () => {
     })
   })
 
+  it('says how long a token may live', async () => {
+    expect(await keyturn('create', await createUser(), '--expires', '366d')).toEqual(
+      refuses('a personal access token must expire at most 365 days after it is created (EXPIRATION_TOO_LATE)'),
+    )
+  })
+
   it('says that there is no such token', async () => {
     expect(await keyturn('revoke', await createUser(), NOTHING)).toEqual(
       refuses('the user has no such personal access token (PERSONAL_ACCESS_TOKEN_NOT_FOUND)'),

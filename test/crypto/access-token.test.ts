@@ -227,6 +227,25 @@ describe('an access token is refused', () => {
     expect((await refusalOf(parts.toSpliced(part, 1).join('.'))).message).toBe(NOT_VALID)
   })
 
+  it.each([0, 1, 2])('when part %d of it is spelt in another way than its bytes are [RFC 7515 §2]', async (part) => {
+    // A part whose last character holds bits that no byte needs: the length of its bytes is no multiple of 3.
+    let text = await token()
+    for (let filler = ''; (text.split('.')[part] as string).length % 4 === 0; filler += 'x') {
+      text = await token({ claims: { filler }, header: { filler } })
+    }
+    expect(await verifier.subjectOf(text, ring)).toBe(subject)
+
+    const parts = text.split('.')
+    const original = parts[part] as string
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const altered = original.slice(0, -1) + alphabet[alphabet.indexOf(original.at(-1) as string) + 1]
+    expect(Buffer.from(altered, 'base64url')).toEqual(Buffer.from(original, 'base64url'))
+    const padded = original.padEnd(original.length + 4 - (original.length % 4), '=')
+    for (const spelling of [altered, padded, `${original}=`, `${original} `, `${original}\n`]) {
+      expect((await refusalOf(parts.with(part, spelling).join('.'))).message).toBe(NOT_VALID)
+    }
+  })
+
   it('when claims that would earn a hint are not signed', async () => {
     const [header, , signature] = (await token()).split('.')
     const expired = base64url({ ...goodClaims(), exp: now - 1 })

@@ -46,6 +46,8 @@ const token = (changes: Partial<PersonalAccessToken> = {}): PersonalAccessToken 
   ...changes,
 })
 
+const YEAR = { maxLifetimeDays: 365 }
+
 const user: ServiceUser = createServiceUser(
   { userId: 'user-1', name: 'robot', projectId: 'project-1', projectName: 'billing', clientCredentialsEnabled: true },
   now,
@@ -146,19 +148,34 @@ describe('the public keys of a user', () => {
 
 describe('the personal access tokens of a user', () => {
   it('are added and revoked', () => {
-    const one = addPersonalAccessToken(user, token())
+    const one = addPersonalAccessToken(user, token(), YEAR)
     expect(revokePersonalAccessToken(one, 'token-1').personalAccessTokens).toEqual([])
     expect(codeOf(() => revokePersonalAccessToken(user, 'token-1'))).toBe('personal_access_token_not_found')
-    expect(codeOf(() => addPersonalAccessToken(user, token({ expiresAt: now })))).toBe('expiration_in_past')
+    expect(codeOf(() => addPersonalAccessToken(user, token({ expiresAt: now }), YEAR))).toBe('expiration_in_past')
+  })
+
+  it('live for so many days at most, with a minute for clocks that differ', () => {
+    const day = 86_400_000
+    const add = (days: number, millis = 0) =>
+      codeOf(() =>
+        addPersonalAccessToken(user, token({ expiresAt: new Date(now.getTime() + days * day + millis) }), YEAR),
+      )
+    expect([add(365), add(365, 60_000)]).toEqual([undefined, undefined])
+    expect([add(365, 60_001), add(3650)]).toEqual(['expiration_too_late', 'expiration_too_late'])
+
+    const late = token({ expiresAt: new Date(now.getTime() + 2 * day) })
+    const options = { maxLifetimeDays: 1 }
+    expect(() => addPersonalAccessToken(user, late, options)).toThrow('at most 1 day after it is created')
+    expect(addPersonalAccessToken(user, late, { maxLifetimeDays: 2 }).personalAccessTokens).toEqual([late])
   })
 
   it('are at most ten, for which expired ones make room', () => {
-    const ten = repeated(10, (current, i) => addPersonalAccessToken(current, token({ tokenId: `token-${i}` })))
+    const ten = repeated(10, (current, i) => addPersonalAccessToken(current, token({ tokenId: `token-${i}` }), YEAR))
     const late = new Date(after.getTime() + 1000)
-    expect(codeOf(() => addPersonalAccessToken(ten, token({ tokenId: 'one more' })))).toBe(
+    expect(codeOf(() => addPersonalAccessToken(ten, token({ tokenId: 'one more' }), YEAR))).toBe(
       'personal_access_token_limit_reached',
     )
-    const later = addPersonalAccessToken(ten, token({ tokenId: 'later', createdAt: after, expiresAt: late }))
+    const later = addPersonalAccessToken(ten, token({ tokenId: 'later', createdAt: after, expiresAt: late }), YEAR)
     expect(later.personalAccessTokens.map(({ tokenId }) => tokenId)).toEqual(['later'])
   })
 })

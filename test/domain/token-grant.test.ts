@@ -56,9 +56,9 @@ describe('a token', () => {
     }
   })
 
-  it('is for the service too with the default scopes [Spec §4.1]', () => {
+  it('is for the service and nothing else with the default scopes [Spec §4.1]', () => {
     const token = granted(`openid ${SERVICE_AUDIENCE_SCOPE}`)
-    expect(token.audience).toEqual(['own', serviceAudience])
+    expect(token.audience).toEqual([serviceAudience])
     expect(token.scopes).toEqual(['openid', SERVICE_AUDIENCE_SCOPE])
     expect(token.roleClaims).toEqual({})
   })
@@ -75,8 +75,22 @@ describe('a token', () => {
     expect(granted('  profile openid  profile email openid ').scopes).toEqual(['profile', 'openid', 'email'])
   })
 
-  it('is for another project on which the user has roles', () => {
-    expect(granted(audienceScope('granted')).audience).toEqual(['own', 'granted'])
+  it('is for the service and nothing else when resource names it [RFC 8707 §2]', () => {
+    expect(decide('openid', {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+  })
+
+  it('is for the service once when both scope and resource name it', () => {
+    expect(decide(SERVICE_AUDIENCE_SCOPE, {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+  })
+
+  it('is for another project on which the user has roles, and not for the own one', () => {
+    expect(granted(audienceScope('granted')).audience).toEqual(['granted'])
+  })
+
+  it('is for all that was asked for, in the order of the request, with what resource names at the end', () => {
+    const scope = `${audienceScope('granted')} ${audienceScope('own')}`
+    expect(decide(scope, {}, { namesService: true })).toMatchObject({ audience: ['granted', 'own', serviceAudience] })
+    expect(granted(`${audienceScope('own')} ${SERVICE_AUDIENCE_SCOPE}`).audience).toEqual(['own', serviceAudience])
   })
 
   it('is for its own project once, also when that is asked for and without roles on it', () => {
@@ -108,10 +122,20 @@ describe('the role claims of a token', () => {
     for (const scope of [`${ROLES_SCOPE} ${audienceScope('granted')}`, `${audienceScope('granted')} ${ROLES_SCOPE}`]) {
       expect(granted(scope).roleClaims).toEqual({
         'urn:service:iam:org:project:roles': ['writer'],
-        'urn:service:iam:org:project:own:roles': ['writer'],
         'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
       })
     }
+    expect(granted(`${ROLES_SCOPE} ${audienceScope('granted')} ${audienceScope('own')}`).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': ['writer'],
+      'urn:service:iam:org:project:own:roles': ['writer'],
+      'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
+    })
+  })
+
+  it('tell the roles on the own project without its id, whatever the token is for', () => {
+    expect(granted(`${ROLES_SCOPE} ${SERVICE_AUDIENCE_SCOPE}`).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': ['writer'],
+    })
   })
 
   it('are an empty list for a user without roles', () => {
@@ -172,13 +196,14 @@ describe('whatever is asked for', () => {
     fc.string(),
   )
 
-  it('a token is for nothing but the own project, projects with roles, and the service', () => {
+  it('a token is for what was asked for; for the own project if nothing was', () => {
     fc.assert(
-      fc.property(fc.array(anyScope), (scopes) => {
-        const decision = decide(scopes.join(' '))
+      fc.property(fc.array(anyScope), fc.boolean(), (scopes, namesService) => {
+        const decision = decide(scopes.join(' '), {}, { namesService })
         if (decision.kind === 'denied') return
-        expect(decision.audience[0]).toBe('own')
-        for (const audience of decision.audience) expect(['own', 'granted', serviceAudience]).toContain(audience)
+        const asked = ['own', 'granted'].filter((projectId) => scopes.includes(audienceScope(projectId)))
+        if (namesService || scopes.includes(SERVICE_AUDIENCE_SCOPE)) asked.push(serviceAudience)
+        expect([...decision.audience].sort()).toEqual(asked.length === 0 ? ['own'] : asked.sort())
         for (const scope of decision.scopes) expect(scopes.join(' ').split(' ').concat('openid')).toContain(scope)
       }),
     )

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import * as client from 'openid-client'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from './oauth-instance.ts'
 
@@ -62,7 +63,7 @@ async function fail(times: number, form: () => Record<string, string>, localAddr
 function expectBlocked({ status, headers, body }: Answer) {
   expect({ status, body }).toEqual({
     status: 429,
-    body: { error: 'temporarily_unavailable', error_description: expect.stringContaining('too many failed') },
+    body: { code: 'too_many_failures', message: expect.stringContaining('too many failed') },
   })
   expect(headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
   expect(headers['content-type']).toMatch(/^application\/json\b/)
@@ -79,6 +80,20 @@ describe('a client that has failed to authenticate too often from one address', 
     const assertion = { client_assertion: assertionOf(robot), client_assertion_type: ASSERTION_TYPE }
     expectBlocked(await ask({ grant_type: 'client_credentials', ...assertion }))
     expect((await ask(formOf(await instance.addRobot()))).status).toBe(200)
+  })
+
+  it('sees an HTTP error, not an OAuth error, with openid-client [RFC 6585 §4]', async () => {
+    const robot = await instance.addRobot()
+    await fail(MAX_PER_CLIENT, () => wrong(robot))
+    const method = client.ClientSecretPost(robot.clientSecret)
+    const configuration = await client.discovery(new URL(instance.keyturn.baseUrl), robot.clientId, undefined, method, {
+      execute: [client.allowInsecureRequests],
+    })
+    const error = await client.clientCredentialsGrant(configuration).catch((thrown: unknown) => thrown)
+    expect(error).not.toBeInstanceOf(client.ResponseBodyError)
+    expect(error).toMatchObject({ code: 'OAUTH_RESPONSE_IS_NOT_CONFORM', cause: expect.any(Response) })
+    const { status, headers } = (error as { cause: Response }).cause
+    expect([status, Number(headers.get('retry-after')) > 0]).toEqual([429, true])
   })
 
   itWithAddresses('is not locked out at another address', async () => {

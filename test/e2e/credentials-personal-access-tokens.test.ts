@@ -60,6 +60,20 @@ describe('a personal access token', () => {
     expect(token).toMatch(/^ktn_pat_[\w-]{43,}$/)
   })
 
+  it('lives for a year at most', async () => {
+    const create = (days: number) =>
+      admin.users.createPersonalAccessToken({
+        userId,
+        expirationDate: timestampFromDate(new Date(Date.now() + days * 24 * HOUR)),
+      })
+    expect(await refusalOf(create(366))).toMatchObject({
+      code: 'InvalidArgument',
+      reason: 'EXPIRATION_TOO_LATE',
+      message: expect.stringContaining('at most 365 days after it is created'),
+    })
+    expect((await create(365)).token).toMatch(/^ktn_pat_/)
+  })
+
   it('is accepted by all services of all replicas', async () => {
     for (const server of [instance.keyturn, replica]) await readEverything(server)
   })

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import * as client from 'openid-client'
@@ -203,6 +203,35 @@ describe('a client assertion [RFC 7523 §3]', () => {
     expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
   })
 
+  it.each([
+    ['no type', {}],
+    ['the type JWT', { typ: 'JWT' }],
+    ['the type jwt', { typ: 'jwt' }],
+    ['a type of its own', { typ: 'client-authentication+jwt' }],
+    ['a type with its prefix', { typ: 'application/client-authentication+jwt' }],
+  ])('gets a token with %s in its header [RFC 8725 §3.11]', async (_, header) => {
+    expect((await present(withHeader(await assertionOf(robot), header))).status).toBe(200)
+  })
+
+  it.each<[string, object]>([
+    ['the type of access tokens [RFC 8725 §3.11]', { typ: 'at+jwt' }],
+    ['the type of access tokens, written in full [RFC 7515 §4.1.9]', { typ: 'application/at+JWT' }],
+    ['the type of logout tokens [RFC 8725 §3.11]', { typ: 'logout+jwt' }],
+    ['a type that is no text [RFC 7515 §4.1.9]', { typ: 5 }],
+    ['an unencoded payload [RFC 7797 §7]', { b64: false, crit: ['b64'] }],
+    ['an encoded payload that says so [RFC 7797 §7]', { b64: true, crit: ['b64'] }],
+    ['b64 that is not critical [RFC 7797 §6]', { b64: false }],
+    ['an extension that must be understood [RFC 7515 §4.1.11]', { crit: ['exp'], exp: 1 }],
+  ])('is refused as invalid_client with %s in its header', async (_, header) => {
+    const answer = await seen(await present(withHeader(await assertionOf(robot), header)))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('is refused as invalid_client with padding [RFC 7515 §2]', async () => {
+    const padded = `${await assertionOf(robot)}==`
+    expect(await seen(await present(padded))).toEqual(refusal(401, 'invalid_client'))
+  })
+
   it.each(['', 'nonsense', 'a.b.c', '..', '{}'])('is refused as invalid_request when it is %j', async (assertion) => {
     expect(await seen(await present(assertion))).toEqual(refusal(400, 'invalid_request'))
   })
@@ -404,6 +433,14 @@ describe('the discovery document', () => {
 /** An assertion with another header and no signature. */
 function unsigned(assertion: string, header: object): string {
   return `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${assertion.split('.')[1]}.`
+}
+
+/** The claims of an assertion, signed with these members in the header, whatever they are. */
+function withHeader(assertion: string, header: object): string {
+  const protectedHeader = Buffer.from(JSON.stringify({ alg: 'ES256', ...header })).toString('base64url')
+  const input = `${protectedHeader}.${assertion.split('.')[1]}`
+  const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
 }
 
 function withSignatureOf(assertion: string, other: string): string {

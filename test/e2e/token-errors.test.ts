@@ -1,4 +1,6 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { SignJWT } from 'jose'
 import { seedProject, seedSecret } from '../support/seed.ts'
 import {
   basicCredentials,
@@ -69,9 +71,27 @@ describe('a client whose credentials are not good [Spec §7]', () => {
     expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
   })
 
-  it('is not challenged for HTTP Basic when it did not use that', async () => {
-    const response = await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET })
-    expect(response.headers.get('www-authenticate')).toBeNull()
+  it('is challenged alike whatever it tried [RFC 9110 §15.5.2]', async () => {
+    const assertion = {
+      client_assertion: await new SignJWT({ iss: robot.clientId, sub: robot.clientId })
+        .setProtectedHeader({ alg: 'ES256' })
+        .sign(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    }
+    const grant = { grant_type: 'client_credentials' }
+    const basic = { authorization: basicCredentials(robot.clientId, WRONG_SECRET) }
+    const answers = [
+      await instance.postForm(grant, basic),
+      await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET }),
+      await instance.postForm({ ...grant, ...assertion }),
+      await instance.postForm({ ...grant, client_id: robot.clientId }),
+    ]
+    for (const { status, headers } of answers) {
+      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({
+        status: 401,
+        challenge: `Basic realm="${instance.keyturn.baseUrl}", error="invalid_client", error_description="client authentication failed"`,
+      })
+    }
   })
 
   it.each(['client_secret', 'client_id'])('is refused without %s [Spec §4.1]', async (field) => {

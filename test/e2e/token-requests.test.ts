@@ -47,6 +47,22 @@ describe('a token request [Spec §4.1]', () => {
     },
   )
 
+  it.each([
+    ['fields', '&x=1'],
+    ['empty fields', '&'],
+  ])(
+    'is refused as invalid_request when a field is there again behind a thousand %s [RFC 6749 §3.2]',
+    async (_, field) => {
+      const post = async (body: string) => seen(await instance.fetch(TOKEN, { method: 'POST', headers: FORM, body }))
+      const form = String(new URLSearchParams(formOf(robot)))
+      for (const again of ['client_secret=another', 'client_id=another', 'grant_type=password', 'scope=a&scope=b']) {
+        const answer = await post(`${form}${field.repeat(998)}&${again}`)
+        expect(answer).toEqual(refusal(400, 'invalid_request'))
+      }
+      expect(await post(`${form}${field.repeat(990)}`)).toMatchObject({ status: 200 })
+    },
+  )
+
   it('ignores fields that it does not know [RFC 6749 §3.2]', async () => {
     const form = [...Object.entries(formOf(robot)), ['audience', 'a'], ['audience', 'b'], ['request', 'x']]
     expect((await instance.postForm(form as [string, string][])).status).toBe(200)

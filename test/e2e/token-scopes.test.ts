@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { decodeJwt } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { type SeededProject, seedProject } from '../support/seed.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from './oauth-instance.ts'
 
@@ -140,22 +140,64 @@ describe('the scope of a token request [Spec §4.1]', () => {
 })
 
 describe('the audience of a token', () => {
-  it('is always the user’s own project', async () => {
+  it('is the user’s own project when no audience is asked for', async () => {
     expect((await granted('openid')).claims.aud).toEqual([billing.projectId])
+    expect((await granted()).claims.aud).toEqual([billing.projectId])
   })
 
-  it('has the service when its scope is asked for [Spec §4.1]', async () => {
+  it('is the service alone when its scope alone is asked for [Spec §4.1]', async () => {
     const { claims } = await granted(`openid ${SERVICE_AUDIENCE}`)
+    expect(claims.aud).toEqual([instance.keyturn.baseUrl])
+  })
+
+  it('is all that is asked for, the own project among it if that is', async () => {
+    const { claims } = await granted(`${audienceScope(billing.projectId)} openid ${SERVICE_AUDIENCE}`)
     expect(claims.aud).toEqual([billing.projectId, instance.keyturn.baseUrl])
+  })
+
+  it('is the service when resource names it, also several times [RFC 8707 §2]', async () => {
+    const { baseUrl } = instance.keyturn
+    const audienceOf = async (...more: [string, string][]) => {
+      const response = await seen(await instance.postForm([...Object.entries(formOf(robot)), ...more]))
+      expect(response).toMatchObject({ status: 200 })
+      return decodeJwt((response.body as { access_token: string }).access_token).aud
+    }
+    const own = audienceScope(billing.projectId)
+    expect(await audienceOf(['resource', baseUrl])).toEqual([baseUrl])
+    expect(await audienceOf(['resource', baseUrl], ['resource', baseUrl])).toEqual([baseUrl])
+    expect(await audienceOf(['resource', baseUrl], ['scope', SERVICE_AUDIENCE])).toEqual([baseUrl])
+    expect(await audienceOf(['resource', baseUrl], ['scope', own])).toEqual([billing.projectId, baseUrl])
+    // Empty, it counts as none (RFC 6749 §3.2).
+    expect(await audienceOf(['resource', ''])).toEqual([billing.projectId])
+  })
+
+  it('keeps services of the caller’s project from accepting a token that is for the API (issue 11)', async () => {
+    const verifying = (token: string, projectId: string) => {
+      const keySet = new URL('/.well-known/openid-configuration/jwks', instance.keyturn.listenUrl)
+      return jwtVerify(token, createRemoteJWKSet(keySet), {
+        issuer: instance.keyturn.baseUrl,
+        audience: projectId,
+        typ: 'at+jwt',
+      })
+    }
+    const { client_id, client_secret } = await instance.keyturn.admin()
+    const tokenFor = async (scope: string) => {
+      const form = { grant_type: 'client_credentials', client_id, client_secret, scope }
+      return ((await (await instance.postForm(form)).json()) as { access_token: string }).access_token
+    }
+    const own = await tokenFor('openid')
+    const [projectId = ''] = decodeJwt(own).aud as string[]
+    await expect(verifying(own, projectId)).resolves.toBeDefined()
+    await expect(verifying(await tokenFor(SERVICE_AUDIENCE), projectId)).rejects.toMatchObject({ claim: 'aud' })
   })
 
   it('has the own project once when its scope is asked for', async () => {
     expect((await granted(audienceScope(billing.projectId))).claims.aud).toEqual([billing.projectId])
   })
 
-  it('has another project in which the user has a role', async () => {
+  it('is another project in which the user has a role when that is asked for', async () => {
     const { claims } = await granted(audienceScope(shipping.projectId))
-    expect(claims.aud).toEqual([billing.projectId, shipping.projectId])
+    expect(claims.aud).toEqual([shipping.projectId])
   })
 })
 
@@ -168,10 +210,18 @@ describe('the roles in a token [Spec §4.1]', () => {
   })
 
   it('are also those of each project in the audience', async () => {
-    const { claims } = await granted(`${ROLES} ${audienceScope(shipping.projectId)}`)
-    expect(claims[OWN_ROLES_CLAIM]).toEqual(['reader', 'writer'])
+    const other = (await granted(`${ROLES} ${audienceScope(shipping.projectId)}`)).claims
+    expect(other[rolesClaim(shipping.projectId)]).toEqual(['viewer'])
+    expect(other).not.toHaveProperty([rolesClaim(billing.projectId)])
+    const both = audienceScope(billing.projectId)
+    const { claims } = await granted(`${ROLES} ${audienceScope(shipping.projectId)} ${both}`)
     expect(claims[rolesClaim(billing.projectId)]).toEqual(['reader', 'writer'])
     expect(claims[rolesClaim(shipping.projectId)]).toEqual(['viewer'])
+  })
+
+  it('are those of the user’s own project in the claim without an id, whatever the token is for', async () => {
+    const { claims } = await granted(`${ROLES} ${audienceScope(shipping.projectId)}`)
+    expect(claims[OWN_ROLES_CLAIM]).toEqual(['reader', 'writer'])
   })
 
   it('are an empty list for a user without roles', async () => {

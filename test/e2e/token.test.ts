@@ -58,8 +58,9 @@ describe.each([
       { execute: [client.allowInsecureRequests] },
     )
     await expect(client.clientCredentialsGrant(configuration)).rejects.toMatchObject({
-      // With HTTP Basic the challenge of RFC 6750 is what the library reports.
-      ...(authentication === client.ClientSecretBasic ? { status: 401 } : { error: 'invalid_client', status: 401 }),
+      // The challenge is what the library reports, and the error in it.
+      cause: [{ scheme: 'basic', parameters: { error: 'invalid_client' } }],
+      status: 401,
     })
   })
 })

@@ -12,6 +12,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose'
+import * as client from 'openid-client'
 import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
 import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
@@ -342,6 +343,22 @@ describe('a token request that the engine is not needed for', () => {
       const noted = { status: 503, failure: 'temporarily_unavailable', clientId }
       await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(noted))
       expect(cold.log.lines).toEqual([])
+    } finally {
+      cold.failWith(undefined)
+    }
+  })
+
+  it('is an HTTP error for openid-client if its user cannot be looked up, not an OAuth error [RFC 9110 §15.6.4]', async () => {
+    const server = { issuer: ISSUER, token_endpoint: `${cold.url}/oauth/v2/token` }
+    const configuration = new client.Configuration(server, clientId, undefined, client.ClientSecretPost(first!.secret))
+    client.allowInsecureRequests(configuration)
+    cold.failWith(new DomainError('storage_unavailable', 'the database is not available'))
+    try {
+      const error = await client.clientCredentialsGrant(configuration).catch((thrown: unknown) => thrown)
+      expect(error).not.toBeInstanceOf(client.ResponseBodyError)
+      expect(error).toMatchObject({ code: 'OAUTH_RESPONSE_IS_NOT_CONFORM', cause: expect.any(Response) })
+      const { status, headers } = (error as { cause: Response }).cause
+      expect([status, headers.get('retry-after')]).toEqual([503, '5'])
     } finally {
       cold.failWith(undefined)
     }

@@ -80,7 +80,11 @@ export function identityOperations(database: Database) {
     addToken: (userId: string, tokenId: string, hash: Uint8Array) =>
       onUser(userId, 'add token', (user, now) => {
         const expiresAt = new Date(now.getTime() + 3_600_000)
-        return credentials.addPersonalAccessToken(user, { tokenId, hash, createdAt: now, expiresAt })
+        return credentials.addPersonalAccessToken(
+          user,
+          { tokenId, hash, createdAt: now, expiresAt },
+          { maxLifetimeDays: 1 },
+        )
       }),
     revokeToken: (userId: string, tokenId: string) =>
       onUser(userId, 'revoke token', (user) => credentials.revokePersonalAccessToken(user, tokenId)),

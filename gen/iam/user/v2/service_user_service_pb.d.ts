@@ -972,7 +972,8 @@ export declare type CreatePersonalAccessTokenRequest = Message<"iam.user.v2.Crea
   userId: string;
 
   /**
-   * When it stops working; must lie in the future. Required.
+   * When it stops working; must lie in the future, and at most `KEYTURN_MAX_PAT_LIFETIME` days (365 unless configured) ahead.
+   * Required.
    *
    * @generated from field: google.protobuf.Timestamp expiration_date = 2;
    */
@@ -1330,7 +1331,8 @@ export declare const ServiceUserService: GenService<{
   },
   /**
    * Creates a personal access token, which calls of this API accept as a bearer token. The response is the only place
-   * that ever shows it. Errors: `resource_exhausted` (`PERSONAL_ACCESS_TOKEN_LIMIT_REACHED`): at most 10 of a user.
+   * that ever shows it. Errors: `resource_exhausted` (`PERSONAL_ACCESS_TOKEN_LIMIT_REACHED`): at most 10 of a user;
+   * `invalid_argument` (`EXPIRATION_IN_PAST`, `EXPIRATION_TOO_LATE`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.CreatePersonalAccessToken
    */
