@@ -10,6 +10,7 @@ import { NewerSchema } from './schema-major.ts'
 
 const MAX_ATTEMPTS = 5
 const RETRY_DELAY_MILLIS = 10
+const LOCK_RETRY_DELAY_MILLIS = 100
 
 /** SQLSTATEs, or the classes that they begin with. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNAVAILABLE_STATES = [
@@ -34,6 +35,9 @@ const LASTING_STATES = ['28', '3D000']
 
 /** The transaction lost against another one and was undone: it can simply be run again. */
 const CONFLICT_STATES = ['40001', '40P01']
+
+/** The wait for a lock took longer than one may, and the transaction was undone. */
+const LOCK_TIMEOUT_STATE = '55P03'
 
 const SYSTEM_CODES = new Set([
   'EACCES',
@@ -78,19 +82,27 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, it is.
+ * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, or has waited for a lock
+ * for as long as one wait may take, it is.
  *
- * @throws {DomainError} `storage_unavailable` also when it has lost too often.
+ * @param lockWaitMillis From its beginning, how long it is run again for the sake of a lock. Default 0.
+ * @throws {DomainError} `storage_unavailable` also when it has lost too often, or waited for too long.
  */
-export async function usingStorageRepeatedly<T>(run: () => Promise<T>): Promise<T> {
+export async function usingStorageRepeatedly<T>(
+  run: () => Promise<T>,
+  { lockWaitMillis = 0 }: { readonly lockWaitMillis?: number } = {},
+): Promise<T> {
+  const deadline = performance.now() + lockWaitMillis
   return await usingStorage(async () => {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let conflicts = 0; ; ) {
       try {
         return await run()
       } catch (error) {
-        if (!isConflict(error) || attempt === MAX_ATTEMPTS) throw error
+        if (isConflict(error)) conflicts += 1
+        else if (!isLockTimeout(error) || performance.now() >= deadline) throw error
+        if (conflicts === MAX_ATTEMPTS) throw error
         // Random, or those who collided once would collide again.
-        await delay(Math.random() * RETRY_DELAY_MILLIS * 2 ** attempt)
+        await delay(Math.random() * (isConflict(error) ? RETRY_DELAY_MILLIS * 2 ** conflicts : LOCK_RETRY_DELAY_MILLIS))
       }
     }
   })
@@ -123,6 +135,10 @@ function isUnavailable(error: unknown): boolean {
 
 function isConflict(error: unknown): boolean {
   return CONFLICT_STATES.includes(factsOf(error).code)
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return factsOf(error).code === LOCK_TIMEOUT_STATE
 }
 
 function isSqlState(code: string): boolean {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import pg from 'pg'
 import type { DomainError } from '../../src/domain/errors.ts'
 import { createAuditLog } from '../../src/storage/audit-log.ts'
 import { createCredentialUses } from '../../src/storage/credential-uses.ts'
@@ -34,6 +35,17 @@ describe('a database that is not available', () => {
     const database = await openDatabase({ kind: 'postgres', url: address, log, statementTimeoutMillis })
     cleanups.unshift(() => database.close())
     return database
+  }
+  /** Holds the lock of the instance while something is done, without the limits of a change. */
+  const whileLocked = async (work: () => Promise<void>): Promise<void> => {
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    try {
+      await holder.query('begin; select 1 from instance for update')
+      await work()
+    } finally {
+      await holder.end()
+    }
   }
   const onPort = (port: number) => url.replace(/:\d+\//, `:${port}/`)
 
@@ -140,13 +152,25 @@ describe('a database that is not available', () => {
     expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
   })
 
+  it('does not undo a first start that takes long to write its file, and waits for that alone', async () => {
+    const database = await open(url)
+    const silentFor = (millis: number) =>
+      postgres!.query(
+        `select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()
+         and clock_timestamp() - state_change > make_interval(secs => $1)`,
+        [millis / 1000],
+        url,
+      )
+    const initializer = createInstanceInitializer(database)
+    const longerThanOthers = async () => {
+      await eventually(async () => expect(await silentFor(2_500)).toHaveLength(1))
+    }
+    expect(await initializer.initialise(newInstanceContent(), longerThanOthers)).toBe(true)
+  })
+
   it('is what a lock means that is held too long, until it is free', async () => {
     const keys = keyOperations(await open(url, SHORT))
-    const holder = await open(url)
-    await holder.db.transaction().execute(async (trx) => {
-      await sql`select 1 from instance for update`.execute(trx)
-      await expect(keys.look()).rejects.toEqual(unavailable)
-    })
+    await whileLocked(() => expect(keys.look()).rejects.toEqual(unavailable))
     expect((await keys.look()).ring).toEqual([])
   })
 
@@ -166,10 +190,8 @@ describe('a database that is not available', () => {
 
   it('does not keep a replica from reading when administration has used up its connections', async () => {
     const database = await open(url)
-    const holder = await open(url)
     const waiting: Promise<unknown>[] = []
-    await holder.db.transaction().execute(async (trx) => {
-      await sql`select 1 from instance for update`.execute(trx)
+    await whileLocked(async () => {
       const { administration } = database.pools()
       expect(administration).toEqual({ total: 0, idle: 0, waiting: 0 })
       const looks = Array.from({ length: 9 }, () => keyOperations(database).look())
