@@ -4,13 +4,15 @@
  * It neither creates tables (`migrate.ts`) nor keeps a second process away from an embedded database
  * (`data-directory.ts`).
  */
-import { Kysely } from 'kysely'
+import { Kysely, type LogEvent } from 'kysely'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports.ts'
 import { embeddedDialect } from './embedded-dialect.ts'
 import { openFolder } from './embedded-folder.ts'
 import { EmbeddedSession } from './embedded-session.ts'
 import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
+import { meaningOfRefusal } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 /** Which database to use. */
@@ -54,9 +56,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 function openPostgres(options: PostgresOptions): Database {
   const { serving: servingPool, administration, changes: changesPool } = createPostgresPools(options)
-  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }) })
-  const changes = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: changesPool }) })
-  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }) })
+  const log = logRefusals(options.log)
+  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }), log })
+  const changes = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: changesPool }), log })
+  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }), log })
   return {
     kind: 'postgres',
     db,
@@ -68,6 +71,17 @@ function openPostgres(options: PostgresOptions): Database {
     close: async () => {
       await Promise.all([changes.destroy(), db.destroy(), serving.destroy()])
     },
+  }
+}
+
+/** Logs why the database refuses what is asked of it, here and for all callers, who only learn that it does. */
+function logRefusals(log: Log): (event: LogEvent) => void {
+  const throttle = new LogThrottle()
+  return (event) => {
+    if (event.level !== 'error') return
+    const meaning = meaningOfRefusal(event.error)
+    if (meaning === undefined || !throttle.admits(meaning, performance.now())) return
+    log.warn({ reason: String(event.error) }, `the database refuses: ${meaning}`)
   }
 }
 
