@@ -5,6 +5,7 @@
  * does not fit is dropped, counted and told to the operator. Nobody can fill the database or the memory with refusals.
  */
 import type { AuditEntry, AuditEvent, AuditFilter } from '../domain/audit.ts'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { AuditLog, Log, Page } from '../domain/ports.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { Clock } from './replica.ts'
@@ -43,6 +44,7 @@ interface Refusal {
 export class AuditTrail {
   readonly #options: AuditTrailOptions
   readonly #waiting: Refusal[] = []
+  readonly #throttle = new LogThrottle()
   #writing: Promise<void> | undefined
   readonly #allowances = new BoundedMap<string, { readonly left: number; readonly at: number }>(MAX_ACTORS)
   #dropped = 0
@@ -87,7 +89,10 @@ export class AuditTrail {
         await this.#options.events.refuse(next.entry, next.outcome)
       } catch (error) {
         // The others would wait for the same database.
-        this.#options.log.warn({ err: error }, 'refused calls could not be written to the audit trail')
+        const { clock, log } = this.#options
+        if (this.#throttle.admits(String(error), clock.monotonic())) {
+          log.warn({ err: error }, 'refused calls could not be written to the audit trail')
+        }
         this.#drop(1 + this.#waiting.splice(0).length)
       }
     }

@@ -8,7 +8,7 @@ import type { Log } from '../domain/ports.ts'
 import type { Clock } from './replica.ts'
 
 /** How often a failure that goes on is logged, in milliseconds. */
-const TELL_EVERY = 30_000
+const TELL_EVERY = 60_000
 
 /** What is needed to judge. */
 export interface DatabaseContactOptions {
@@ -76,6 +76,17 @@ export class DatabaseContact {
   assertReachable(): void {
     const unavailable = unavailability(this.#failure)
     if (unavailable !== undefined) throw new DomainError('storage_unavailable', unavailable.message)
+  }
+
+  /** What an operator should know while what is in memory may still be served. */
+  warnings(): readonly string[] {
+    const unavailable = unavailability(this.#failure)
+    if (unavailable === undefined) return []
+    const { maxStalenessSeconds } = this.#options
+    const passed = Math.floor(this.stalenessSeconds)
+    return [
+      `${unavailable.message}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed`,
+    ]
   }
 
   /** Why what is in memory is too old, in words that anybody may read. */

@@ -46,8 +46,10 @@ export interface ReplicaOptions {
 /** What holds before anything is known: nothing is to be done. */
 const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
 
-/** Whether a replica can serve, and if not, why. */
-export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string }
+/** Whether a replica can serve, and what its operator should know all the same; if not, why. */
+export type Readiness =
+  | { readonly ready: true; readonly warnings: readonly string[] }
+  | { readonly ready: false; readonly reason: string }
 
 /** What is in memory, however old it is. */
 export interface ReplicaStatus {
@@ -187,7 +189,7 @@ export class Replica {
     if (!this.isFresh()) return { ready: false, reason: this.#contact.whyStale() }
     if (this.#keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
-    return { ready: true }
+    return { ready: true, warnings: this.#contact.warnings() }
   }
 
   /**

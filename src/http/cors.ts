@@ -33,6 +33,7 @@ export const RPC: CorsPolicy = {
     'deprecation',
     'keyturn-warning',
     'link',
+    'retry-after',
     'sunset',
     'www-authenticate',
     'x-request-id',

@@ -13,6 +13,9 @@ import type { CallNotes } from './call-notes.ts'
 
 const DOMAIN = 'keyturn'
 
+/** How long a client should wait when the service cannot answer, in seconds, as the token endpoint says it too. */
+const RETRY_AFTER = '5'
+
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
   web_key_active: [Code.FailedPrecondition, 'WEB_KEY_ACTIVE'],
@@ -83,8 +86,19 @@ export function invalidArgument(error: ConnectError): ConnectError {
 
 function fromDomainError(error: DomainError): ConnectError {
   const [code, reason] = WIRE[error.code]
-  const metadata = code === Code.Unauthenticated ? { 'www-authenticate': challenge(error.code) } : undefined
-  return new ConnectError(error.message, code, metadata, [errorInfo(reason, error.metadata)])
+  return new ConnectError(error.message, code, headersOf(error.code), [errorInfo(reason, error.metadata)])
+}
+
+/** RFC 9110 §11.6.1 for 401, §10.2.3 for 503. Where HTTP does not show the status, they are trailers. */
+function headersOf(code: DomainErrorCode): Record<string, string> {
+  switch (WIRE[code][0]) {
+    case Code.Unauthenticated:
+      return { 'www-authenticate': challenge(code) }
+    case Code.Unavailable:
+      return { 'retry-after': RETRY_AFTER }
+    default:
+      return {}
+  }
 }
 
 function errorInfo(reason: string, metadata: Readonly<Record<string, string>>) {

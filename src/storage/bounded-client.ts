@@ -15,6 +15,21 @@ export interface TransactionLimits {
   readonly statementTimeout: number
   /** The time between two statements. */
   readonly idleTimeout: number
+  /** For transactions that hold the lock of the instance. */
+  readonly locking?: LockingLimits
+}
+
+/** What keeps a client that falls silent, wherever that is, from holding a lock for long. In milliseconds. */
+export interface LockingLimits {
+  /** One wait for a lock. A client that is gone leaves the queue then. */
+  readonly lockTimeout: number
+  /** How long the client may take nothing of an answer. For this time the idle timeout has not begun. */
+  readonly answerTimeout: number
+  /**
+   * The whole transaction. It ends what the idle timeout does not see: a message that is never completed. PostgreSQL has
+   * this limit from version 17 on.
+   */
+  readonly transactionTimeout: number
 }
 
 /** What a client tells its pool. */
@@ -26,6 +41,9 @@ export interface ClientEvents {
 const BEGINS = /^(begin|start transaction)\b/
 const ENDS = /^(commit|rollback)$/
 
+/** The first version of PostgreSQL with `transaction_timeout`. */
+const TRANSACTION_TIMEOUT_SINCE = 170_000
+
 const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
 const READ_ONLY_STATE = '25006'
 
@@ -35,9 +53,7 @@ export function boundClient(
   limits: TransactionLimits,
   events: ClientEvents,
 ): PostgresPoolClient {
-  const settings =
-    `set local statement_timeout = ${limits.statementTimeout}; ` +
-    `set local idle_in_transaction_session_timeout = ${limits.idleTimeout}`
+  const settings = settingsOf(limits)
   let silence: unknown
   let useless = false
 
@@ -92,4 +108,20 @@ export function boundClient(
     query: query as PostgresPoolClient['query'],
     release: (destroy) => client.release(destroy === true || useless || silence !== undefined),
   }
+}
+
+function settingsOf({ statementTimeout, idleTimeout, locking }: TransactionLimits): string {
+  const settings = [
+    `set local statement_timeout = ${statementTimeout}`,
+    `set local idle_in_transaction_session_timeout = ${idleTimeout}`,
+  ]
+  if (locking !== undefined) {
+    settings.push(
+      `set local lock_timeout = ${locking.lockTimeout}`,
+      `set local tcp_user_timeout = ${locking.answerTimeout}`,
+      `select set_config('transaction_timeout', '${locking.transactionTimeout}', true) ` +
+        `where current_setting('server_version_num')::int >= ${TRANSACTION_TIMEOUT_SINCE}`,
+    )
+  }
+  return settings.join('; ')
 }

@@ -7,6 +7,7 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { ChangeFeed } from '../domain/ports.ts'
 import type { DatabaseOptions } from './database.ts'
 import { CHANGES_CHANNEL } from './instance-row.ts'
@@ -86,6 +87,7 @@ async function listenUntilEnded(
   subscription: AbortSignal,
   { patience, onChange, onListening }: Listening,
 ): Promise<void> {
+  let throttle = new LogThrottle()
   let failures = 0
   while (!subscription.aborted) {
     const reason = await listenUntilLost(url, subscription, {
@@ -93,13 +95,17 @@ async function listenUntilEnded(
       onChange,
       onListening: () => {
         failures = 0
+        // What is lost from here on is another loss.
+        throttle = new LogThrottle()
         onListening(true)
         onChange()
       },
     })
     onListening(false)
     if (subscription.aborted) return
-    log.warn({ reason }, 'the database connection that announces changes was lost')
+    if (throttle.admits(reason, performance.now())) {
+      log.warn({ reason }, 'the database connection that announces changes was lost')
+    }
     await delay(retryDelayMillis(failures), undefined, { signal: subscription }).catch(() => {})
     failures += 1
   }

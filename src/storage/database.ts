@@ -4,13 +4,15 @@
  * It neither creates tables (`migrate.ts`) nor keeps a second process away from an embedded database
  * (`data-directory.ts`).
  */
-import { Kysely } from 'kysely'
+import { Kysely, type LogEvent } from 'kysely'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports.ts'
 import { embeddedDialect } from './embedded-dialect.ts'
 import { openFolder } from './embedded-folder.ts'
 import { EmbeddedSession } from './embedded-session.ts'
-import { createPostgresPools, type PoolUse, type PostgresOptions } from './postgres-pool.ts'
+import { createPostgresPools, type PoolUse, type PostgresOptions, STATEMENT_TIMEOUT_MILLIS } from './postgres-pool.ts'
 import { RowLockPostgresDialect } from './row-lock-dialect.ts'
+import { meaningOfRefusal } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 /** Which database to use. */
@@ -27,6 +29,10 @@ interface EmbeddedOptions {
 export interface Database {
   readonly kind: DatabaseOptions['kind']
   readonly db: Kysely<Tables>
+  /** For changes under the lock of the instance: with limits on how long a client that falls silent can keep it. */
+  readonly changes: Kysely<Tables>
+  /** How long a change may wait for that lock, over all its attempts, in milliseconds. */
+  readonly lockWaitMillis: number
   /** For what a replica reads. On PostgreSQL it has connections of its own, which nothing else can use up. */
   readonly serving: Kysely<Tables>
   /** Whether changes are announced to the change feeds of other processes. */
@@ -49,18 +55,33 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 function openPostgres(options: PostgresOptions): Database {
-  const { serving: servingPool, administration } = createPostgresPools(options)
-  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }) })
-  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }) })
+  const { serving: servingPool, administration, changes: changesPool } = createPostgresPools(options)
+  const log = logRefusals(options.log)
+  const db = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: administration }), log })
+  const changes = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: changesPool }), log })
+  const serving = new Kysely<Tables>({ dialect: new RowLockPostgresDialect({ pool: servingPool }), log })
   return {
     kind: 'postgres',
     db,
+    changes,
+    lockWaitMillis: options.statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS,
     serving,
     announcesChanges: options.changeFeed !== 'poll',
     pools: () => ({ serving: servingPool.use(), administration: administration.use() }),
     close: async () => {
-      await Promise.all([db.destroy(), serving.destroy()])
+      await Promise.all([changes.destroy(), db.destroy(), serving.destroy()])
     },
+  }
+}
+
+/** Logs why the database refuses what is asked of it, here and for all callers, who only learn that it does. */
+function logRefusals(log: Log): (event: LogEvent) => void {
+  const throttle = new LogThrottle()
+  return (event) => {
+    if (event.level !== 'error') return
+    const meaning = meaningOfRefusal(event.error)
+    if (meaning === undefined || !throttle.admits(meaning, performance.now())) return
+    log.warn({ reason: String(event.error) }, `the database refuses: ${meaning}`)
   }
 }
 
@@ -80,6 +101,9 @@ async function openEmbedded({ folder, log }: EmbeddedOptions): Promise<Database>
   return {
     kind: 'embedded',
     db,
+    changes: db,
+    // There is one connection, so nobody else has the lock.
+    lockWaitMillis: 0,
     serving: db,
     announcesChanges: false,
     pools: () => ({}),

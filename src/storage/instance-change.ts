@@ -2,6 +2,9 @@
  * How every administrative change is made: one transaction that takes the lock, checks the right to the change, reads,
  * lets the domain decide, writes the difference, the audit event and the new version, or nothing at all.
  *
+ * The server ends a transaction whose client falls silent, and each wait for the lock is short; a change that waited in
+ * vain tries again (`postgres-pool.ts` has the limits).
+ *
  * What is read and written is the matter of the stores. They have no rules of their own: what must hold whoever writes
  * is a constraint of the schema.
  */
@@ -42,16 +45,17 @@ export async function changeInstance<Before, Decision>(
   entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
-  const outcome = await usingStorageRepeatedly(() =>
-    database.db
+  const { changes, lockWaitMillis } = database
+  const change = () =>
+    changes
       .transaction()
       .setIsolationLevel('read committed')
       .execute(async (trx) => {
         const outcome = await changeUnderLock(trx, entry, target)
         if (outcome.kind === 'done' && outcome.changed) await bumpVersion(trx, database)
         return outcome
-      }),
-  )
+      })
+  const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
   if (outcome.kind === 'refused') throw outcome.error
   return outcome.decision
 }

@@ -1,7 +1,7 @@
 /**
  * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
  */
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../domain/authority.ts'
 import type { SealedKeyPair } from '../domain/key-ring.ts'
 import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
@@ -14,6 +14,8 @@ import type { Tables } from './tables.ts'
 import { toNewRow } from './web-key-row.ts'
 
 const ADMINISTRATOR_NAME = 'administrator'
+/** How long `beforeCommit` may take. */
+const FILE_MILLIS = 20_000
 const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
 
 /** Fills a migrated database. */
@@ -50,6 +52,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
               if ((await lockInstance(trx)).initialised) return false
               await writeEverything(trx, administrator, firstKey)
               await bumpVersion(trx, database)
+              await allowForFile(trx, database)
               await refusing()
               return true
             }),
@@ -60,6 +63,15 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
       }
     },
   }
+}
+
+/**
+ * Writing a file can take long, and the lock is held meanwhile. Only this transaction may be silent for so long: until it is
+ * done there is nothing that another replica could do.
+ */
+async function allowForFile(trx: Transaction<Tables>, { kind }: Database): Promise<void> {
+  if (kind !== 'postgres') return
+  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(FILE_MILLIS)}`.execute(trx)
 }
 
 async function writeEverything(

@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../domain/ports.ts'
-import { boundClient } from './bounded-client.ts'
+import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { Generations } from './generations.ts'
 
 /** Where the server is, and how many connections and how much time it may take. */
@@ -41,6 +41,8 @@ export interface PostgresPools {
   readonly serving: MeasuredPool
   /** For everything else. */
   readonly administration: MeasuredPool
+  /** The connections of `administration`, with the limits of transactions that take the lock of the instance. */
+  readonly changes: PostgresPool
 }
 
 /** What the server's administrator sees beside each connection. */
@@ -60,11 +62,22 @@ const SERVING_TIMEOUT_MILLIS = 3_000
 
 /** How long the server has to close its connections when the pool ends. */
 const GOODBYE_MILLIS = 1_000
-const STATEMENT_TIMEOUT_MILLIS = 10_000
+export const STATEMENT_TIMEOUT_MILLIS = 10_000
 /** The server gives up first and says why; the client does so only when the server does not answer at all. */
 const ANSWER_GRACE_MILLIS = 1_000
-/** Long enough to write a file inside a transaction; a replica that hangs must not hold the lock for ever. */
-const IDLE_IN_TRANSACTION_MILLIS = 20_000
+
+/** A replica that hangs keeps others from making changes for that long, and no longer. */
+const IDLE_IN_TRANSACTION_MILLIS = 2_000
+
+/**
+ * The wait for a lock is short because a replica that hangs may have many in the queue: each would get the lock in turn and
+ * keep it for the idle timeout. Changes try again, see `instance-change.ts`.
+ */
+const LOCKING: LockingLimits = {
+  lockTimeout: 500,
+  answerTimeout: IDLE_IN_TRANSACTION_MILLIS,
+  transactionTimeout: 5_000,
+}
 
 /** How the connections of a process are shared out. One of the others is for LISTEN, if there is one. */
 export function shareOut(
@@ -85,18 +98,29 @@ export function createPostgresPools(options: PostgresOptions): PostgresPools {
   const { statementTimeoutMillis, maxConnections, changeFeed } = options
   const share = shareOut(maxConnections, changeFeed)
   const servers = new Generations(() => performance.now())
+  const administration = createPool(options, servers, {
+    max: share.administration,
+    connectTimeout: CONNECT_TIMEOUT_MILLIS,
+    statementTimeout: statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS,
+  })
   return {
     serving: createPool(options, servers, {
       max: share.serving,
       connectTimeout: SERVING_TIMEOUT_MILLIS,
       statementTimeout: statementTimeoutMillis ?? SERVING_TIMEOUT_MILLIS,
     }),
-    administration: createPool(options, servers, {
-      max: share.administration,
-      connectTimeout: CONNECT_TIMEOUT_MILLIS,
-      statementTimeout: statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS,
-    }),
+    administration,
+    changes: {
+      options: administration.options,
+      connect: () => administration.connect(LOCKING),
+      // The connections are those of the other pool, which closes them.
+      end: async () => {},
+    },
   }
+}
+
+interface BoundedPool extends MeasuredPool {
+  connect(locking?: LockingLimits): ReturnType<PostgresPool['connect']>
 }
 
 interface PoolLimits {
@@ -105,7 +129,7 @@ interface PoolLimits {
   readonly statementTimeout: number
 }
 
-function createPool({ url, log }: PostgresOptions, servers: Generations, limits: PoolLimits): MeasuredPool {
+function createPool({ url, log }: PostgresOptions, servers: Generations, limits: PoolLimits): BoundedPool {
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     stream: () => {
@@ -143,7 +167,10 @@ function createPool({ url, log }: PostgresOptions, servers: Generations, limits:
   return {
     options: pool.options,
     use: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    connect: async () => boundClient(await connect(), transaction, { onReadOnly: () => servers.leave() }),
+    connect: async (locking) =>
+      boundClient(await connect(), locking === undefined ? transaction : { ...transaction, locking }, {
+        onReadOnly: () => servers.leave(),
+      }),
     end: async () => {
       // Saying goodbye takes a server that answers. One that does not must not keep the process alive.
       const cut = setTimeout(() => {

@@ -1,15 +1,18 @@
 /**
- * Which errors mean that the database is unavailable, and what callers see of them.
+ * Which errors mean that the database is unavailable, or refuses because somebody has changed it under the servers, and what
+ * callers see of them.
  *
  * Everything else is a mistake in a program or in the data and passes through as it is.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { NoResultError } from 'kysely'
 import { DomainError } from '../domain/errors.ts'
 import { EmbeddedDatabaseStopped } from './embedded-session.ts'
 import { NewerSchema } from './schema-major.ts'
 
 const MAX_ATTEMPTS = 5
 const RETRY_DELAY_MILLIS = 10
+const LOCK_RETRY_DELAY_MILLIS = 100
 
 /** SQLSTATEs, or the classes that they begin with. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNAVAILABLE_STATES = [
@@ -17,8 +20,6 @@ const UNAVAILABLE_STATES = [
   '25006', // read-only transaction: the server has become a standby
   '25P03', // idle in transaction for too long
   '25P04', // transaction took too long
-  '28', // the server does not let us in
-  '3D000', // the database does not exist
   '53', // insufficient resources, too many connections
   '55P03', // lock not available
   '57014', // statement timeout
@@ -27,13 +28,37 @@ const UNAVAILABLE_STATES = [
 ]
 
 /**
- * Those that an operator has to do something about. A database that does not exist is one: its name is more likely wrong
- * than about to come, and a program that ends with that message is started again by whatever creates databases late.
+ * SQLSTATEs, or their classes, of a database that is there and refuses, and what they mean. Every statement of this folder is
+ * right for the schema that `migrate` has made, so that it is an operator or a restore that has changed the database, and one
+ * of them has to do something about it. A statement that is wrong in itself, such as 42601, is not among them.
  */
-const LASTING_STATES = ['28', '3D000']
+const REFUSALS: Readonly<Record<string, string>> = {
+  // Its name is more likely wrong than about to come, and a program that ends is started again.
+  '3D000': 'the database does not exist',
+  '28': 'the server does not let this role in',
+  '3F000': 'a schema is missing',
+  '42501': 'this role lacks a right',
+  '42P01': 'a table is missing',
+  '42703': 'a column is missing',
+  '42704': 'an object is missing',
+  '42883': 'a function or an operator for the types of the columns is missing',
+  '42804': 'a column has another type',
+  '42P10': 'a constraint is missing',
+  '42809': 'an object is of another kind',
+  '55000': 'an object is not in the state for that',
+  '55006': 'an object is in use',
+  P0: 'a trigger refuses',
+  XX: 'an internal error of the server, or damaged data',
+}
+
+/** A row that every instance has is not there, as in the middle of a restore. */
+const MISSING_ROW = 'a row that every instance has is missing'
 
 /** The transaction lost against another one and was undone: it can simply be run again. */
 const CONFLICT_STATES = ['40001', '40P01']
+
+/** The wait for a lock took longer than one may, and the transaction was undone. */
+const LOCK_TIMEOUT_STATE = '55P03'
 
 const SYSTEM_CODES = new Set([
   'EACCES',
@@ -67,7 +92,7 @@ const MESSAGES = [
  * Runs something that only uses the database.
  *
  * @throws {DomainError} `storage_unavailable` instead of the errors that mean so. What happened is its `cause`, for
- * logs: the message says nothing about the database.
+ * logs: the message says nothing that is in the database.
  */
 export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
   try {
@@ -78,19 +103,27 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, it is.
+ * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, or has waited for a lock
+ * for as long as one wait may take, it is.
  *
- * @throws {DomainError} `storage_unavailable` also when it has lost too often.
+ * @param lockWaitMillis From its beginning, how long it is run again for the sake of a lock. Default 0.
+ * @throws {DomainError} `storage_unavailable` also when it has lost too often, or waited for too long.
  */
-export async function usingStorageRepeatedly<T>(run: () => Promise<T>): Promise<T> {
+export async function usingStorageRepeatedly<T>(
+  run: () => Promise<T>,
+  { lockWaitMillis = 0 }: { readonly lockWaitMillis?: number } = {},
+): Promise<T> {
+  const deadline = performance.now() + lockWaitMillis
   return await usingStorage(async () => {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let conflicts = 0; ; ) {
       try {
         return await run()
       } catch (error) {
-        if (!isConflict(error) || attempt === MAX_ATTEMPTS) throw error
+        if (isConflict(error)) conflicts += 1
+        else if (!isLockTimeout(error) || performance.now() >= deadline) throw error
+        if (conflicts === MAX_ATTEMPTS) throw error
         // Random, or those who collided once would collide again.
-        await delay(Math.random() * RETRY_DELAY_MILLIS * 2 ** attempt)
+        await delay(Math.random() * (isConflict(error) ? RETRY_DELAY_MILLIS * 2 ** conflicts : LOCK_RETRY_DELAY_MILLIS))
       }
     }
   })
@@ -100,8 +133,7 @@ export async function usingStorageRepeatedly<T>(run: () => Promise<T>): Promise<
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof DomainError) || error.code !== 'storage_unavailable' || error instanceof NewerSchema)
     return false
-  const { code } = factsOf(error.cause)
-  return !isSqlState(code) || !LASTING_STATES.some((state) => code.startsWith(state))
+  return meaningOfRefusal(error.cause) === undefined
 }
 
 /** What the database or the system said, for a log. Several addresses of a host fail as one error without a message. */
@@ -110,19 +142,33 @@ export function whyUnavailable({ cause }: Error): string {
   return message === '' ? code : message
 }
 
+/** What it means that the database refuses, in words that anybody may read. Undefined if it does not refuse. */
+export function meaningOfRefusal(error: unknown): string | undefined {
+  const { code } = factsOf(error)
+  const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined
+  return state === undefined ? undefined : `${REFUSALS[state]} (SQLSTATE ${code})`
+}
+
 function storageUnavailable(cause: unknown): DomainError {
-  return new DomainError('storage_unavailable', 'the database is not available', { cause })
+  const meaning = cause instanceof NoResultError ? MISSING_ROW : meaningOfRefusal(cause)
+  const message = meaning === undefined ? 'the database is not available' : `the database refuses: ${meaning}`
+  return new DomainError('storage_unavailable', message, { cause })
 }
 
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
-  if (error instanceof EmbeddedDatabaseStopped || SYSTEM_CODES.has(code) || isConflict(error)) return true
+  if (error instanceof EmbeddedDatabaseStopped || error instanceof NoResultError) return true
+  if (SYSTEM_CODES.has(code) || isConflict(error) || meaningOfRefusal(error) !== undefined) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))
 }
 
 function isConflict(error: unknown): boolean {
   return CONFLICT_STATES.includes(factsOf(error).code)
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return factsOf(error).code === LOCK_TIMEOUT_STATE
 }
 
 function isSqlState(code: string): boolean {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import pg from 'pg'
 import type { DomainError } from '../../src/domain/errors.ts'
 import { createAuditLog } from '../../src/storage/audit-log.ts'
 import { createCredentialUses } from '../../src/storage/credential-uses.ts'
@@ -8,8 +9,8 @@ import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { mayPass, usingStorage } from '../../src/storage/storage-errors.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { identityOperations } from '../support/identity-operations.ts'
@@ -35,10 +36,22 @@ describe('a database that is not available', () => {
     cleanups.unshift(() => database.close())
     return database
   }
+  /** Holds the lock of the instance while something is done, without the limits of a change. */
+  const whileLocked = async (work: () => Promise<void>): Promise<void> => {
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    try {
+      await holder.query('begin; select 1 from instance for update')
+      await work()
+    } finally {
+      await holder.end()
+    }
+  }
   const onPort = (port: number) => url.replace(/:\d+\//, `:${port}/`)
 
   beforeAll(async () => {
     postgres = await startPostgres()
+    await postgres.query(`create role operator login password 'operator'`)
   })
   beforeEach(async () => {
     url = await postgres!.createDatabase()
@@ -140,13 +153,25 @@ describe('a database that is not available', () => {
     expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
   })
 
+  it('does not undo a first start that takes long to write its file, and waits for that alone', async () => {
+    const database = await open(url)
+    const silentFor = (millis: number) =>
+      postgres!.query(
+        `select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()
+         and clock_timestamp() - state_change > make_interval(secs => $1)`,
+        [millis / 1000],
+        url,
+      )
+    const initializer = createInstanceInitializer(database)
+    const longerThanOthers = async () => {
+      await eventually(async () => expect(await silentFor(2_500)).toHaveLength(1))
+    }
+    expect(await initializer.initialise(newInstanceContent(), longerThanOthers)).toBe(true)
+  })
+
   it('is what a lock means that is held too long, until it is free', async () => {
     const keys = keyOperations(await open(url, SHORT))
-    const holder = await open(url)
-    await holder.db.transaction().execute(async (trx) => {
-      await sql`select 1 from instance for update`.execute(trx)
-      await expect(keys.look()).rejects.toEqual(unavailable)
-    })
+    await whileLocked(() => expect(keys.look()).rejects.toEqual(unavailable))
     expect((await keys.look()).ring).toEqual([])
   })
 
@@ -166,10 +191,8 @@ describe('a database that is not available', () => {
 
   it('does not keep a replica from reading when administration has used up its connections', async () => {
     const database = await open(url)
-    const holder = await open(url)
     const waiting: Promise<unknown>[] = []
-    await holder.db.transaction().execute(async (trx) => {
-      await sql`select 1 from instance for update`.execute(trx)
+    await whileLocked(async () => {
       const { administration } = database.pools()
       expect(administration).toEqual({ total: 0, idle: 0, waiting: 0 })
       const looks = Array.from({ length: 9 }, () => keyOperations(database).look())
@@ -222,14 +245,53 @@ describe('a database that is not available', () => {
     expect(await pidOf(database)).not.toBe(standby)
   })
 
-  it('is not what a mistake in a query means', async () => {
-    const database = await open(url)
-    await sql`alter table web_keys rename to other_keys`.execute(database.db)
-    await expect(
-      createKeyStore(database).update(anEntry('look'), () => ({ steps: [], result: 0 })),
-    ).rejects.toMatchObject({
-      code: '42P01',
-    })
+  it('is not what a mistake in a statement means, whoever wrote it', async () => {
+    const { db } = await open(url)
+    for (const [code, mistake] of [
+      ['42601', sql`selct 1`],
+      ['22012', sql`select 1 / 0`],
+      ['23514', sql`update instance set version = -1`],
+    ] as const) {
+      await expect(usingStorage(() => mistake.execute(db))).rejects.toMatchObject({ code })
+    }
+  })
+
+  it.each([
+    ['this role lacks a right (SQLSTATE 42501)', 'revoke all on all tables in schema public from operator'],
+    ['a table is missing (SQLSTATE 42P01)', 'alter table web_keys rename to other_keys'],
+    ['a table is missing (SQLSTATE 42P01)', 'alter schema public rename to elsewhere'],
+    ['a column is missing (SQLSTATE 42703)', 'alter table web_keys drop column algorithm'],
+    [
+      'a function or an operator for the types of the columns is missing (SQLSTATE 42883)',
+      'alter table instance drop constraint instance_single_row; alter table instance alter column id type boolean using true',
+    ],
+    [
+      'an object is not in the state for that (SQLSTATE 55000)',
+      `alter table web_keys rename to old_keys;
+       create view web_keys as select distinct * from old_keys; grant all on web_keys to operator`,
+    ],
+    [
+      'a trigger refuses (SQLSTATE P0001)',
+      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''frozen''; end';
+       create trigger refuses before insert on web_keys execute function refuse()`,
+    ],
+    ['a row that every instance has is missing', 'delete from instance'],
+  ])('says what it means when it refuses, and nothing of what is in it: %s', async (meaning, change) => {
+    const operated = url.replace(/\/\/[^@]+@/, '//operator:operator@')
+    await postgres!.query('grant all on all tables in schema public to operator', [], url)
+    const keys = keyOperations(await open(operated))
+    await keys.create()
+    await postgres!.query(change, [], url)
+
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const error: unknown = await keys.create().catch((thrown: unknown) => thrown)
+      expect(error).toEqual(unavailable)
+      expect((error as DomainError).message).toBe(`the database refuses: ${meaning}`)
+      expect(mayPass(error)).toBe(!meaning.includes('SQLSTATE'))
+    }
+    // A reason that goes on is logged once a minute.
+    const lines = log.lines.filter((line) => line.startsWith('warn the database refuses'))
+    expect(lines).toHaveLength(meaning.includes('SQLSTATE') ? 1 : 0)
   })
 
   it('is what a server means that was stopped, also for those who were connected', async () => {

@@ -16,8 +16,8 @@ export { freePort, TEST_PASSWORD }
 
 /** A running server. */
 export interface TestPostgres {
-  /** Makes an empty database and returns its URL. */
-  createDatabase(): Promise<string>
+  /** Makes a database and returns its URL. It is empty, unless it is a copy of another one, which must not be in use. */
+  createDatabase(template?: string): Promise<string>
   /** Runs SQL as the administrator, in the database `postgres` unless a URL is given. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>
   /** Ends the server and removes its files. May be called twice. */
@@ -68,10 +68,10 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
 
   return {
     query,
-    createDatabase: async () => {
+    createDatabase: async (template = 'template1') => {
       databases += 1
       const name = `keyturn_${databases}`
-      await query(`create database ${name}`)
+      await query(`create database ${name} template ${template}`)
       return urlOf(name)
     },
     stop: () => {

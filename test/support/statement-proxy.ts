@@ -1,0 +1,148 @@
+/**
+ * A wire between a client and PostgreSQL that knows where a statement begins and ends, and can freeze at one: what a client
+ * does that is stopped there, or whose network breaks.
+ */
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
+
+/**
+ * What the server still gets of the statement at which it freezes: nothing; all but its last message, or half of its only
+ * one; all of it, and the client gets no answer.
+ */
+export type FreezePoint = 'before' | 'within' | 'after'
+
+/** A running proxy. */
+export interface StatementProxy {
+  readonly port: number
+  /** The statements so far, of all connections. */
+  readonly statements: readonly string[]
+  /** Freezes all connections at the n-th statement from now, counted from 1. Resolves when that has come. */
+  freezeAt(statement: number, point: FreezePoint): Promise<void>
+  /** Passes on what has been held back, and all that comes after. */
+  thaw(): void
+  close(): Promise<void>
+}
+
+/** Everything up to the point where the client waits for an answer. */
+interface Flight {
+  readonly messages: readonly Buffer[]
+  readonly statement: string
+}
+
+/** Starts a proxy on 127.0.0.1. The client must not ask for TLS. */
+export async function startStatementProxy(targetPort: number): Promise<StatementProxy> {
+  const sockets = new Set<Socket>()
+  const servers = new Set<Socket>()
+  const statements: string[] = []
+  let trap: { left: number; readonly point: FreezePoint; readonly sprung: () => void } | undefined
+  let held: (() => void)[] | undefined
+
+  const pass = (send: () => void): void => {
+    if (held === undefined) send()
+    else held.push(send)
+  }
+  const freeze = (sprung: () => void): void => {
+    held = []
+    trap = undefined
+    // What the server sends then fills the buffers between the two, as if its client did not read any more.
+    for (const far of servers) far.pause()
+    sprung()
+  }
+  const forward = ({ messages, statement }: Flight, far: Socket): void => {
+    if (statement !== '') statements.push(statement)
+    if (statement !== '' && trap !== undefined) trap.left -= 1
+    if (statement === '' || trap === undefined || trap.left > 0) {
+      pass(() => far.write(Buffer.concat(messages)))
+      return
+    }
+    const { point, sprung } = trap
+    const [now, later] = split(messages, point)
+    far.write(now)
+    freeze(sprung)
+    pass(() => far.write(later))
+  }
+
+  const server = createServer((near) => {
+    const far = connect(targetPort, '127.0.0.1')
+    servers.add(far)
+    far.on('close', () => servers.delete(far))
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => pass(() => other.destroy()))
+      socket.on('end', () => pass(() => other.end()))
+      socket.on('close', () => sockets.delete(socket))
+    }
+    const flights = flightsOf()
+    near.on('data', (data) => {
+      for (const flight of flights(data)) forward(flight, far)
+    })
+    far.on('data', (data) => pass(() => near.write(data)))
+  })
+  const port = await freePort()
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port,
+    statements,
+    freezeAt: (statement, point) =>
+      new Promise((resolve) => {
+        trap = { left: statement, point, sprung: resolve }
+      }),
+    thaw: () => {
+      const waiting = held ?? []
+      held = undefined
+      for (const send of waiting) send()
+      for (const far of servers) far.resume()
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+function split(messages: readonly Buffer[], point: FreezePoint): readonly [Buffer, Buffer] {
+  const all = Buffer.concat(messages)
+  const last = messages.at(-1)?.length ?? 0
+  const within = messages.length > 1 ? all.length - last : Math.floor(all.length / 2)
+  const at = { before: 0, within, after: all.length }[point]
+  return [all.subarray(0, at), all.subarray(at)]
+}
+
+/** Cuts what a client sends into flights. https://www.postgresql.org/docs/current/protocol-message-formats.html */
+function flightsOf(): (data: Buffer) => Flight[] {
+  let rest: Buffer = Buffer.alloc(0)
+  let started = false
+  let messages: Buffer[] = []
+  let statement = ''
+  return (data) => {
+    rest = Buffer.concat([rest, data])
+    const flights: Flight[] = []
+    for (;;) {
+      // The first message has no type.
+      const head = started ? 1 : 0
+      if (rest.length < head + 4 || rest.length < head + rest.readUInt32BE(head)) return flights
+      const message = rest.subarray(0, head + rest.readUInt32BE(head))
+      rest = rest.subarray(message.length)
+      messages.push(message)
+      const type = started ? String.fromCharCode(message[0] ?? 0) : ''
+      started = true
+      if (type === 'Q') statement = textAt(message, 5)
+      if (type === 'P') statement = textAt(message, message.indexOf(0, 5) + 1)
+      // A query, or the end of one with parameters. What belongs to no statement is passed on at once.
+      if (type === 'Q' || type === 'S' || statement === '') {
+        flights.push({ messages, statement })
+        messages = []
+        statement = ''
+      }
+    }
+  }
+}
+
+function textAt(message: Buffer, start: number): string {
+  return message.toString('utf8', start, message.indexOf(0, start))
+}
