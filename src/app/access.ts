@@ -9,7 +9,7 @@ import { allows, type Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Replica } from './replica.ts'
-import { Turnstile } from './turnstile.ts'
+import { Semaphore } from './semaphore.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
@@ -33,7 +33,7 @@ export interface AccessOptions {
 export class Access {
   readonly #options: AccessOptions
   /** Tokens are made up easily, and the replica needs the database for itself as well. */
-  readonly #lookups = new Turnstile(MAX_LOOKUPS, MAX_WAITING)
+  readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
 
   constructor(options: AccessOptions) {
     this.#options = options
@@ -55,9 +55,11 @@ export class Access {
     return PERSONAL_ACCESS_TOKEN.test(token) ? this.#ownerOf(token) : this.#subjectOf(token)
   }
 
-  /** @throws {DomainError} `permission_missing` unless a role of the caller includes the permission. */
-  assertMay(caller: ServiceUser, permission: Permission): void {
-    if (!allows(caller.instanceRoles, permission)) {
+  /** @throws {DomainError} `permission_missing` unless a role of the caller includes the permission; `storage_unavailable`. */
+  async assertMay(caller: ServiceUser, permission: Permission): Promise<void> {
+    if (allows(caller.instanceRoles, permission)) return
+    const asStored = await this.#options.replica.readServiceUser(caller.userId)
+    if (!asStored?.enabled || !allows(asStored.instanceRoles, permission)) {
       throw new DomainError('permission_missing', `the permission ${permission} is required`, {
         metadata: { permission },
       })
@@ -66,17 +68,30 @@ export class Access {
 
   /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
   assertStorageReachable(): void {
-    this.#options.replica.assertReachable()
+    this.#options.replica.assertCurrent()
   }
 
   async #subjectOf(token: string): Promise<ServiceUser> {
-    const { replica, verifier } = this.#options
-    const subject = await verifier.subjectOf(token, replica.keys().ring)
-    const caller = await replica.findServiceUser(subject)
+    const { replica } = this.#options
+    const subject = await this.#verify(token)
+    const inMemory = await replica.findServiceUser(subject)
+    const caller = inMemory?.enabled === true ? inMemory : await replica.readServiceUser(subject)
     if (caller === undefined || !caller.enabled) {
       throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
     }
     return caller
+  }
+
+  /** A key that is not known here may be a new one: that is looked at once before the token is refused. */
+  async #verify(token: string): Promise<string> {
+    const { replica, verifier } = this.#options
+    try {
+      return await verifier.subjectOf(token, replica.keys().ring)
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
+      await replica.confirm()
+      return await verifier.subjectOf(token, replica.keys().ring)
+    }
   }
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */

@@ -258,7 +258,7 @@ export interface AccessTokenVerifier {
   /**
    * The subject of a token that one of the ring's keys signed, for the service itself, and that has not expired.
    *
-   * @throws {DomainError} `token_invalid`.
+   * @throws {DomainError} `token_invalid`; `token_key_unknown` if the token may be good, but by a key that is not in the ring.
    */
   subjectOf(token: string, ring: KeyRing): Promise<string>
 }

@@ -4,7 +4,14 @@
  * An engine's keys cannot change, so there is one engine for each key ring; `token-service.ts` swaps them.
  */
 import type { EventEmitter } from 'node:events'
-import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
+import {
+  type Adapter,
+  type AdapterPayload,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
@@ -16,10 +23,11 @@ import {
   ENGINE_TOLERANCE_SECONDS,
   useAssertionsOnce,
 } from './assertions.ts'
-import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
+import { type Clients, connectClients, failedClient, noteRefusals } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
-import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { RETRY_AFTER_SECONDS, UNAVAILABLE } from './errors.ts'
 import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
+import type { ClientDirectory } from './named-user.ts'
 import { PublishedKey } from './published-key.ts'
 import { TokenPolicy } from './token-policy.ts'
 
@@ -58,16 +66,17 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     now: options.now,
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
+    confirm: (client) => connected().confirm(client),
   })
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
-    assertJwtClientAuthClaimsAndHeader: (_ctx, claims, _header, client) => {
+    assertJwtClientAuthClaimsAndHeader: async (_ctx, claims, _header, client) => {
       assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
-      connected().assertMayAssert(client)
+      await connected().assertMayAssert(client)
     },
   })
   clients = connectClients(provider, options)
-  countFailures(provider, options)
+  noteRefusals(provider, options)
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client
@@ -78,7 +87,8 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   provider.use(async (ctx, next) => {
     beginAuthentication(ctx.req)
     await next()
-    if (ctx.status === 401) await untilFailureMayBeTold(ctx.req)
+    const failed = failedClient(ctx)
+    if (failed !== undefined) await answerFailure(ctx, () => connected().failed(failed, ctx.req), options)
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)
@@ -92,6 +102,24 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     if (!isBrokenOff(error)) options.log.error({ err: error }, 'a token request failed')
   })
   return provider
+}
+
+/** Lets the answer to a failed authentication go, or says instead that it cannot be known. */
+async function answerFailure(
+  ctx: Pick<KoaContextWithOIDC, 'req' | 'status' | 'body' | 'remove'>,
+  failed: () => Promise<void>,
+  { notes, log }: EngineOptions,
+): Promise<void> {
+  try {
+    await failed()
+    await untilFailureMayBeTold(ctx.req)
+  } catch (error) {
+    if (!(error instanceof errors.TemporarilyUnavailable)) log.error({ err: error }, 'a token request failed')
+    ctx.remove('www-authenticate')
+    ctx.status = 503
+    ctx.body = UNAVAILABLE
+    notes.refused(ctx.req, UNAVAILABLE.error)
+  }
 }
 
 /** Whether the client has gone away or broken its protocol in the middle of a request. */

@@ -3,7 +3,7 @@
  * for, claims when it is about to sign.
  */
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
-import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
+import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { ActiveWebKey } from '../domain/web-key.ts'
 import type { Clients } from './clients.ts'
 import { toOAuthError } from './errors.ts'
@@ -21,6 +21,7 @@ export interface TokenPolicyOptions {
   /** The key that signs all tokens of this engine. */
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
+  readonly confirm: Clients['confirm']
 }
 
 export class TokenPolicy {
@@ -37,19 +38,19 @@ export class TokenPolicy {
   /**
    * Decides about the request of an authenticated client.
    *
-   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service.
+   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service; like
+   * `Clients.confirm` if it would be one of the first two.
    */
-  resourceServerInfo = (ctx: KoaContextWithOIDC, resource: string, client: Client): ResourceServer => {
-    const { issuer, signingKey, userOf } = this.#options
+  resourceServerInfo = async (ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer> => {
+    const { issuer, signingKey, confirm } = this.#options
     if (resource !== issuer) throw new errors.InvalidTarget()
 
-    const { user, projectName } = userOf(client)
     const { params } = ctx.oidc
-    const grant = decideTokenGrant(user, {
-      projectName,
-      scope: typeof params?.scope === 'string' ? params.scope : undefined,
-      serviceAudience: issuer,
-    })
+    let grant = this.#decide(ctx, client)
+    if (grant.kind === 'denied') {
+      await confirm(client)
+      grant = this.#decide(ctx, client)
+    }
     if (grant.kind === 'denied') throw toOAuthError(grant)
     this.#grants.set(ctx, grant)
     const scope = grant.scopes.join(' ')
@@ -60,6 +61,13 @@ export class TokenPolicy {
       accessTokenFormat: 'jwt',
       jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
     }
+  }
+
+  #decide({ oidc: { params } }: KoaContextWithOIDC, client: Client): GrantedToken | DeniedToken {
+    const { issuer, userOf } = this.#options
+    const { user, projectName } = userOf(client)
+    const scope = typeof params?.scope === 'string' ? params.scope : undefined
+    return decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
   }
 
   /** Puts what was granted into the token. */

@@ -59,7 +59,7 @@ export function authorize({
       setActor(values, actor)
       if (successor !== undefined) deprecation.calls.note(actor.action, caller.userId)
       notes.identified(values, caller.userId)
-      access.assertMay(caller, permissionFor(method))
+      await access.assertMay(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
       access.assertStorageReachable()
     } catch (error) {
