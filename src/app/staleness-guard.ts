@@ -14,7 +14,7 @@ import type { Clock } from './replica.ts'
 const TELL_EVERY = 30_000
 
 /** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
-export const UNREADABLE_GRACE_SECONDS = 10
+const UNREADABLE_GRACE_SECONDS = 10
 
 /** What is needed to judge. */
 export interface StalenessGuardOptions {

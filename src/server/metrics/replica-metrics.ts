@@ -12,7 +12,10 @@ const MAX_ID_LENGTH = 100
 export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identityCounts'>
 
 /** The metric that says whether anything is served, which must never be missing: an alert would see nothing. */
-export const READY = { name: 'keyturn_replica_ready', description: 'Whether tokens can be issued: 1 or 0.' }
+export const READY = {
+  name: 'keyturn_replica_ready',
+  description: 'Whether tokens can be issued and all that is known was taken over: 1 or 0.',
+}
 
 /** The row because of which a newer state cannot be taken over: one series, so that its labels are bounded. */
 export function createUnreadableGauge(): PassingGauge {
