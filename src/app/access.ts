@@ -10,14 +10,15 @@ import {
   type Credential,
   invalidPersonalAccessToken,
   type UserAuthority,
+  type VerifiedAccessToken,
 } from '../domain/authority.ts'
 import { isLive } from '../domain/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { Permission } from '../domain/permission.ts'
+import { allows, type Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Replica } from './replica.ts'
-import { Turnstile } from './turnstile.ts'
+import { Semaphore } from './semaphore.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
@@ -47,7 +48,7 @@ export interface AuthenticatedCaller {
 export class Access {
   readonly #options: AccessOptions
   /** Tokens are made up easily, and the replica needs the database for itself as well. */
-  readonly #lookups = new Turnstile(MAX_LOOKUPS, MAX_WAITING)
+  readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
 
   constructor(options: AccessOptions) {
     this.#options = options
@@ -72,10 +73,13 @@ export class Access {
   /**
    * The right of the caller to what needs this permission.
    *
-   * @throws {DomainError} `permission_missing` unless a role of the caller includes it.
+   * @throws {DomainError} `permission_missing` unless a role of the caller includes it; `storage_unavailable`.
    */
-  authorize({ user, credential }: AuthenticatedCaller, permission: Permission): UserAuthority {
-    assertPermitted(user, permission)
+  async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
+    if (!allows(user.instanceRoles, permission)) {
+      const asStored = await this.#options.replica.readServiceUser(user.userId)
+      assertPermitted(asStored?.enabled === true ? asStored : { instanceRoles: [] }, permission)
+    }
     return { kind: 'user', userId: user.userId, permission, credential }
   }
 
@@ -88,22 +92,42 @@ export class Access {
   async assertStillAuthorized(authority: UserAuthority): Promise<void> {
     const { replica, store, now } = this.#options
     const { userId, credential } = authority
-    replica.assertReachable()
+    replica.assertCurrent()
     const user = await (credential.kind === 'access_token' ? replica.findServiceUser(userId) : store.findUser(userId))
-    assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
+    try {
+      assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
+    } catch {
+      // Memory alone denies nothing: the database may know better.
+      await replica.confirm()
+      const asStored = await replica.readServiceUser(userId)
+      assertAuthorized(authority, { user: asStored, ring: replica.keys().ring, now: now() })
+    }
   }
 
   /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
   assertStorageReachable(): void {
-    this.#options.replica.assertReachable()
+    this.#options.replica.assertCurrent()
   }
 
   async #subjectOf(token: string): Promise<AuthenticatedCaller> {
-    const { replica, verifier, now } = this.#options
-    const { ring } = replica.keys()
-    const { subject, credential } = await verifier.verify(token, ring)
-    const user = authenticated(credential, { user: await replica.findServiceUser(subject), ring, now: now() })
+    const { replica, now } = this.#options
+    const { subject, credential } = await this.#verify(token)
+    const inMemory = await replica.findServiceUser(subject)
+    const caller = inMemory?.enabled === true ? inMemory : await replica.readServiceUser(subject)
+    const user = authenticated(credential, { user: caller, ring: replica.keys().ring, now: now() })
     return { user, credential }
+  }
+
+  /** A key that is not known here may be a new one: that is looked at once before the token is refused. */
+  async #verify(token: string): Promise<VerifiedAccessToken> {
+    const { replica, verifier } = this.#options
+    try {
+      return await verifier.verify(token, replica.keys().ring)
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
+      await replica.confirm()
+      return await verifier.verify(token, replica.keys().ring)
+    }
   }
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */

@@ -77,6 +77,14 @@ export class AttemptLimiter {
     this.#count(this.#perAddress, network)
   }
 
+  /**
+   * Counts an attempt that could not be judged, because the database cannot be asked: for the client from that address, so that
+   * an outage is no time to guess. Not for the address: others there, whose clients are in memory, get tokens meanwhile.
+   */
+  leaveOpen(attempt: Attempt): void {
+    this.#count(this.#perClient, pairOf(attempt, networkOf(attempt.address)))
+  }
+
   /** What is remembered: never more than twice the capacity. */
   get size(): number {
     return this.#perClient.size + this.#perAddress.size

@@ -68,6 +68,7 @@ export class KeyRotation {
       const isGone = error instanceof DomainError && error.code === 'web_key_not_found'
       const before = isGone ? await this.#findRevocation(keyId) : undefined
       if (before === undefined) throw error
+      await this.#options.replica.refreshAfterWrite()
       return before
     }
   }

@@ -2,23 +2,26 @@
  * Keeps this process's memory in step with the database.
  *
  * The truth is the version in the database, compared once a second, after every own write and at every hint of the
- * change feed. Without the database the replica goes on from memory, but not for ever.
+ * change feed. How long the replica goes on without that is the matter of `staleness-guard.ts`.
  */
+import { DomainError } from '../domain/errors.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { ChangeFeed, InstanceReader, InstanceStatus, Log, SignerFactory } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../domain/rotation-policy.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
-import { DatabaseContact } from './database-contact.ts'
+import { ChangeLag } from './change-lag.ts'
+import { Coalesced, Throttled } from './coalesced.ts'
+import { ComparisonLoop } from './comparison-loop.ts'
 import type { InstanceClock } from './instance-clock.ts'
 import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
+import { StalenessGuard } from './staleness-guard.ts'
 
-/** How often the version is compared, in milliseconds. */
-const COMPARE_EVERY = 1000
+/** How often callers can make it be compared, in milliseconds: anybody can ask with made-up tokens. */
+const CONFIRM_EVERY = 100
 
-/** The version is compared at least so many times before what is in memory is too old. */
-const COMPARISONS_WHILE_FRESH = 3
+const NOT_IN_FORCE = 'the change is stored, but this replica could not take it over: its log and /readyz say why'
 
 /** Time as a replica measures it. */
 export interface Clock {
@@ -60,6 +63,8 @@ export interface ReplicaStatus {
   readonly stalenessSeconds: number
   /** How long the last change of another process took to get here, at most. Null: there has been none. */
   readonly lagSeconds: number | null
+  /** The row because of which a newer version cannot be taken over; undefined if there is none. */
+  readonly unreadableRow: StalenessGuard['unreadableRow']
 }
 
 /** A change as it is named: the number alone can come back after a fail-over. */
@@ -69,24 +74,23 @@ export class Replica {
   readonly #options: ReplicaOptions
   readonly #keys: LiveKeyRing
   readonly #identities: LiveIdentities
-  readonly #contact: DatabaseContact
-  readonly #lagListeners = new Set<(lagSeconds: number) => void>()
+  readonly #guard: StalenessGuard
+  readonly #loads = new Coalesced(() => this.#load())
+  readonly #confirmations: Throttled
+  readonly #loop: ComparisonLoop
+  readonly #lag = new ChangeLag()
   #rotation = NO_ROTATION
   #known: ChangeName = { version: -1, changedAt: null }
-  #lagSeconds: number | null = null
-  #running: Promise<void> | undefined
-  #next: Promise<void> | undefined
-  #stopped = false
-  #cancelTimer = () => {}
-  #unsubscribe = async () => {}
 
   constructor(options: ReplicaOptions) {
-    const { reader, signers, log, maxReads } = options
+    const { reader, feed, signers, clock, log, maxReads, maxStalenessSeconds } = options
     this.#options = options
-    this.#contact = new DatabaseContact(options)
+    this.#guard = new StalenessGuard(options)
+    this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
+    this.#loop = new ComparisonLoop({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     this.#keys = new LiveKeyRing(signers, log)
     const findServiceUser: InstanceReader['findServiceUser'] = async (userId) => {
-      this.#contact.assertReachable()
+      this.#guard.assertReachable()
       return reader.findServiceUser(userId)
     }
     this.#identities = new LiveIdentities({ findServiceUser }, { maxReads })
@@ -99,16 +103,13 @@ export class Replica {
    */
   async start(): Promise<void> {
     await this.refresh()
-    this.#unsubscribe = this.#options.feed.subscribe(() => void this.#refreshOrLog())
-    this.#schedule()
+    this.#loop.start()
   }
 
   /** Stops following. What is under way is awaited. */
   async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancelTimer()
-    await this.#unsubscribe()
-    await Promise.allSettled([this.#running, this.#next])
+    await this.#loop.stop()
+    await this.#loads.settled()
   }
 
   /**
@@ -117,7 +118,7 @@ export class Replica {
    * @throws {DomainError} `storage_unavailable` if it has not been confirmed for too long.
    */
   keys(): KeySnapshot {
-    this.#contact.assertFresh()
+    this.#guard.assertFresh()
     return this.#keys.current
   }
 
@@ -128,13 +129,24 @@ export class Replica {
    * cannot be read.
    */
   async findServiceUser(userId: string): Promise<ServiceUser | undefined> {
-    this.#contact.assertFresh()
+    this.#guard.assertFresh()
     return this.#identities.find(userId)
+  }
+
+  /**
+   * A service user as the database has it now, by which anything must be denied: what is not in memory may have been made
+   * elsewhere a moment ago. It takes as long for a user in memory as for one who does not exist.
+   *
+   * @throws {DomainError} `storage_unavailable` if it cannot be read.
+   */
+  async readServiceUser(userId: string): Promise<ServiceUser | undefined> {
+    this.#guard.assertFresh()
+    return this.#identities.read(userId)
   }
 
   /** A service user, if it is in memory and that may still be served. */
   recallServiceUser(userId: string): ServiceUser | undefined {
-    return this.#contact.isFresh() ? this.#identities.recall(userId) : undefined
+    return this.#guard.isFresh() ? this.#identities.recall(userId) : undefined
   }
 
   /** Calls `listener` now and with each new key ring, until the returned function is called. */
@@ -144,24 +156,19 @@ export class Replica {
 
   /** Calls `listener` with the lag of each change that is taken over, in seconds, until the returned function is called. */
   onLag(listener: (lagSeconds: number) => void): () => void {
-    this.#lagListeners.add(listener)
-    return () => this.#lagListeners.delete(listener)
+    return this.#lag.subscribe(listener)
   }
 
   /** How long ago the database confirmed what is in memory. */
   get stalenessSeconds(): number {
-    return this.#contact.stalenessSeconds
+    return this.#guard.stalenessSeconds
   }
 
   status(): ReplicaStatus {
-    const { stalenessSeconds } = this
-    return {
-      ring: this.#keys.current.ring,
-      rotation: this.#rotation,
-      version: this.#known.version,
-      stalenessSeconds,
-      lagSeconds: this.#lagSeconds,
-    }
+    const { ring } = this.#keys.current
+    const { stalenessSeconds, unreadableRow } = this.#guard
+    const lagSeconds = this.#lag.seconds
+    return { ring, rotation: this.#rotation, version: this.#known.version, stalenessSeconds, lagSeconds, unreadableRow }
   }
 
   /** How well the memory of service users does. */
@@ -171,25 +178,36 @@ export class Replica {
 
   /** Whether what this replica knows has been confirmed recently enough to be served. */
   isFresh(): boolean {
-    return this.#contact.isFresh()
+    return this.#guard.isFresh()
   }
 
   /** Whether the database could be used the last time that versions were compared. */
   isReachable(): boolean {
-    return this.#contact.isReachable()
+    return this.#guard.isReachable()
+  }
+
+  /** Whether, the last time that versions were compared, all that was in the database was taken over. */
+  isCurrent(): boolean {
+    return this.#guard.isCurrent()
   }
 
   /** @throws {DomainError} `storage_unavailable` at once, where a call to the database would only wait for it. */
   assertReachable(): void {
-    this.#contact.assertReachable()
+    this.#guard.assertReachable()
   }
 
-  /** Whether tokens can be issued. */
+  /** @throws {DomainError} `storage_unavailable` unless this replica can make changes and see what comes of them. */
+  assertCurrent(): void {
+    this.#guard.assertCurrent()
+  }
+
+  /** Whether tokens can be issued, and will be for longer than it takes to notice what is wrong. */
   readiness(): Readiness {
-    if (!this.isFresh()) return { ready: false, reason: this.#contact.whyStale() }
+    const reason = this.#guard.whyNotReady()
+    if (reason !== undefined) return { ready: false, reason }
     if (this.#keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
-    return { ready: true, warnings: this.#contact.warnings() }
+    return { ready: true, warnings: this.#guard.warnings() }
   }
 
   /**
@@ -198,39 +216,54 @@ export class Replica {
    * @throws {DomainError} `storage_unavailable`.
    */
   refresh(): Promise<void> {
-    if (this.#running === undefined) {
-      this.#running = this.#load().finally(() => {
-        this.#running = undefined
-      })
-      return this.#running
-    }
-    // The load under way may have read before the change that the caller wants to see.
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined
-        return this.refresh()
-      })
-    return this.#next
+    return this.#loads.request()
   }
 
-  /** Like `refresh` after an own write: the write is done, so a failure is only logged. */
+  /**
+   * Like `refresh`, for what something is about to be denied by. However many ask for it, versions are compared ten times a
+   * second at most.
+   *
+   * @throws {DomainError} `storage_unavailable` if the newest state is not known.
+   */
+  async confirm(): Promise<void> {
+    this.#guard.assertReachable()
+    await this.#confirmations.request().catch(() => {})
+    this.#guard.assertCurrent()
+  }
+
+  /**
+   * Like `refresh`, after an own write.
+   *
+   * @throws {DomainError} `change_not_in_force`: the write is done and this replica does not know what came of it.
+   */
   async refreshAfterWrite(): Promise<void> {
-    await this.#refreshOrLog()
+    try {
+      await this.refresh()
+    } catch (cause) {
+      this.#tell()
+      throw new DomainError('change_not_in_force', NOT_IN_FORCE, { cause })
+    }
+  }
+
+  /** Like `refresh`, where a failure is for the log: the next comparison may succeed. */
+  async refreshOrLog(): Promise<void> {
+    await this.refresh().catch(() => this.#tell())
   }
 
   async #load(): Promise<void> {
     const { reader, clock, time } = this.#options
-    const startedAt = clock.monotonic()
+    const at = clock.monotonic()
+    let version: number | undefined
     try {
       const status = await reader.status()
       time.adjust(status.clock)
+      version = status.version
       if (!isSame(status, this.#known)) await this.#takeOver()
     } catch (error) {
-      this.#contact.failed(error)
+      this.#guard.failed({ at, version, error })
       throw error
     }
-    this.#contact.confirmed(startedAt)
+    this.#guard.confirmed(at)
   }
 
   async #takeOver(): Promise<void> {
@@ -253,29 +286,11 @@ export class Replica {
     if (before.version < 0 || state.changedAt === null) return
     // By the clock of the database up to its reading, and by a clock that only measures from there.
     const atReading = state.clock.databaseTime.getTime() - state.changedAt.getTime()
-    this.#noteLag(Math.max(0, atReading + clock.monotonic() - startedAt) / 1000)
+    this.#lag.note(Math.max(0, atReading + clock.monotonic() - startedAt) / 1000)
   }
 
-  #noteLag(lagSeconds: number): void {
-    this.#lagSeconds = lagSeconds
-    for (const listener of this.#lagListeners) listener(lagSeconds)
-  }
-
-  async #refreshOrLog(): Promise<void> {
-    try {
-      await this.refresh()
-    } catch {
-      if (!this.#stopped) this.#contact.tell()
-    }
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return
-    const { clock, maxStalenessSeconds } = this.#options
-    const wait = Math.min(COMPARE_EVERY, (maxStalenessSeconds * 1000) / COMPARISONS_WHILE_FRESH)
-    this.#cancelTimer = clock.after(wait, () => {
-      void this.#refreshOrLog().then(() => this.#schedule())
-    })
+  #tell(): void {
+    if (!this.#loop.isStopped) this.#guard.tell()
   }
 }
 

@@ -118,7 +118,7 @@ export class Rotator {
   /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, now } = this.#options
-    if (!replica.isFresh() || !replica.isReachable()) return []
+    if (!replica.isFresh() || !replica.isCurrent()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
@@ -135,7 +135,7 @@ export class Rotator {
     const done = await store.update(entry, (ring, now, rotation) =>
       planStep(rotation, ring, { wanted, now, limits, pair }),
     )
-    await replica.refreshAfterWrite()
+    await replica.refreshOrLog()
     if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
   }
 

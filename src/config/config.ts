@@ -108,7 +108,7 @@ const schema = z.strictObject({
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
-  KEYTURN_MAX_STALENESS: seconds(300, { min: 1, max: 86_400 }),
+  KEYTURN_MAX_STALENESS: seconds(60, { min: 1, max: 86_400 }),
   KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),

@@ -116,8 +116,9 @@ export const SETTINGS = [
   { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
   {
     variable: 'KEYTURN_MAX_STALENESS',
-    default: '300',
-    meaning: 'How long to go on from memory without the database, in seconds, 1 to 86400.',
+    default: '60',
+    meaning:
+      'How long to go on from memory without the database, in seconds, 1 to 86400. For as long a replica that is cut off alone does not know what was revoked or disabled.',
   },
   {
     variable: 'KEYTURN_BETA_API',

@@ -12,6 +12,11 @@ import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
 /** Anyone may send a token, so the work that one can cause is bounded before it is parsed. Just below what fits a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
 
+/** What a web key can be called: a thumbprint (RFC 7638) with SHA-256. */
+const KEY_ID = /^[\w-]{43}$/
+
+const NOT_VALID = 'the access token is not valid'
+
 /** What tokens must say, and the time at which they are looked at. */
 export interface AccessTokenVerifierOptions {
   readonly issuer: string
@@ -41,6 +46,7 @@ export function createAccessTokenVerifier({ issuer, audience, now }: AccessToken
           throw new Error('the token has been accepted without "kid" or "exp"')
         return { subject, credential: { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } }
       } catch (cause) {
+        if (cause instanceof DomainError) throw cause
         throw new DomainError('token_invalid', hintFor(cause), { cause })
       }
     },
@@ -55,7 +61,8 @@ export function createAccessTokenVerifier({ issuer, audience, now }: AccessToken
  */
 function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): PublicJwk {
   const key = ring.find(({ keyId }) => keyId === kid)
-  if (key === undefined) throw new Error('no web key has the "kid" of the token')
+  if (key === undefined && KEY_ID.test(String(kid))) throw new DomainError('token_key_unknown', NOT_VALID)
+  if (key === undefined) throw new Error('no web key can have the "kid" of the token')
   if (key.algorithm !== alg) throw new Error(`the token says ${alg}, its web key is for ${key.algorithm}`)
   return key.publicJwk
 }
@@ -66,5 +73,5 @@ function hintFor(cause: unknown): string {
   if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'aud') {
     return `the access token is not meant for this service: get one with the scope ${SERVICE_AUDIENCE_SCOPE}`
   }
-  return 'the access token is not valid'
+  return NOT_VALID
 }

@@ -35,8 +35,10 @@ export type DomainErrorCode =
   | 'expiration_too_late'
   | 'token_missing'
   | 'token_invalid'
+  | 'token_key_unknown'
   | 'permission_missing'
   | 'service_switched_off'
+  | 'change_not_in_force'
   | 'storage_unavailable'
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */

@@ -263,7 +263,7 @@ export interface AccessTokenVerifier {
   /**
    * What a token says that one of the ring's keys signed, for the service itself, and that has not expired.
    *
-   * @throws {DomainError} `token_invalid`.
+   * @throws {DomainError} `token_invalid`; `token_key_unknown` if the token may be good, but by a key that is not in the ring.
    */
   verify(token: string, ring: KeyRing): Promise<VerifiedAccessToken>
 }

@@ -8,13 +8,18 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Client } from 'oidc-provider'
 import { isLive, type UserKey } from '../domain/credentials.ts'
 import type { PublicJwk } from '../domain/key-algorithm.ts'
+import type { NamedUser } from './named-user.ts'
 
 type VerificationKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
 
 /** The engine's key store of a client, which its published types leave out. */
 interface EngineKeyStore {
   add(key: VerificationKey): void
+  clear(): void
   selectForVerify(options: { readonly alg: string; readonly kid?: unknown }): VerificationKey[]
+  /** When no key verifies an assertion, the engine refreshes a store that is not fresh, and tries once more. */
+  fresh(): boolean
+  refresh(): Promise<void>
 }
 
 /** Keys that nobody has the other half of, one of each kind. */
@@ -31,19 +36,44 @@ export function createDecoys(): Decoys {
   ] as PublicJwk[]
 }
 
-/** Gives a client those keys of its user that can be used now, and decoys for when none of them fits. */
+/**
+ * Gives a client those keys of its user that can be used now, and decoys for when none of them fits. Which of them were tried
+ * becomes the user's proof, which is one only if the engine goes on.
+ *
+ * When none verifies the assertion, the user is read from the database and they are tried again.
+ */
 export function addAssertionKeys(
   client: Client,
-  keys: readonly UserKey[],
+  named: NamedUser,
   { decoys, now }: { readonly decoys: Decoys; readonly now: Date },
 ): void {
   const store = (client as unknown as { readonly asymmetricKeyStore: EngineKeyStore }).asymmetricKeyStore
-  for (const key of keys) if (isLive(key, now)) store.add(toVerificationKey(key))
+  const ids = new WeakMap<VerificationKey, string>()
+  const fill = (): void => {
+    store.clear()
+    for (const userKey of named.user?.keys ?? []) {
+      if (!isLive(userKey, now)) continue
+      const key = toVerificationKey(userKey)
+      ids.set(key, userKey.keyId)
+      store.add(key)
+    }
+  }
+  fill()
 
   const select = store.selectForVerify.bind(store)
   store.selectForVerify = (options) => {
     const fitting = select(options)
+    named.proof = { kind: 'key', keyIds: fitting.map((key) => ids.get(key) ?? '') }
     return fitting.length > 0 ? fitting : decoys.filter((decoy) => fits(decoy, options.alg)).map((key) => ({ ...key }))
+  }
+
+  let isFresh = false
+  store.fresh = () => isFresh
+  // Also for a user who has been read: that the second try is left out would tell that the user was not in memory.
+  store.refresh = async () => {
+    isFresh = true
+    await named.confirm()
+    fill()
   }
 }
 

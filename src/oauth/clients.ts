@@ -10,17 +10,18 @@ import type { IncomingMessage } from 'node:http'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../app/attempt-limiter.ts'
 import { splitClientId } from '../domain/client-id.ts'
-import type { ClientSecrets, RequestNotes } from '../domain/ports.ts'
+import type { RequestNotes } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
 import { toTooManyFailures, toUnavailable } from './errors.ts'
 import { foundBefore } from './found-user.ts'
+import { type LookUpOptions, type Named, NamedUser, readNamed } from './named-user.ts'
 import { provedSecret } from './proved-secret.ts'
 
-/** What the engine's clients are made from. */
-export interface ClientDirectory {
-  findServiceUser(userId: string): Promise<ServiceUser | undefined>
-  readonly secrets: ClientSecrets
+/** A client of the engine: the user that its client ID names, who may not exist, and the project. */
+interface NamedClient {
+  readonly user: NamedUser
+  readonly projectName: string
 }
 
 /** A service user who has proved a credential, with the project that its client ID names. */
@@ -35,13 +36,25 @@ export interface Clients {
   userOf(client: Client): AuthenticatedUser
   /** The secret that a client has proved; null if it was something else. */
   secretIdOf(client: Client): string | null
+  /**
+   * Has the user of an authenticated client read from the database, if it was only in memory, before it is denied something.
+   *
+   * @throws `invalid_client` if what it has proved is not there any more; `temporarily_unavailable`.
+   */
+  confirm(client: Client): Promise<void>
   /** Whether the user whose key has signed an assertion may use it. Checked after the signature, like a secret. */
-  assertMayAssert(client: Client): void
+  assertMayAssert(client: Client): Promise<void>
+  /**
+   * Must be called before an authentication is answered as failed, whatever it failed for: it makes all of them cost the same
+   * look at the database, counts them, and notes them.
+   *
+   * @throws `temporarily_unavailable`: then it has not failed.
+   */
+  failed(client: Client, req: IncomingMessage): Promise<void>
 }
 
 /** What this file needs. */
-export interface ClientsOptions {
-  readonly directory: ClientDirectory
+export interface ClientsOptions extends LookUpOptions {
   readonly attempts: AttemptLimiter
   /** The time at which credentials are looked at. */
   readonly now: () => Date
@@ -49,9 +62,9 @@ export interface ClientsOptions {
 }
 
 /** Makes the engine find its clients among the service users. */
-export function connectClients(provider: Provider, { directory, attempts, now, notes }: ClientsOptions): Clients {
-  const users = new WeakMap<Client, AuthenticatedUser>()
-  const secretIds = new WeakMap<Client, string>()
+export function connectClients(provider: Provider, options: ClientsOptions): Clients {
+  const { directory, attempts, now, notes } = options
+  const known = new WeakMap<Client, NamedClient>()
   const template = newClient(provider)
   const decoys = createDecoys()
 
@@ -63,48 +76,67 @@ export function connectClients(provider: Provider, { directory, attempts, now, n
     if (parts !== undefined) notes.identified(ctx.req, clientId)
     assertMayTry(ctx, { clientId, address: notes.addressOf(ctx.req) }, attempts)
 
-    const user = parts === undefined ? undefined : await findUser(ctx.req, directory, parts.userId)
+    const user =
+      parts === undefined
+        ? new NamedUser(undefined, null)
+        : await findUser(ctx.req, { clientId, userId: parts.userId }, options)
     const method = authenticationMethod(ctx)
     const client: Client = Object.create(template, {
       clientId: { value: clientId, enumerable: true },
       tokenEndpointAuthMethod: { value: method, enumerable: true },
       // An unknown client gets this far too, and fails here like one with a wrong secret.
-      compareClientSecret: {
-        value: (secret: string) => {
-          const proved = provedSecret(directory.secrets, user, { secret, now: now() })
-          if (proved !== undefined) secretIds.set(client, proved.secretId)
-          return proved !== undefined
-        },
-      },
+      compareClientSecret: { value: (secret: string) => proveSecret(user, secret, { directory, now }) },
     })
-    if (method === 'private_key_jwt') addAssertionKeys(client, user?.keys ?? [], { decoys, now: now() })
-    if (user !== undefined && parts !== undefined) users.set(client, { user, projectName: parts.projectName })
+    if (method === 'private_key_jwt') addAssertionKeys(client, user, { decoys, now: now() })
+    known.set(client, { user, projectName: parts?.projectName ?? '' })
     return client
+  }
+
+  const namedBy = (client: Client): NamedClient => {
+    const named = known.get(client)
+    if (named === undefined) throw new Error('the client is none of ours')
+    return named
   }
 
   return {
     userOf: (client) => {
-      const user = users.get(client)
-      if (user === undefined) throw new Error('the client has not been authenticated')
-      return user
+      const { user, projectName } = namedBy(client)
+      if (user.user === undefined) throw new Error('the client has not been authenticated')
+      return { user: user.user, projectName }
     },
-    secretIdOf: (client) => secretIds.get(client) ?? null,
-    assertMayAssert: (client) => {
-      if (users.get(client)?.user.enabled !== true) throw new errors.InvalidClientAuth('the user is disabled')
+    secretIdOf: (client) => {
+      const { proof } = namedBy(client).user
+      return proof?.kind === 'secret' ? proof.secretId : null
+    },
+    confirm: async (client) => {
+      const { user } = namedBy(client)
+      await confirmed(user)
+      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('what was proved is not there any more')
+    },
+    assertMayAssert: async (client) => {
+      const { user } = namedBy(client)
+      if (!user.hasProved(now())) await confirmed(user)
+      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('the user is disabled')
+    },
+    failed: async (client, req) => {
+      await confirmed(namedBy(client).user)
+      attempts.fail({ clientId: client.clientId, address: notes.addressOf(req) })
+      notes.refused(req, 'invalid_client')
     },
   }
 }
 
-/** Counts the client authentications that fail, and notes why requests do. */
-export function countFailures(provider: Provider, { attempts, notes }: Omit<ClientsOptions, 'directory'>): void {
+/** Notes why requests are refused, but for failed authentications, which may turn out to be none. */
+export function noteRefusals(provider: Provider, { notes }: Pick<ClientsOptions, 'notes'>): void {
   provider.on('server_error', (ctx) => notes.refused(ctx.req, 'server_error'))
   provider.on('grant.error', (ctx, error) => {
-    notes.refused(ctx.req, error.error)
-    // The engine names the client only once it was allowed to try.
-    const client = ctx.oidc.entities.Client
-    if (error.error !== 'invalid_client' || client === undefined) return
-    attempts.fail({ clientId: client.clientId, address: notes.addressOf(ctx.req) })
+    if (failedClient(ctx) === undefined) notes.refused(ctx.req, error.error)
   })
+}
+
+/** The client of a request that has failed to authenticate. The engine names it only once it was allowed to try. */
+export function failedClient({ status, oidc }: Pick<KoaContextWithOIDC, 'status'> & Partial<KoaContextWithOIDC>) {
+  return status === 401 ? oidc?.entities.Client : undefined
 }
 
 /** The request that is being answered. */
@@ -129,18 +161,38 @@ function authenticationMethod({ oidc }: KoaContextWithOIDC): 'private_key_jwt' |
   return oidc.params?.client_assertion ? 'private_key_jwt' : 'client_secret_basic'
 }
 
-async function findUser(
-  req: IncomingMessage,
-  directory: ClientDirectory,
-  userId: string,
-): Promise<ServiceUser | undefined> {
-  const before = foundBefore(req, userId)
-  if (before !== undefined) return before.user
+async function findUser(req: IncomingMessage, named: Named, options: LookUpOptions): Promise<NamedUser> {
+  const read = () => readNamed(req, named, options)
+  const before = foundBefore(req, named.userId)
+  if (before !== undefined) return new NamedUser(before.user, null)
+  const inMemory = options.directory.recallServiceUser(named.userId)
+  const user = new NamedUser(inMemory, read)
+  if (inMemory === undefined) await confirmed(user)
+  return user
+}
+
+/** @throws `temporarily_unavailable`. */
+async function confirmed(user: NamedUser): Promise<void> {
   try {
-    return await directory.findServiceUser(userId)
+    await user.confirm()
   } catch (error) {
     throw toUnavailable(error)
   }
+}
+
+async function proveSecret(
+  named: NamedUser,
+  secret: string,
+  { directory, now }: Pick<ClientsOptions, 'directory' | 'now'>,
+): Promise<boolean> {
+  const prove = () => provedSecret(directory.secrets, named.user, { secret, now: now() })
+  let proved = prove()
+  if (proved === undefined && !named.isConfirmed) {
+    await confirmed(named)
+    proved = prove()
+  }
+  if (proved !== undefined) named.proof = { kind: 'secret', secretId: proved.secretId }
+  return proved !== undefined
 }
 
 function newClient(provider: Provider): Client {

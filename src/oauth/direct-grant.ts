@@ -16,6 +16,7 @@ import { isUnavailable } from './errors.ts'
 import { beginAuthentication } from './failure-delay.ts'
 import { leaveFound } from './found-user.ts'
 import { type Head, setHead } from './head.ts'
+import { readNamed } from './named-user.ts'
 import { type PlainRequest, readPlainRequest } from './plain-request.ts'
 import { provedSecret } from './proved-secret.ts'
 import { hasSmallForm, takeForm } from './small-form.ts'
@@ -24,12 +25,6 @@ import { answerUnavailable } from './unavailable.ts'
 
 /** Answers token requests. @param head Headers that are sent with the answer's own. */
 export type TokenHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => Promise<void>
-
-/** What it takes, apart from what the engine takes. */
-export interface DirectGrantOptions extends EngineOptions {
-  /** A service user that is in memory, and up to date. Undefined means nothing. */
-  readonly recallServiceUser: (userId: string) => ServiceUser | undefined
-}
 
 /** What the engine says of each answer with a token. */
 const HEAD: Head = ['vary', 'Origin', 'cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
@@ -58,7 +53,7 @@ export interface Issuing {
  * @param issuing By the newest key ring; null while no key can sign. Asked when the form is here, however long that takes:
  * a key that was replaced or revoked meanwhile signs no more.
  */
-export function grantDirectly(issuing: () => Issuing | null, options: DirectGrantOptions): TokenHandler {
+export function grantDirectly(issuing: () => Issuing | null, options: EngineOptions): TokenHandler {
   const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
   return async (req, res, head) => {
     let granted: Granted | undefined | null
@@ -88,27 +83,26 @@ export function grantDirectly(issuing: () => Issuing | null, options: DirectGran
 function decide(
   req: IncomingMessage,
   form: string,
-  options: DirectGrantOptions,
+  options: EngineOptions,
 ): Granted | undefined | Promise<Granted | undefined | null> {
   const request = recognise(req, form, options)
   if (request === undefined) return undefined
   beginAuthentication(req)
   options.notes.identified(req, request.clientId)
-  const user = options.recallServiceUser(request.userId)
-  if (user === undefined) return lookUp(req, request, options)
-  const granted = grant(user, request, options)
-  if (granted === undefined) leaveFound(req, { userId: request.userId, user })
-  return granted
+  const user = options.directory.recallServiceUser(request.userId)
+  const granted = user === undefined ? undefined : grant(user, request, options)
+  // What is not in memory may have been made elsewhere a moment ago.
+  return granted ?? lookUp(req, request, options)
 }
 
 async function lookUp(
   req: IncomingMessage,
   request: Recognised,
-  options: DirectGrantOptions,
+  options: EngineOptions,
 ): Promise<Granted | undefined | null> {
   const { directory, attempts, notes, now } = options
   const { userId, clientId, secret } = request
-  const user = await directory.findServiceUser(userId)
+  const user = await readNamed(req, request, options)
   const granted = grant(user, request, options)
   if (granted !== undefined) return granted
   leaveFound(req, { userId, user })
@@ -119,11 +113,7 @@ async function lookUp(
   return null
 }
 
-function recognise(
-  req: IncomingMessage,
-  form: string,
-  { attempts, notes }: DirectGrantOptions,
-): Recognised | undefined {
+function recognise(req: IncomingMessage, form: string, { attempts, notes }: EngineOptions): Recognised | undefined {
   const request = readPlainRequest(req.headers, form)
   const named = request === undefined ? undefined : splitClientId(request.clientId)
   if (request === undefined || named === undefined) return undefined
@@ -135,7 +125,7 @@ function recognise(
 function grant(
   user: ServiceUser | undefined,
   { clientId, secret, scope, projectName }: Recognised,
-  { issuer, now, directory }: DirectGrantOptions,
+  { issuer, now, directory }: EngineOptions,
 ): Granted | undefined {
   // Also without a user, so that the time tells nothing about who exists.
   const proved = provedSecret(directory.secrets, user, { secret, now: now() })

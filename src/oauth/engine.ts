@@ -4,7 +4,14 @@
  * An engine's keys cannot change, so there is one engine for each key ring; `token-service.ts` swaps them.
  */
 import type { EventEmitter } from 'node:events'
-import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
+import {
+  type Adapter,
+  type AdapterPayload,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
@@ -17,11 +24,12 @@ import {
   ENGINE_TOLERANCE_SECONDS,
   useAssertionsOnce,
 } from './assertions.ts'
-import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
+import { type Clients, connectClients, failedClient, noteRefusals } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
-import { challengeFor, RETRY_AFTER_SECONDS, TOO_MANY_FAILURES } from './errors.ts'
+import { challengeFor, RETRY_AFTER_SECONDS, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
 import { limitFields } from './form-fields.ts'
+import type { ClientDirectory } from './named-user.ts'
 import { PublishedKey } from './published-key.ts'
 import { TokenPolicy } from './token-policy.ts'
 
@@ -60,17 +68,18 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     now: options.now,
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
+    confirm: (client) => connected().confirm(client),
   })
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
-    assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
+    assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
       assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
       assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
-      connected().assertMayAssert(client)
+      await connected().assertMayAssert(client)
     },
   })
   clients = connectClients(provider, options)
-  countFailures(provider, options)
+  noteRefusals(provider, options)
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client
@@ -82,11 +91,12 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     beginAuthentication(ctx.req)
     limitFields(ctx.req)
     await next()
-    if (ctx.status === 401) {
-      // The engine challenges only those who tried HTTP Basic. A 401 always has a challenge (RFC 9110 §15.5.2).
-      if (!ctx.res.hasHeader('www-authenticate')) ctx.set('www-authenticate', challengeFor(options.issuer))
-      await untilFailureMayBeTold(ctx.req)
+    // The engine challenges only those who tried HTTP Basic. A 401 always has a challenge (RFC 9110 §15.5.2).
+    if (ctx.status === 401 && !ctx.res.hasHeader('www-authenticate')) {
+      ctx.set('www-authenticate', challengeFor(options.issuer))
     }
+    const failed = failedClient(ctx)
+    if (failed !== undefined) await answerFailure(ctx, () => connected().failed(failed, ctx.req), options)
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.
@@ -101,6 +111,24 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     if (!isBrokenOff(error)) options.log.error({ err: error }, 'a token request failed')
   })
   return provider
+}
+
+/** Lets the answer to a failed authentication go, or says instead that it cannot be known. */
+async function answerFailure(
+  ctx: Pick<KoaContextWithOIDC, 'req' | 'status' | 'body' | 'remove'>,
+  failed: () => Promise<void>,
+  { notes, log }: EngineOptions,
+): Promise<void> {
+  try {
+    await failed()
+    await untilFailureMayBeTold(ctx.req)
+  } catch (error) {
+    if (!(error instanceof errors.TemporarilyUnavailable)) log.error({ err: error }, 'a token request failed')
+    ctx.remove('www-authenticate')
+    ctx.status = 503
+    ctx.body = UNAVAILABLE
+    notes.refused(ctx.req, UNAVAILABLE.error)
+  }
 }
 
 /** Whether the client has gone away or broken its protocol in the middle of a request. */

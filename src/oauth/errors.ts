@@ -20,6 +20,12 @@ export function toOAuthError(denied: DeniedToken): Error {
   }
 }
 
+/** What a client is told when something that deciding takes is out of reach. */
+export const UNAVAILABLE = {
+  error: 'temporarily_unavailable',
+  error_description: 'the service cannot issue tokens at the moment',
+} as const
+
 /** Whether something that deciding takes is out of reach. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'storage_unavailable'
@@ -31,9 +37,7 @@ export function isUnavailable(error: unknown): boolean {
  */
 export function toUnavailable(error: unknown): unknown {
   if (!isUnavailable(error)) return error
-  const unavailable = new errors.TemporarilyUnavailable('the service cannot issue tokens at the moment', {
-    cause: error,
-  })
+  const unavailable = new errors.TemporarilyUnavailable(UNAVAILABLE.error_description, { cause: error })
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
 

@@ -1,12 +1,14 @@
 /**
- * How long a failed authentication takes at least, so that its time does not tell whose it was: some users have to be
- * looked up in the database, others are in memory, and others again do not exist.
+ * When a failed authentication is answered, so that its time does not tell whose it was.
+ *
+ * Every one of them has waited for the database once (`named-user.ts`). What is left, such as the time that the database takes
+ * to find a row and not none, is covered by answering at whole multiples of a time.
  */
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Longer than it takes to look a user up in the database, in milliseconds. */
-const FAILURE_MILLISECONDS = 50
+/** In milliseconds since the request. With a database that is near, all failures are answered at the first one. */
+const FAILURE_EVERY = 50
 
 const BEGUN = Symbol('begun')
 
@@ -20,6 +22,12 @@ export function beginAuthentication(req: Authenticated): void {
 
 /** Waits until a failure may be answered. */
 export async function untilFailureMayBeTold(req: Authenticated): Promise<void> {
-  const passed = performance.now() - (req[BEGUN] ?? performance.now())
-  if (passed < FAILURE_MILLISECONDS) await delay(FAILURE_MILLISECONDS - passed)
+  const now = performance.now()
+  await delay(millisecondsUntilTold(now - (req[BEGUN] ?? now)))
+}
+
+/** How long a failure waits that is known after so many milliseconds. */
+export function millisecondsUntilTold(passed: number): number {
+  const told = Math.max(1, Math.ceil(passed / FAILURE_EVERY)) * FAILURE_EVERY
+  return told - passed
 }

@@ -3,7 +3,7 @@
  * for, claims when it is about to sign.
  */
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
-import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
+import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { ActiveWebKey } from '../domain/web-key.ts'
 import type { Clients } from './clients.ts'
 import { toOAuthError } from './errors.ts'
@@ -21,6 +21,7 @@ export interface TokenPolicyOptions {
   /** The key that signs all tokens of this engine. */
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
+  readonly confirm: Clients['confirm']
 }
 
 export class TokenPolicy {
@@ -47,20 +48,19 @@ export class TokenPolicy {
    *
    * The engine calls this for each `resource` of the request, so all of them must name this service (RFC 8707 §2).
    *
-   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service.
+   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service; like
+   * `Clients.confirm` if it would be one of the first two.
    */
-  resourceServerInfo = (ctx: KoaContextWithOIDC, resource: string, client: Client): ResourceServer => {
-    const { issuer, signingKey, userOf } = this.#options
+  resourceServerInfo = async (ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer> => {
+    const { issuer, signingKey, confirm } = this.#options
     if (resource !== issuer) throw new errors.InvalidTarget()
 
-    const { user, projectName } = userOf(client)
     const { params } = ctx.oidc
-    const grant = decideTokenGrant(user, {
-      projectName,
-      scope: typeof params?.scope === 'string' ? params.scope : undefined,
-      serviceAudience: issuer,
-      namesService: !this.#withoutResource.has(ctx),
-    })
+    let grant = this.#decide(ctx, client)
+    if (grant.kind === 'denied') {
+      await confirm(client)
+      grant = this.#decide(ctx, client)
+    }
     if (grant.kind === 'denied') throw toOAuthError(grant)
     this.#grants.set(ctx, grant)
     const scope = grant.scopes.join(' ')
@@ -71,6 +71,18 @@ export class TokenPolicy {
       accessTokenFormat: 'jwt',
       jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
     }
+  }
+
+  #decide(ctx: KoaContextWithOIDC, client: Client): GrantedToken | DeniedToken {
+    const { issuer, userOf } = this.#options
+    const { user, projectName } = userOf(client)
+    const { params } = ctx.oidc
+    return decideTokenGrant(user, {
+      projectName,
+      scope: typeof params?.scope === 'string' ? params.scope : undefined,
+      serviceAudience: issuer,
+      namesService: !this.#withoutResource.has(ctx),
+    })
   }
 
   /** Puts what was granted into the token. */

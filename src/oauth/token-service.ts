@@ -6,9 +6,9 @@
  */
 import type { KeySnapshot } from '../app/live-key-ring.ts'
 import { createTokenWriter } from './access-token.ts'
-import { type DirectGrantOptions, grantDirectly, type Issuing, type TokenHandler } from './direct-grant.ts'
+import { grantDirectly, type Issuing, type TokenHandler } from './direct-grant.ts'
 import { discoveryDocument } from './discovery.ts'
-import { createEngine } from './engine.ts'
+import { createEngine, type EngineOptions } from './engine.ts'
 import { keySetOf } from './jwks.ts'
 import { type PublishedDocument, publishDocument } from './published-document.ts'
 
@@ -22,10 +22,10 @@ interface Served {
 export class TokenService {
   /** Answers token requests. */
   readonly token: TokenHandler
-  readonly #options: DirectGrantOptions
+  readonly #options: EngineOptions
   #served: Served
 
-  constructor(options: DirectGrantOptions) {
+  constructor(options: EngineOptions) {
     this.#options = options
     this.#served = this.#serve({ ring: [], signer: null })
     this.token = grantDirectly(() => this.#served.issuing, options)

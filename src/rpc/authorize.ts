@@ -60,7 +60,7 @@ export function authorize({
       entry = { ...entry, actor: userId }
       if (successor !== undefined) deprecation.calls.note(entry.action, userId)
       notes.identified(values, userId)
-      const authority = access.authorize(caller, permissionFor(method))
+      const authority = await access.authorize(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.
       access.assertStorageReachable()
       setActor(values, { ...entry, authority })

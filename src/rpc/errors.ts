@@ -46,8 +46,10 @@ const WIRE = {
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
+  token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
+  change_not_in_force: [Code.Unavailable, 'CHANGE_NOT_IN_FORCE'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 

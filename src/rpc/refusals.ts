@@ -2,13 +2,14 @@
  * Which refused calls go into the audit trail, and what they were about.
  *
  * A refusal is a decision about a request that makes sense. What cannot be read, or breaks a rule of the proto, asks
- * for nothing; and when the database cannot be reached, nobody has decided anything.
+ * for nothing; when the database cannot be reached, nobody has decided anything; and a change that is stored but not in force
+ * here is an event already.
  */
 import type { Interceptor } from '@connectrpc/connect'
 import { projectResource, userResource, webKeyResource } from '../app/audit-resources.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { AuditEntry } from '../domain/audit.ts'
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { actorOf } from './actor.ts'
 import { reasonOf } from './errors.ts'
@@ -30,9 +31,11 @@ export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Intercepto
   }
 }
 
+const NO_REFUSALS: readonly DomainErrorCode[] = ['storage_unavailable', 'change_not_in_force']
+
 /** Writes an error down if it is a refusal. */
 export function writeDownRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {
-  if (error instanceof DomainError && error.code !== 'storage_unavailable') audit.refuse(entry, reasonOf(error.code))
+  if (error instanceof DomainError && !NO_REFUSALS.includes(error.code)) audit.refuse(entry, reasonOf(error.code))
 }
 
 /**

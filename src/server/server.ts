@@ -199,7 +199,7 @@ async function start(
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
     readiness: () => replica.readiness(),
-    canAdminister: () => replica.isFresh() && replica.isReachable(),
+    canAdminister: () => replica.isFresh() && replica.isCurrent(),
   })
   metrics.observe(replica, time.now)
   metrics.observeDatabase({

@@ -66,8 +66,11 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     now,
-    directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
-    recallServiceUser: (userId) => replica.recallServiceUser(userId),
+    directory: {
+      recallServiceUser: (userId) => replica.recallServiceUser(userId),
+      readServiceUser: (userId) => replica.readServiceUser(userId),
+      secrets,
+    },
     assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,

@@ -3,6 +3,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../domain/ports.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Database } from './database.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
@@ -24,7 +25,9 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
     .selectFrom('instance')
     .select(['version', 'changed_at', 'schema_major', CLOCK.as('now')])
     .where('id', '=', 1)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirstOrThrow(
+      () => new UnreadableRow({ kind: 'instance', id: '' }, 'the instance is not in the database'),
+    )
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
   return { version: toVersion(version), changedAt: changed_at, clock: { databaseTime: now, notBefore, notAfter } }

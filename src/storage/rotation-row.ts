@@ -6,6 +6,7 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { EcCurve, Hash, RsaBits, WebKeyConfig } from '../domain/key-algorithm.ts'
 import type { Rotation } from '../domain/rotation.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Tables } from './tables.ts'
 
 type RotationRow = Selectable<Tables['rotation']>
@@ -14,9 +15,15 @@ const BITS: readonly number[] = [2048, 3072, 4096] satisfies RsaBits[]
 const HASHERS: readonly string[] = ['sha256', 'sha384', 'sha512'] satisfies Hash[]
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521'] satisfies EcCurve[]
 
-/** @throws {Error} if the row is no rotation; the message says what is wrong. */
+/** @throws {UnreadableRow} if the row is no rotation; the message says what is wrong. */
 export async function readRotation(trx: Transaction<Tables>): Promise<Rotation> {
-  const row = await trx.selectFrom('rotation').selectAll().where('id', '=', 1).executeTakeFirstOrThrow()
+  const row = await trx
+    .selectFrom('rotation')
+    .selectAll()
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow(
+      () => new UnreadableRow({ kind: 'rotation', id: '' }, 'the rotation policy is not in the database'),
+    )
   return {
     policy: {
       enabled: row.enabled,
@@ -57,7 +64,8 @@ function toConfig({ kind, bits, hasher, curve }: RotationRow): WebKeyConfig {
   if (kind === 'rsa' && isBits(bits) && isHash(hasher)) return { kind, bits, hasher }
   if (kind === 'ecdsa' && isCurve(curve)) return { kind, curve }
   if (kind === 'ed25519') return { kind }
-  throw new Error(`the rotation policy in the database has no valid kind of key: ${JSON.stringify(kind)}`)
+  const message = `the rotation policy in the database has no valid kind of key: ${JSON.stringify(kind)}`
+  throw new UnreadableRow({ kind: 'rotation', id: '' }, message)
 }
 
 function isBits(value: number | null): value is RsaBits {

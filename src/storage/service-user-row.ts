@@ -8,6 +8,7 @@ import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQue
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../domain/permission.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
 import type { Tables } from './tables.ts'
@@ -103,7 +104,7 @@ const queries = new Kysely<Tables>({
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
-/** @throws {Error} if the row is no service user; the message names it. */
+/** @throws {UnreadableRow} if the row is no service user; the message names it. */
 export function toServiceUser(row: ServiceUserRow): ServiceUser {
   try {
     return {
@@ -124,7 +125,8 @@ export function toServiceUser(row: ServiceUserRow): ServiceUser {
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`service user ${row.user_id} in the database is not valid: ${reason}`, { cause: error })
+    const which = { kind: 'service_user', id: row.user_id } as const
+    throw new UnreadableRow(which, `service user ${row.user_id} in the database is not valid: ${reason}`, error)
   }
 }
 

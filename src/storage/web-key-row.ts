@@ -7,6 +7,7 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { KEY_ALGORITHMS, type KeyAlgorithm, type PublicJwk, parseKeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { WebKey, WebKeyState } from '../domain/web-key.ts'
 import { parsePublicJwk } from './public-jwk.ts'
 import type { Tables } from './tables.ts'
@@ -35,7 +36,7 @@ interface LifeColumns {
 /**
  * Reads all web keys, oldest first.
  *
- * @throws {Error} if a row is no web key; the message names the key and what is wrong.
+ * @throws {UnreadableRow} if a row is no web key; the message names the key and what is wrong.
  */
 export async function readKeyRing(trx: Transaction<Tables>): Promise<KeyRing> {
   const rows = await trx
@@ -81,7 +82,8 @@ function toWebKey(row: WebKeyRow): WebKey {
     throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`web key ${row.key_id} in the database is not valid: ${reason}`, { cause: error })
+    const which = { kind: 'web_key', id: row.key_id } as const
+    throw new UnreadableRow(which, `web key ${row.key_id} in the database is not valid: ${reason}`, error)
   }
 }
 

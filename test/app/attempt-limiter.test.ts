@@ -46,6 +46,15 @@ describe('limiting failed authentications of a client', () => {
     expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
   })
 
+  it('counts attempts that could not be judged for the client and not for the address', () => {
+    const { limiter } = limiterAt()
+    for (const clientId of ['a', 'b', 'c']) {
+      for (let i = 0; i < 3; i += 1) limiter.leaveOpen({ ...CLIENT, clientId })
+      expect(limiter.blockedForSeconds({ ...CLIENT, clientId })).toBe(60)
+    }
+    expect(limiter.blockedForSeconds(CLIENT)).toBe(0)
+  })
+
   it('allows by default 100 failures a minute for a client and 1000 for an address', () => {
     const limiter = new AttemptLimiter({ clock: { monotonic: () => 0 } })
     const failures = (attempt: (i: number) => typeof CLIENT) => {

@@ -63,12 +63,12 @@ async function refresh(identities: LiveIdentities, instance: Instance): Promise<
 }
 
 describe('the identities in memory', () => {
-  it('are read once, also when there is no such user', async () => {
+  it('are read once; that there is no such user is looked up each time', async () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
     for (const userId of ['a', 'a', 'nobody', 'nobody']) await identities.find(userId)
-    expect(instance.reads).toEqual(['a', 'nobody'])
+    expect(instance.reads).toEqual(['a', 'nobody', 'nobody'])
     expect(await identities.find('a')).toEqual(user('a'))
     expect(await identities.find('nobody')).toBeUndefined()
   })
@@ -78,15 +78,41 @@ describe('the identities in memory', () => {
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
     for (const userId of ['a', 'a', 'a', 'nobody', 'nobody']) await identities.find(userId)
-    expect(identities.counts).toEqual({ hits: 2, misses: 2, unknown: 1, users: 1, unknownIds: 1 })
+    expect(identities.counts).toEqual({ hits: 2, misses: 3, users: 1 })
   })
 
-  it('are read once for requests that come at the same time', async () => {
+  it('are read once at a time for each user: who comes meanwhile shares the next time', async () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance)
-    await Promise.all([identities.find('a'), identities.find('a'), identities.find('a')])
+    instance.held = []
+    const early = identities.read('a')
+    instance.set(user('a', 'renamed'))
+    const late = [identities.read('a'), identities.find('a'), identities.read('a')]
     expect(instance.reads).toEqual(['a'])
+    for (const release of instance.held) release()
+    instance.held = null
+    expect((await early)?.name).toBe('a')
+    expect((await Promise.all(late)).map((found) => found?.name)).toEqual(['renamed', 'renamed', 'renamed'])
+    expect(instance.reads).toEqual(['a', 'a'])
+  })
+
+  it('are as the database has them when they are read, and stay so', async () => {
+    const instance = new Instance()
+    for (const userId of ['a', 'b']) instance.set(user(userId))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'b']) await identities.find(userId)
+    const userIds = identities.cachedIds()
+    const state = await instance.load(userIds)
+    instance.set(user('a', 'renamed'))
+    instance.remove('b')
+    expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
+
+    // A state of before that must not undo it.
+    identities.replace(state, userIds)
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    await refresh(identities, instance)
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
   })
 
   it('follow changes, deletions and new users', async () => {

@@ -4,6 +4,7 @@ import { Replica } from '../../src/app/replica.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { InstanceReader, InstanceStatus } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
+import { UnreadableRow } from '../../src/domain/unreadable-row.ts'
 import { createWebKey, type WebKey } from '../../src/domain/web-key.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -12,8 +13,10 @@ import { ManualClock } from './manual-clock.ts'
 const SECOND = 1000
 
 /** An instance in memory that the test changes, and a replica of it. */
-function createInstance() {
+function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const instance = {
+    comparisons: 0,
+    unreadable: undefined as Error | undefined,
     ring: [] as WebKey[],
     version: 0,
     changedAt: new Date(0),
@@ -26,19 +29,23 @@ function createInstance() {
     },
   }
   const status = async (): Promise<InstanceStatus> => {
+    instance.comparisons += 1
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
     return { version, changedAt, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
   }
   const reader: InstanceReader = {
     status,
-    load: async () => ({
-      ...(await status()),
-      ring: [...instance.ring],
-      sealedActiveKey: null,
-      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
-      users: new Map(),
-    }),
+    load: async () => {
+      if (instance.unreadable !== undefined) throw instance.unreadable
+      return {
+        ...(await status()),
+        ring: [...instance.ring],
+        sealedActiveKey: null,
+        rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+        users: new Map(),
+      }
+    },
     findServiceUser: async () => ({ version: (await status()).version, user: undefined }),
   }
   const clock = new ManualClock()
@@ -51,7 +58,7 @@ function createInstance() {
     clock,
     time,
     log,
-    maxStalenessSeconds: 10,
+    maxStalenessSeconds,
   })
   return { instance, replica, clock, log, time }
 }
@@ -80,8 +87,8 @@ describe('a replica', () => {
     broken = true
     await expect(replica.refresh()).rejects.toThrow('cannot take it over')
     expect(replica.keys().ring).toHaveLength(0)
-    // That is no reason to keep administration from the database.
     expect(replica.isReachable()).toBe(true)
+    expect(replica.isCurrent()).toBe(false)
 
     broken = false
     await replica.refresh()
@@ -192,6 +199,140 @@ describe('a replica', () => {
     instance.failure = undefined
     for (let second = 0; second < 5; second += 1) await nextComparison(clock)
     expect(log.lines.slice(3)).toEqual([expect.stringMatching(/^info the state of the instance can be read again/)])
+    await replica.stop()
+  })
+})
+
+const BAD_ROW = new UnreadableRow({ kind: 'service_user', id: 'robot' }, 'service user robot is not valid')
+
+describe('a replica that knows of a version that it cannot take over', () => {
+  it('refuses administration and is not ready at once, and serves for ten seconds, however long it may without database', async () => {
+    const { instance, replica, clock, log } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), reachable: replica.isReachable(), fresh: replica.isFresh() }).toEqual({
+      current: false,
+      reachable: true,
+      fresh: true,
+    })
+    expect(() => replica.assertCurrent()).toThrow(DomainError)
+    const because = (seconds: number) =>
+      'version 1 of the instance is known and cannot be taken over, the log says why: ' +
+      `tokens go on for 10 s, of which ${seconds} s have passed`
+    expect(replica.readiness()).toEqual({ ready: false, reason: because(0) })
+    expect(replica.status().unreadableRow).toEqual({ kind: 'service_user', id: 'robot' })
+    expect(log.lines).toEqual([
+      expect.stringMatching(/could not be read.*"version":1,"row":\{"kind":"service_user","id":"robot"\}/),
+    ])
+
+    for (let second = 0; second < 10; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(true)
+    // Another change does not give it another ten seconds.
+    instance.change(2)
+    await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    expect(() => replica.keys()).toThrow(DomainError)
+    await expect(replica.readServiceUser('x')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    expect(replica.readiness()).toMatchObject({ reason: because(11).replace('version 1', 'version 2') })
+
+    instance.unreadable = undefined
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh(), keys: replica.keys().ring.length }).toEqual({
+      current: true,
+      fresh: true,
+      keys: 2,
+    })
+    expect(replica.status().unreadableRow).toBeUndefined()
+    await replica.stop()
+  })
+
+  it('never serves for longer than without the database', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 3 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    for (let second = 0; second < 3; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(true)
+    await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    await replica.stop()
+  })
+
+  it('does not forget it when the database is lost as well', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    await nextComparison(clock)
+    instance.failure = unavailable()
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    expect(replica.status().unreadableRow).toEqual({ kind: 'service_user', id: 'robot' })
+    await replica.stop()
+  })
+
+  it('knows no row if it is none that it fails for, and no version if that cannot be read', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.failure = new Error('a bug')
+    await nextComparison(clock)
+    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
+    expect(replica.readiness()).toMatchObject({ reason: expect.stringMatching(/^the state of the instance cannot be/) })
+    await replica.stop()
+  })
+})
+
+describe('an own change', () => {
+  it.each([
+    ['there is a row that cannot be read', { unreadable: BAD_ROW }],
+    ['the database is lost', { failure: unavailable() }],
+  ])('is not in force when %s', async (_, fault) => {
+    const { instance, replica } = createInstance()
+    await replica.start()
+    instance.change(1)
+    await replica.refreshAfterWrite()
+    instance.change(2)
+    Object.assign(instance, fault)
+    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
+    // Not either for whoever repeats it, although nothing changes then.
+    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
+    await replica.stop()
+  })
+})
+
+describe('confirming what is about to be denied', () => {
+  it('compares versions once for all who ask, ten times a second at most', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.change(1)
+    const before = instance.comparisons
+    await Promise.all([replica.confirm(), replica.confirm(), replica.confirm()])
+    expect(replica.keys().ring).toHaveLength(1)
+    // One to compare, and one of the load.
+    expect(instance.comparisons).toBe(before + 2)
+
+    instance.change(2)
+    const late = [replica.confirm(), replica.confirm()]
+    await settle()
+    expect(instance.comparisons).toBe(before + 2)
+    clock.advance(100)
+    await Promise.all(late)
+    expect(replica.keys().ring).toHaveLength(2)
+    expect(instance.comparisons).toBe(before + 4)
+    await replica.stop()
+  })
+
+  it.each([
+    ['the database is lost', { failure: unavailable() }],
+    ['a change cannot be taken over', { unreadable: BAD_ROW }],
+  ])('fails when %s, so that nothing is denied', async (_, fault) => {
+    const { instance, replica } = createInstance()
+    await replica.start()
+    instance.change(1)
+    Object.assign(instance, fault)
+    await expect(replica.confirm()).rejects.toMatchObject({ code: 'storage_unavailable' })
     await replica.stop()
   })
 })

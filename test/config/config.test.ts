@@ -35,7 +35,7 @@ describe('the configuration', () => {
       tokenLifetimeSeconds: 3600,
       activationGuard: 'warn',
       maxWebKeys: 50,
-      maxStalenessSeconds: 300,
+      maxStalenessSeconds: 60,
       betaApi: true,
       auditRetentionDays: 365,
       maxPatLifetimeDays: 365,

@@ -5,7 +5,7 @@ import { createAccessTokenVerifier } from '../../src/crypto/access-token.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
-import { DomainError } from '../../src/domain/errors.ts'
+import { DomainError, type DomainErrorCode } from '../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
@@ -62,12 +62,12 @@ async function token({ signedBy = rsa, header = {}, claims = {} }: Forgery = {})
     .sign(await sealer.open(signedBy.sealedPrivateKey, signedBy))
 }
 
-async function refusalOf(text: string): Promise<DomainError> {
+async function refusalOf(text: string, code: DomainErrorCode = 'token_invalid'): Promise<DomainError> {
   const refusal = await verifier.verify(text, ring).catch((error: unknown) => error)
   if (!(refusal instanceof DomainError)) throw new Error(`not a refusal: ${String(refusal)}`)
-  expect(refusal.code).toBe('token_invalid')
+  expect(refusal.code).toBe(code)
   expect(refusal.metadata).toEqual({})
-  expect(refusal.cause).toBeDefined()
+  if (code === 'token_invalid') expect(refusal.cause).toBeDefined()
   return refusal
 }
 
@@ -115,7 +115,7 @@ describe('an access token', () => {
     const text = await token()
     const retired: KeyRing = [deactivate(activate(createWebKey(rsa, date), date), date)]
     expect(await verifier.verify(text, retired)).toMatchObject({ subject })
-    await expect(verifier.verify(text, [])).rejects.toMatchObject({ code: 'token_invalid' })
+    await expect(verifier.verify(text, [])).rejects.toMatchObject({ code: 'token_key_unknown' })
   })
 
   it('verifies again and again with the same ring, and with an equal one', async () => {
@@ -180,8 +180,9 @@ describe('an access token is refused', () => {
     expect((await refusalOf(text)).message).toBe(NOT_VALID)
   })
 
-  it('when a stranger signed it with a key of their own', async () => {
-    expect((await refusalOf(await token({ signedBy: stranger }))).message).toBe(NOT_VALID)
+  it('when a stranger signed it with a key of their own, which may be one that is not known here yet', async () => {
+    const text = await token({ signedBy: stranger })
+    expect((await refusalOf(text, 'token_key_unknown')).message).toBe(NOT_VALID)
   })
 
   it('when one key of the ring signed it with the name of another', async () => {
@@ -222,7 +223,9 @@ describe('an access token is refused', () => {
     const original = parts[part]!
     const middle = original.length >> 1
     const changed = `${original.slice(0, middle)}${original[middle] === 'A' ? 'B' : 'A'}${original.slice(middle + 1)}`
-    expect((await refusalOf(parts.with(part, changed).join('.'))).message).toBe(NOT_VALID)
+    // The middle of the header is in the name of the key.
+    const refusal = await verifier.verify(parts.with(part, changed).join('.'), ring).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: expect.stringMatching(/^token_(invalid|key_unknown)$/), message: NOT_VALID })
     expect((await refusalOf(parts.with(part, '').join('.'))).message).toBe(NOT_VALID)
     expect((await refusalOf(parts.toSpliced(part, 1).join('.'))).message).toBe(NOT_VALID)
   })

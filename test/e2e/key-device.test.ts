@@ -70,8 +70,11 @@ beforeAll(async () => {
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,
     now: time.now,
-    directory: { findServiceUser: (userId) => replica.findServiceUser(userId), secrets },
-    recallServiceUser: (userId) => replica.recallServiceUser(userId),
+    directory: {
+      recallServiceUser: (userId) => replica.recallServiceUser(userId),
+      readServiceUser: (userId) => replica.readServiceUser(userId),
+      secrets,
+    },
     assertions: { useAssertionOnce: async () => true },
     notes: new RequestNotebook(createAddressReader([])),
     attempts: new AttemptLimiter({ clock: systemClock }),

@@ -441,6 +441,52 @@ describe('a token request that the engine is not needed for', () => {
     }
   })
 
+  it.each([
+    ['a wrong secret', { client_secret: 'wrong' }],
+    ['a scope that is not granted', { scope: 'admin' }],
+    ['a client who does not exist', { client_id: clients.unknown }],
+    ['a disabled client', { client_id: clients.disabled }],
+    ['a wrong secret, for the engine', { client_secret: 'wrong', resource: ISSUER }],
+    ['a client who does not exist, for the engine', { client_id: clients.unknown, resource: ISSUER }],
+    ['an assertion by nobody', { client_assertion: clients.assertions.byNobody }],
+    ['an assertion for another server', { client_assertion: clients.assertions.forElsewhere }],
+  ])('is denied after one look at the database, whoever is in memory: %s', async (_, fields) => {
+    const proof =
+      'client_assertion' in fields
+        ? { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
+        : { client_id: clientId, client_secret: first!.secret }
+    const body = String(new URLSearchParams({ grant_type: 'client_credentials', ...proof, ...fields }))
+    for (const server of [direct, cold, engine]) {
+      const before = server.lookUps()
+      expect([400, 401]).toContain((await post(server.url, { name: 'denied', body })).status)
+      expect(server.lookUps()).toBe(before + 1)
+
+      const { failed } = server.record()
+      server.failWith(new DomainError('storage_unavailable', 'the database is not available'))
+      const answer = await post(server.url, { name: 'not known', body })
+      server.failWith(undefined)
+      expect([answer.status, answer.headers['retry-after'], JSON.parse(answer.body)]).toEqual([
+        503,
+        '5',
+        { error: 'temporarily_unavailable', error_description: expect.any(String) },
+      ])
+      expect(answer.headers).not.toHaveProperty('www-authenticate')
+      expect(server.record().failed).toEqual(failed)
+      await eventually(async () =>
+        expect(server.record().answered.at(-1)).toMatchObject({ status: 503, failure: 'temporarily_unavailable' }),
+      )
+    }
+  })
+
+  it('is granted from memory without a look at the database, by the engine as well', async () => {
+    const forTheEngine = String(new URLSearchParams([...new URLSearchParams(String(usual.body)), ['resource', ISSUER]]))
+    for (const body of [String(usual.body), forTheEngine]) {
+      const before = direct.lookUps()
+      expect((await post(direct.url, { name: 'granted', body })).status).toBe(200)
+      expect(direct.lookUps()).toBe(before)
+    }
+  })
+
   it('may be taken back over HTTP/2, and nobody fails', async () => {
     const { answered } = direct.record()
     const calls = direct.engineCalls()

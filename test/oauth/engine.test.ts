@@ -78,7 +78,8 @@ async function engineSigningWith(
     secrets: [{ secretId: '1', hash, createdAt: at, expiresAt: null, deactivatedAt: null, lastUsedAt: null }],
     keys: [{ keyId: '1', publicJwk, createdAt: at, expiresAt: null }],
   }
-  const directory = { secrets, findServiceUser: async (userId: string) => (userId === USER_ID ? user : undefined) }
+  const recallServiceUser = (userId: string) => (userId === USER_ID ? user : undefined)
+  const directory = { secrets, recallServiceUser, readServiceUser: async (userId: string) => recallServiceUser(userId) }
   const log = createRecordingLog()
   const used: string[] = []
   const options = {

@@ -76,14 +76,14 @@ export async function startTokenServer(options: TokenServerOptions) {
     now,
     directory: {
       secrets,
-      findServiceUser: async (userId) => {
+      recallServiceUser: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
+      readServiceUser: async (userId) => {
         lookUps += 1
         await held
         if (failure !== undefined) throw failure
         return users.get(userId)
       },
     },
-    recallServiceUser: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
     assertions: { useAssertionOnce: async () => true },
     attempts,
     secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },

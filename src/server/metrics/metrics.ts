@@ -12,7 +12,7 @@ import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
 import { HotMetrics } from './hot-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
-import { measureReplica } from './replica-metrics.ts'
+import { createUnreadableGauge, measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
 import { measureDeprecatedCalls, measureRotation, type RotationStatus } from './rotation-metrics.ts'
 
@@ -58,14 +58,15 @@ export const NO_METRICS: Metrics = {
 /** Starts measuring. */
 export function createMetrics(): Metrics {
   const hot = new HotMetrics()
-  const exporter = new PrometheusExporter({ preventServerStart: true, metricProducers: [hot] })
+  const unreadable = createUnreadableGauge()
+  const exporter = new PrometheusExporter({ preventServerStart: true, metricProducers: [hot, unreadable] })
   // Neither the target nor the scope of a metric says anything that its name does not.
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   const provider = new MeterProvider({ readers: [exporter] })
   const meter = provider.getMeter('keyturn')
   const requests = measureRequests(meter, hot)
   const database = measureDatabase(meter)
-  const inMemory = measureReplica(meter)
+  const inMemory = measureReplica(meter, unreadable)
   const endProcess = measureProcess(meter)
   return {
     around: requests.around,

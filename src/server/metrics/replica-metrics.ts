@@ -3,15 +3,28 @@
  */
 import type { Meter } from '@opentelemetry/api'
 import type { Replica } from '../../app/replica.ts'
+import { PassingGauge, type PassingPoint } from './passing-gauge.ts'
+
+/** Longer than any id that Keyturn makes. */
+const MAX_ID_LENGTH = 100
 
 /** The part of a replica that is measured. */
 export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identityCounts'>
 
 /** The metric that says whether anything is served, which must never be missing: an alert would see nothing. */
-export const READY = { name: 'keyturn_replica_ready', description: 'Whether tokens can be issued: 1 or 0.' }
+export const READY = {
+  name: 'keyturn_replica_ready',
+  description: 'Whether tokens can be issued and all that is known was taken over: 1 or 0.',
+}
+
+/** The row because of which a newer state cannot be taken over: one series, so that its labels are bounded. */
+export function createUnreadableGauge(): PassingGauge {
+  const description = 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.'
+  return new PassingGauge('keyturn_replica_unreadable', { description })
+}
 
 /** Makes the instruments. There is nothing to see in most of them before there is a replica. */
-export function measureReplica(meter: Meter) {
+export function measureReplica(meter: Meter, unreadable: PassingGauge) {
   let isReady = () => false
   meter
     .createObservableGauge(READY.name, { description: READY.description })
@@ -19,9 +32,16 @@ export function measureReplica(meter: Meter) {
   return {
     observe: (replica: ReplicaSource): void => {
       isReady = () => replica.readiness().ready
+      unreadable.read = () => [unreadablePoint(replica)]
       observe(meter, replica)
     },
   }
+}
+
+function unreadablePoint(replica: ReplicaSource): PassingPoint {
+  const row = replica.status().unreadableRow
+  if (row === undefined) return { attributes: { kind: 'none', id: '' }, value: 0 }
+  return { attributes: { kind: row.kind, id: row.id.slice(0, MAX_ID_LENGTH) }, value: 1 }
 }
 
 function observe(meter: Meter, replica: ReplicaSource): void {
@@ -35,21 +55,14 @@ function observe(meter: Meter, replica: ReplicaSource): void {
     .addCallback((result) => result.observe(replica.status().stalenessSeconds))
   meter
     .createObservableCounter('keyturn_identity_cache_lookups_total', {
-      description: 'Look-ups of service users, by result: in memory, read from the database, or known not to exist.',
+      description: 'Look-ups of service users, by result: in memory, or read from the database.',
     })
     .addCallback((result) => {
-      const { hits, misses, unknown } = replica.identityCounts()
+      const { hits, misses } = replica.identityCounts()
       result.observe(hits, { result: 'hit' })
       result.observe(misses, { result: 'miss' })
-      result.observe(unknown, { result: 'unknown' })
     })
   meter
-    .createObservableGauge('keyturn_identity_cache_entries', {
-      description: 'Service users in memory, and ids that are known to have none.',
-    })
-    .addCallback((result) => {
-      const { users, unknownIds } = replica.identityCounts()
-      result.observe(users, { kind: 'user' })
-      result.observe(unknownIds, { kind: 'unknown' })
-    })
+    .createObservableGauge('keyturn_identity_cache_entries', { description: 'Service users in memory.' })
+    .addCallback((result) => result.observe(replica.identityCounts().users))
 }

@@ -263,7 +263,8 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  *   - `permission_denied`: `PERMISSION_MISSING`, if no role of the caller includes the method's permission.
  *   - `invalid_argument`: the request breaks a rule of this schema, or JSON has an unknown field or enum name. The
  *     message names the field. Requests that can be read carry a `buf.validate.Violations` detail.
- *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed, or the outcome could not be learnt; try again.
+ *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed, or the outcome could not be learnt; try again. Or
+ *     `CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it over.
  *
  * To rotate without any verifier noticing: create a key; wait for at least the `max-age` of the key set at
  * `/.well-known/openid-configuration/jwks`; activate the key; keep the old key for at least the lifetime of a token;

@@ -3,7 +3,7 @@
  */
 import { DomainError } from '../domain/errors.ts'
 
-export class Turnstile {
+export class Semaphore {
   readonly #maxRunning: number
   readonly #maxWaiting: number
   readonly #waiting: (() => void)[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Turnstile } from '../../src/app/turnstile.ts'
+import { Semaphore } from '../../src/app/semaphore.ts'
 
 /** Work that ends when it is told to. */
 function work(): { run: () => Promise<string>; started: () => boolean; end: () => void; fail: () => void } {
@@ -19,11 +19,11 @@ function work(): { run: () => Promise<string>; started: () => boolean; end: () =
 /** Lets everything that can go on do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('a turnstile', () => {
+describe('a semaphore', () => {
   it('lets so many run at a time, and the next one when one ends or fails', async () => {
-    const turnstile = new Turnstile(2, 10)
+    const semaphore = new Semaphore(2, 10)
     const [a, b, c, d] = [work(), work(), work(), work()]
-    const outcomes = [a, b, c, d].map((one) => turnstile.run(one.run).catch(() => 'failed'))
+    const outcomes = [a, b, c, d].map((one) => semaphore.run(one.run).catch(() => 'failed'))
     const running = () => [a, b, c, d].map((one) => one.started())
     await settle()
     expect(running()).toEqual([true, true, false, false])
@@ -38,13 +38,13 @@ describe('a turnstile', () => {
   })
 
   it('turns away who comes when too many wait, and is open again later', async () => {
-    const turnstile = new Turnstile(1, 1)
+    const semaphore = new Semaphore(1, 1)
     const [running, waiting] = [work(), work()]
-    const outcomes = [turnstile.run(running.run), turnstile.run(waiting.run)]
-    await expect(turnstile.run(work().run)).rejects.toMatchObject({ code: 'storage_unavailable' })
+    const outcomes = [semaphore.run(running.run), semaphore.run(waiting.run)]
+    await expect(semaphore.run(work().run)).rejects.toMatchObject({ code: 'storage_unavailable' })
     running.end()
     waiting.end()
     await Promise.all(outcomes)
-    expect(await turnstile.run(async () => 'again')).toBe('again')
+    expect(await semaphore.run(async () => 'again')).toBe('again')
   })
 })

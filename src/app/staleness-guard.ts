@@ -1,0 +1,179 @@
+/**
+ * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
+ *
+ * Memory goes stale in two ways. The database cannot be asked: then nothing is known to have changed, and tokens go on for the
+ * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read: then
+ * what is in memory is known to be out of date, and tokens go on only for as long as it takes to notice.
+ */
+import { DomainError } from '../domain/errors.ts'
+import type { Log } from '../domain/ports.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
+import type { Clock } from './replica.ts'
+
+/** How often a failure that goes on is logged, in milliseconds. */
+const TELL_EVERY = 60_000
+
+/** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
+const UNREADABLE_GRACE_SECONDS = 10
+
+/** What is needed to judge. */
+export interface StalenessGuardOptions {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Log
+  /** How long to go on without the database, in seconds. */
+  readonly maxStalenessSeconds: number
+}
+
+/** An attempt to confirm what is in memory that failed. */
+export interface FailedComparison {
+  /** When it began, by the monotonic clock. */
+  readonly at: number
+  /** The version that the database has; undefined if that is not known. */
+  readonly version: number | undefined
+  readonly error: unknown
+}
+
+/** What cannot be taken over. */
+interface Unreadable {
+  /** Since when that is known, by the monotonic clock. */
+  readonly since: number
+  readonly version: number | undefined
+  readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
+}
+
+export class StalenessGuard {
+  readonly #options: StalenessGuardOptions
+  #confirmedAt = Number.NEGATIVE_INFINITY
+  #failure: unknown
+  #unreadable: Unreadable | undefined
+  #toldAt = Number.NEGATIVE_INFINITY
+  #told = ''
+
+  constructor(options: StalenessGuardOptions) {
+    this.#options = options
+  }
+
+  /** What was in the database is in memory. @param at When that was asked for, by the monotonic clock. */
+  confirmed(at: number): void {
+    this.#confirmedAt = at
+    if (this.#told !== '') this.#options.log.info({}, 'the state of the instance can be read again')
+    this.#failure = undefined
+    this.#unreadable = undefined
+    this.#told = ''
+  }
+
+  failed({ at, version, error }: FailedComparison): void {
+    this.#failure = error
+    // That the database is out of reach as well does not make a newer state unknown.
+    if (unavailability(error) !== undefined) return
+    const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : { kind: 'other' as const, id: '' }
+    this.#unreadable = { since: this.#unreadable?.since ?? at, version, row }
+  }
+
+  /** Logs the failure: when it begins, when the reason changes, and now and then. */
+  tell(): void {
+    const { clock, log } = this.#options
+    const reason = String(this.#failure)
+    if (reason === this.#told && clock.monotonic() - this.#toldAt < TELL_EVERY) return
+    this.#told = reason
+    this.#toldAt = clock.monotonic()
+    const { version, row } = this.#unreadable ?? {}
+    log.warn({ err: this.#failure, version, row }, 'the state of the instance could not be read')
+  }
+
+  get stalenessSeconds(): number {
+    return this.#secondsSince(this.#confirmedAt)
+  }
+
+  /** The row because of which a newer state cannot be taken over; undefined if there is none. */
+  get unreadableRow(): Unreadable['row'] | undefined {
+    return this.#unreadable?.row
+  }
+
+  /** Whether what is in memory may be served. */
+  isFresh(): boolean {
+    return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isUnreadableForTooLong()
+  }
+
+  /** Whether the database could be used the last time. */
+  isReachable(): boolean {
+    return unavailability(this.#failure) === undefined
+  }
+
+  /** Whether what is in memory was, the last time, all that there is. */
+  isCurrent(): boolean {
+    return this.isReachable() && this.#unreadable === undefined
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if what is in memory must not be served. */
+  assertFresh(): void {
+    if (!this.isFresh()) {
+      throw new DomainError(
+        'storage_unavailable',
+        'the database has not confirmed what is known here for too long: try again later',
+      )
+    }
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if a call to the database would only wait for the same failure. */
+  assertReachable(): void {
+    const unavailable = unavailability(this.#failure)
+    if (unavailable !== undefined) throw new DomainError('storage_unavailable', unavailable.message)
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if the database cannot be used, or has what cannot be taken over. */
+  assertCurrent(): void {
+    this.assertReachable()
+    const unreadable = this.#whyUnreadable()
+    if (unreadable !== undefined) throw new DomainError('storage_unavailable', unreadable)
+  }
+
+  /** Why this replica should not be used, in words that anybody may read; undefined if it may be. */
+  whyNotReady(): string | undefined {
+    return this.#whyUnreadable() ?? this.#whyStale()
+  }
+
+  /** What an operator should know while what is in memory may still be served. */
+  warnings(): readonly string[] {
+    const unavailable = unavailability(this.#failure)
+    if (unavailable === undefined) return []
+    const { maxStalenessSeconds } = this.#options
+    const passed = Math.floor(this.stalenessSeconds)
+    return [
+      `${unavailable.message}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed`,
+    ]
+  }
+
+  #whyUnreadable(): string | undefined {
+    if (this.#unreadable === undefined) return undefined
+    const { since, version } = this.#unreadable
+    const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
+    const seconds = Math.floor(this.#secondsSince(since))
+    const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
+    return `${what} cannot be taken over, the log says why: ${tokens}`
+  }
+
+  #whyStale(): string | undefined {
+    const { maxStalenessSeconds } = this.#options
+    if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
+    const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
+    const why = unavailability(this.#failure)?.message ?? 'a comparison is under way'
+    return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
+  }
+
+  #isUnreadableForTooLong(): boolean {
+    return this.#unreadable !== undefined && this.#secondsSince(this.#unreadable.since) > this.#graceSeconds
+  }
+
+  get #graceSeconds(): number {
+    return Math.min(UNREADABLE_GRACE_SECONDS, this.#options.maxStalenessSeconds)
+  }
+
+  #secondsSince(at: number): number {
+    return (this.#options.clock.monotonic() - at) / 1000
+  }
+}
+
+function unavailability(failure: unknown): DomainError | undefined {
+  return failure instanceof DomainError && failure.code === 'storage_unavailable' ? failure : undefined
+}

@@ -1,0 +1,20 @@
+/**
+ * A row of the database that cannot be taken for what it should be: a replica must not go on as if it were not there.
+ */
+
+/** What the row should be. Few, because each is the value of a metric's label. */
+export type RowKind = 'instance' | 'rotation' | 'service_user' | 'web_key'
+
+/** The message says which row it is and what is wrong with it, and nothing that is secret. */
+export class UnreadableRow extends Error {
+  override readonly name = 'UnreadableRow'
+  readonly kind: RowKind
+  /** The primary key of the row; empty if there is only one of the kind. */
+  readonly id: string
+
+  constructor(row: { readonly kind: RowKind; readonly id: string }, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.kind = row.kind
+    this.id = row.id
+  }
+}
