@@ -7,16 +7,17 @@
  */
 import type { Transaction } from 'kysely'
 import type { AuditEntry } from '../domain/audit.ts'
+import { latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
-import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
+import { bumpVersion, lockInstance, readChangeTime } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 /** What a change is about. */
 export interface ChangeTarget<Before, Decision> {
   read(trx: Transaction<Tables>): Promise<Before>
-  /** Dates that time must not go back behind. */
+  /** Dates that the change must not go back behind, however far ahead they are. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
   decide(before: Before, now: Date): Decision
@@ -28,13 +29,17 @@ export interface ChangeTarget<Before, Decision> {
 
 /** Either what `decide` returned or what it threw. A value, so that no error of it is taken for one of the database. */
 type Outcome<Decision> =
-  | { readonly kind: 'decided'; readonly decision: Decision; readonly changed: boolean }
+  | { readonly kind: 'decided'; readonly decision: Decision; readonly changed: boolean; readonly at: Date }
   | { readonly kind: 'refused'; readonly error: unknown }
 
-/** Makes a change and returns the decision. `entry` becomes an audit event if anything changed. */
+/**
+ * Makes a change and returns the decision.
+ *
+ * @param entry Becomes an audit event if anything changed. Null: an observation, which is nobody's deed.
+ */
 export async function changeInstance<Before, Decision>(
   database: Database,
-  entry: AuditEntry,
+  entry: AuditEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
   const outcome = await usingStorageRepeatedly(() =>
@@ -43,7 +48,7 @@ export async function changeInstance<Before, Decision>(
       .setIsolationLevel('read committed')
       .execute(async (trx) => {
         const outcome = await changeUnderLock(trx, entry, target)
-        if (outcome.kind === 'decided' && outcome.changed) await bumpVersion(trx, database)
+        if (outcome.kind === 'decided' && outcome.changed) await bumpVersion(trx, database, outcome)
         return outcome
       }),
   )
@@ -53,13 +58,13 @@ export async function changeInstance<Before, Decision>(
 
 async function changeUnderLock<Before, Decision>(
   trx: Transaction<Tables>,
-  entry: AuditEntry,
+  entry: AuditEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
   await lockInstance(trx)
-  const clock = await readClock(trx)
+  const time = await readChangeTime(trx)
   const before = await target.read(trx)
-  const now = latest(clock, target.datesOf(before))
+  const now = latest(time, ...target.datesOf(before))
 
   let decision: Decision
   try {
@@ -70,12 +75,9 @@ async function changeUnderLock<Before, Decision>(
   }
 
   const changed = await target.write(trx, before, decision)
-  const resource = target.resourceOf?.(decision) ?? entry.resource
-  if (changed) await insertAuditEvent(trx, { ...entry, resource }, { at: now })
-  return { kind: 'decided', decision, changed }
-}
-
-/** The clock of a database can go back, after a fail-over for example; the life of a thing must not. */
-function latest(clock: Date, dates: readonly Date[]): Date {
-  return new Date(dates.reduce((newest, date) => Math.max(newest, date.getTime()), clock.getTime()))
+  if (changed && entry !== null) {
+    const resource = target.resourceOf?.(decision) ?? entry.resource
+    await insertAuditEvent(trx, { ...entry, resource }, { at: now })
+  }
+  return { kind: 'decided', decision, changed, at: now }
 }

@@ -28,7 +28,7 @@ function createInstance() {
   const status = async (): Promise<InstanceStatus> => {
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
-    return { version, changedAt, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
+    return { version, changedAt, clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 } }
   }
   const reader: InstanceReader = {
     status,
