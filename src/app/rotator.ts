@@ -4,7 +4,7 @@
  */
 import { SYSTEM } from '../domain/authority.ts'
 import { DomainError } from '../domain/errors.ts'
-import { activeKey, assertOpens, assertRoom } from '../domain/key-ring.ts'
+import { activeKey, assertOpens, assertRoom, unpublishedKeys } from '../domain/key-ring.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
@@ -29,7 +29,7 @@ const LAST_RETRY = 5 * 60_000
 
 /** What a rotator is made of. */
 export interface RotatorOptions {
-  readonly store: Pick<KeyStore, 'update'>
+  readonly store: Pick<KeyStore, 'update' | 'publish'>
   readonly generator: KeyPairGenerator
   readonly replica: Replica
   readonly trial: Pick<KeyTrial, 'closedAmong'>
@@ -37,6 +37,8 @@ export interface RotatorOptions {
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
+  /** The date that a change would get now: what the steps are decided by under the lock. */
+  readonly changeTime: () => Date
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly log: Log
 }
@@ -92,7 +94,7 @@ export class Rotator {
   async #look(): Promise<number> {
     const { clock } = this.#options
     this.#tellOfFutureDate()
-    if (this.#due().length === 0) return this.#succeed()
+    if (this.#due().length === 0 && !this.#hasUnpublished()) return this.#succeed()
     await new Promise<void>((resolve) => {
       const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
       this.#cancel = () => {
@@ -100,7 +102,7 @@ export class Rotator {
         resolve()
       }
     })
-    let failed = false
+    let failed = !(await this.#publish())
     for (const due of this.#due()) {
       if (this.#stopped) return LOOK_EVERY
       try {
@@ -117,12 +119,39 @@ export class Rotator {
 
   /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
   #due(): readonly PlannedStep[] {
-    const { replica, limits, now } = this.#options
-    if (!replica.isFresh() || !replica.isCurrent()) return []
+    const { replica, limits, changeTime } = this.#options
+    if (!this.#isInTouch()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
-    return steps.filter(({ at }) => at <= now())
+    return steps.filter(({ at }) => at <= changeTime())
+  }
+
+  #isInTouch(): boolean {
+    const { replica } = this.#options
+    return replica.isFresh() && replica.isCurrent()
+  }
+
+  #hasUnpublished(): boolean {
+    return this.#isInTouch() && unpublishedKeys(this.#options.replica.status().ring).length > 0
+  }
+
+  /**
+   * Dates the publication of keys whose creator has not done so: it has died, or its commit took so long that it gave up.
+   *
+   * @returns Whether there is nothing left to do.
+   */
+  async #publish(): Promise<boolean> {
+    if (this.#stopped || !this.#hasUnpublished()) return true
+    const { store, replica, log } = this.#options
+    try {
+      await store.publish()
+    } catch (error) {
+      log.warn({ err: error }, 'the publication of web keys could not be dated')
+      return false
+    }
+    await replica.refreshOrLog()
+    return true
   }
 
   async #make(wanted: RotationStep): Promise<void> {
@@ -136,6 +165,7 @@ export class Rotator {
       planStep(rotation, ring, { wanted, now, limits, pair }),
     )
     await replica.refreshOrLog()
+    await this.#publish()
     if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
   }
 

@@ -44,7 +44,7 @@ export class WebKeys {
   }
 
   /**
-   * Creates an initial key.
+   * Creates an initial key, and dates its publication once this replica serves it.
    *
    * @param signal Nothing is stored any more once it is aborted: nobody would learn of the key.
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
@@ -57,6 +57,7 @@ export class WebKeys {
     signal.throwIfAborted()
     const key = await this.#update(actor, pair.keyId, (ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
     log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
+    await this.#publish()
     return key
   }
 
@@ -85,6 +86,17 @@ export class WebKeys {
     const deletedAt = await this.#update(actor, keyId, (ring, now) => planDeletion(ring, keyId, { now }))
     this.#options.log.info({ keyId }, 'web key deleted')
     return deletedAt
+  }
+
+  /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
+  async #publish(): Promise<void> {
+    const { store, replica, log } = this.#options
+    try {
+      await store.publish()
+    } catch (error) {
+      log.warn({ err: error }, 'the publication of a web key could not be dated, which is tried again')
+    }
+    await replica.refreshAfterWrite()
   }
 
   async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {

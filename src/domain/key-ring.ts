@@ -5,6 +5,7 @@
  */
 import { DomainError } from './errors.ts'
 import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { tooYoung, unknownToVerifiers } from './publication.ts'
 import { after } from './time.ts'
 import {
   type ActiveWebKey,
@@ -13,6 +14,7 @@ import {
   deactivate,
   type InitialWebKey,
   type KeyPairFacts,
+  publish,
   type RevokedWebKey,
   revoke,
   type WebKey,
@@ -56,7 +58,7 @@ export interface ActivationRules {
 /** What an activation did. */
 export interface Activation {
   readonly key: ActiveWebKey
-  /** Set if the key was younger than the key set's cache time: the time from which all verifiers know it. */
+  /** Set if the key was published for less than the key set's cache time: from when on all verifiers know it, at the earliest. */
   readonly knownFrom?: Date
 }
 
@@ -102,6 +104,22 @@ export function planCreation(
   return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: key }
 }
 
+/** The initial keys that have no date of publication yet. */
+export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
+  return ring.filter((key) => key.state === 'initial').filter(({ publishedAt }) => publishedAt === null)
+}
+
+/**
+ * Dates the publication of every initial key that has no date yet. The ring must have been read in a transaction of its own,
+ * after the one that created them: what it has is committed, so every replica can read it from `now` on.
+ *
+ * Keys are created one at a time and dated all at once, so the order of creation is that of publication, undated keys last.
+ */
+export function planPublication(ring: KeyRing, options: { readonly now: Date }): KeyRingChange<undefined> {
+  const steps = unpublishedKeys(ring).map((key) => ({ kind: 'move' as const, key: publish(key, options.now) }))
+  return { steps, result: undefined }
+}
+
 /**
  * Makes a key the one that signs; the one that signed becomes inactive in the same change (Spec §3).
  *
@@ -126,20 +144,15 @@ export function planActivation(
     )
   }
 
-  const knownFrom = key.state === 'initial' ? unknownUntil(key, options) : undefined
-  if (knownFrom !== undefined && options.guard === 'enforce') {
-    throw new DomainError(
-      'web_key_too_young',
-      `verifiers may not know web key ${keyId} yet: it can be activated from ${knownFrom.toISOString()}`,
-      { metadata: { key_id: keyId, allowed_from: knownFrom.toISOString() } },
-    )
-  }
+  const isGuarded = key.state === 'initial' && options.guard !== 'off'
+  const unknown = isGuarded ? unknownToVerifiers(key, options) : undefined
+  if (isGuarded && unknown !== undefined && options.guard === 'enforce') throw tooYoung(key, unknown)
 
   assertOpens(key, options)
   const promoted = activate(key, options.now)
   return {
     steps: takeOver(ring, promoted),
-    result: { key: promoted, ...(knownFrom === undefined ? {} : { knownFrom }) },
+    result: { key: promoted, ...(unknown === undefined ? {} : { knownFrom: unknown.until }) },
   }
 }
 
@@ -260,7 +273,7 @@ function successorIn(
   { now, jwksMaxAgeSeconds, config, closed }: RevocationOptions,
 ): InitialWebKey | undefined {
   const candidates = ring.filter((key) => key.state === 'initial').filter(({ keyId }) => closed?.has(keyId) !== true)
-  const isKnown = (key: InitialWebKey) => after(key.createdAt, jwksMaxAgeSeconds) <= now
+  const isKnown = (key: InitialWebKey) => unknownToVerifiers(key, { now, jwksMaxAgeSeconds }) === undefined
   const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
     config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)
   return (
@@ -279,10 +292,4 @@ function find(ring: KeyRing, keyId: string): WebKey {
     })
   }
   return key
-}
-
-function unknownUntil(key: InitialWebKey, rules: ActivationRules & { readonly now: Date }): Date | undefined {
-  if (rules.guard === 'off') return undefined
-  const knownFrom = after(key.createdAt, rules.jwksMaxAgeSeconds)
-  return rules.now < knownFrom ? knownFrom : undefined
 }

@@ -28,6 +28,11 @@ export interface KeyStore {
    * have been stored then.
    */
   update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
+  /**
+   * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
+   * after an update that added a key has returned; what another process left undated is dated as well.
+   */
+  publish(): Promise<void>
   /** A key that was revoked, however long ago. */
   findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */
@@ -117,6 +122,8 @@ export interface CredentialUses {
 /** A reading of the database's clock, taken between two moments of a clock that nobody sets. */
 export interface ClockReading {
   readonly databaseTime: Date
+  /** The date of the newest change, which may be ahead of a clock that has gone back. Null: there has been none. */
+  readonly latestChange: Date | null
   /** In milliseconds of `performance.now()`, like `notAfter`. */
   readonly notBefore: number
   readonly notAfter: number

@@ -1,7 +1,7 @@
 /**
  * Turns the next step of a rotation into a change of the ring, and shows the steps that will follow.
  */
-import { algorithmOf, configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { algorithmOf, configOf, isSameConfig, type PublicJwk, type WebKeyConfig } from './key-algorithm.ts'
 import {
   assertOpens,
   assertRoom,
@@ -11,6 +11,7 @@ import {
   type TriedKeys,
   takeOver,
 } from './key-ring.ts'
+import { publishedFor } from './publication.ts'
 import {
   isRequested,
   nextStep,
@@ -22,7 +23,7 @@ import {
 } from './rotation.ts'
 import { type RotationLimits, timesOf } from './rotation-policy.ts'
 import { after, latest } from './time.ts'
-import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
+import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, publish, type WebKey } from './web-key.ts'
 
 /** What a plan is made with. */
 export interface PlanOptions {
@@ -100,7 +101,8 @@ export function planRequestedRotation(
   const { known } = timesOf(rotation.policy, limits)
   const standby = standbyOf(ring, rotation.policy)
   if (standby !== undefined) assertOpens(standby, tried)
-  if (standby !== undefined && after(standby.createdAt, known) <= now) {
+  const knownAt = standby === undefined ? undefined : publishedFor(standby, known)
+  if (standby !== undefined && knownAt !== undefined && knownAt <= now) {
     const key = activate(standby, now)
     return { steps: takeOver(ring, key), rotation, result: { done: true, doneAt: now, key } }
   }
@@ -108,7 +110,7 @@ export function planRequestedRotation(
   return {
     steps: [],
     rotation: isRequested(rotation, ring) ? rotation : { ...rotation, requestedAt: now },
-    result: { done: false, doneAt: after(standby?.createdAt ?? now, known), key: standby },
+    result: { done: false, doneAt: knownAt ?? after(now, known), key: standby },
   }
 }
 
@@ -123,7 +125,10 @@ export function schedule(
   { now, limits, count }: PlanOptions & { readonly count: number },
 ): readonly PlannedStep[] {
   const steps: PlannedStep[] = []
-  let imagined = ring
+  // Whatever is not dated yet will be within seconds.
+  let imagined: KeyRing = ring.map((key) =>
+    key.state === 'initial' && key.publishedAt === null ? publish(key, now) : key,
+  )
   let time = now
   while (steps.length < count) {
     const next = nextStep(rotation, imagined, limits)
@@ -166,18 +171,19 @@ function movedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][]
   return step.kind === 'move' ? [[step.key.keyId, step.key]] : []
 }
 
-/** A key of the right kind. Its public key is none, and nobody sees it. */
+/** A key of the right kind, published at once. Its public key is none, and nobody sees it. */
 function imagineKey(config: WebKeyConfig, at: Date, number: number): InitialWebKey {
-  const facts = { keyId: `${IMAGINED}${number}`, algorithm: algorithmOf(config) }
+  const facts = { keyId: `${IMAGINED}${number}`, algorithm: algorithmOf(config), publicJwk: imagineJwk(config) }
+  return publish(createWebKey(facts, at), at)
+}
+
+function imagineJwk(config: WebKeyConfig): PublicJwk {
   switch (config.kind) {
     case 'rsa':
-      return createWebKey(
-        { ...facts, publicJwk: { kty: 'RSA', n: 'A'.repeat(Math.ceil(config.bits / 6)), e: 'AQAB' } },
-        at,
-      )
+      return { kty: 'RSA', n: 'A'.repeat(Math.ceil(config.bits / 6)), e: 'AQAB' }
     case 'ecdsa':
-      return createWebKey({ ...facts, publicJwk: { kty: 'EC', crv: config.curve, x: '', y: '' } }, at)
+      return { kty: 'EC', crv: config.curve, x: '', y: '' }
     case 'ed25519':
-      return createWebKey({ ...facts, publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '' } }, at)
+      return { kty: 'OKP', crv: 'Ed25519', x: '' }
   }
 }

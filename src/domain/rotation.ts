@@ -7,6 +7,7 @@
  */
 import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
 import { activeKey, type KeyRing } from './key-ring.ts'
+import { publishedFor } from './publication.ts'
 import { type RotationLimits, type RotationPolicy, type RotationTimes, timesOf } from './rotation-policy.ts'
 import { after, earliest, latest } from './time.ts'
 import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
@@ -109,8 +110,10 @@ function nextSigner(
   const { policy } = rotation
   const standby = standbyOf(ring, policy)
   if (standby !== undefined) {
-    const at = latest(due, after(standby.createdAt, times.known))
-    return { at, step: { kind: 'activate', keyId: standby.keyId } }
+    const known = publishedFor(standby, times.known)
+    // Its publication changes the ring, and that comes within seconds.
+    if (known === undefined) return undefined
+    return { at: latest(due, known), step: { kind: 'activate', keyId: standby.keyId } }
   }
   // There is no room until a key goes, and that changes the ring. See `blockedStep`.
   if (ring.length >= maxWebKeys) return undefined

@@ -13,9 +13,15 @@ interface WebKeyFacts {
   readonly createdAt: Date
 }
 
-/** Published and not signing yet. */
+/** Published, or about to be, and not signing yet. */
 export interface InitialWebKey extends WebKeyFacts {
   readonly state: 'initial'
+  /**
+   * Since when verifiers can fetch it, at the latest. Null: its creation may not have been visible to any replica yet.
+   *
+   * Never the creation date: that is taken before the commit, which can hang for minutes.
+   */
+  readonly publishedAt: Date | null
 }
 
 /** Signs all new tokens. */
@@ -58,7 +64,16 @@ export type KeyPairFacts = Omit<WebKeyFacts, 'createdAt'>
 /** A key that has just been made (Spec §3, transition from "none"). */
 export function createWebKey(facts: KeyPairFacts, at: Date): InitialWebKey {
   const { keyId, algorithm, publicJwk } = facts
-  return { keyId, algorithm, publicJwk, createdAt: at, state: 'initial' }
+  return { keyId, algorithm, publicJwk, createdAt: at, publishedAt: null, state: 'initial' }
+}
+
+/**
+ * Notes since when a key can be fetched.
+ *
+ * @param at A time at which a replica has read the key from the database; must not lie before the creation date.
+ */
+export function publish(key: InitialWebKey, at: Date): InitialWebKey {
+  return { ...key, publishedAt: at }
 }
 
 /**
@@ -104,7 +119,7 @@ export function revoke(key: WebKey, at: Date): RevokedWebKey {
 export function datesOf(key: WebKey): readonly Date[] {
   switch (key.state) {
     case 'initial':
-      return [key.createdAt]
+      return key.publishedAt === null ? [key.createdAt] : [key.createdAt, key.publishedAt]
     case 'active':
       return [key.createdAt, key.activatedAt]
     case 'inactive':

@@ -190,6 +190,7 @@ async function start(
     replica,
     trial,
     now: time.now,
+    changeTime: time.changeTime,
     baseUrl,
     tracing,
     metrics,
@@ -198,7 +199,10 @@ async function start(
   door.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
-    readiness: () => replica.readiness(),
+    readiness: () => {
+      const readiness = replica.readiness()
+      return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
+    },
     canAdminister: () => replica.isFresh() && replica.isCurrent(),
   })
   metrics.observe(replica, time.now)
@@ -207,6 +211,7 @@ async function start(
     pools: () => database.pools(),
     changeFeed: () => feed.status(),
     clockOffsetSeconds: () => time.offsetSeconds,
+    clockHeldSeconds: () => time.heldSeconds,
   })
   replica.onLag(metrics.recordChangeLag)
   metrics.observeConnections(() => door.connections())

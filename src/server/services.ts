@@ -47,6 +47,8 @@ export interface ServicesOptions {
   readonly trial: KeyTrial
   /** The time of the instance. */
   readonly now: () => Date
+  /** The date that a change would get now. */
+  readonly changeTime: () => Date
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
@@ -90,8 +92,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, trial, now, baseUrl, tracing, metrics, notes } =
-    options
+  const { config, log, stack, database, generator, secrets, replica, trial, now, baseUrl } = options
+  const { changeTime, tracing, metrics, notes } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database))
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
@@ -103,7 +105,18 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const reader = tracing.calls('InstanceReader', createInstanceReader(database))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
-  const rotator = new Rotator({ store: keys, generator, replica, trial, limits, clock: systemClock, now, audit, log })
+  const rotator = new Rotator({
+    store: keys,
+    generator,
+    replica,
+    trial,
+    limits,
+    clock: systemClock,
+    now,
+    changeTime,
+    audit,
+    log,
+  })
   stack.push(() => rotator.stop())
   rotator.start()
   metrics.observeRotation(() => rotator.status)
@@ -111,7 +124,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   metrics.observeDeprecatedCalls(() => calls.counts())
 
   return createRpcRoutes({
-    rotation: new KeyRotation({ store: keys, reader, generator, replica, trial, limits, now, log }),
+    rotation: new KeyRotation({ store: keys, reader, generator, replica, trial, limits, now: changeTime, log }),
     deprecation: { calls, served: config.betaApi },
     webKeys: new WebKeys({
       store: keys,

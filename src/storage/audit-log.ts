@@ -6,7 +6,7 @@ import type { AuditEvent, AuditFilter } from '../domain/audit.ts'
 import type { AuditLog, Page } from '../domain/ports.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
-import { readClock } from './instance-row.ts'
+import { readChangeTime } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 
 /** How many events are deleted by one statement: it must take less time than a statement may. */
@@ -29,7 +29,7 @@ export function createAuditLog({ db }: Database): AuditLog {
   return {
     refuse: (entry, outcome) =>
       usingStorageRepeatedly(async () => {
-        await insertAuditEvent(db, entry, { at: await readClock(db), outcome })
+        await insertAuditEvent(db, entry, { at: await readChangeTime(db), outcome })
       }),
 
     list: (filter, page) =>

@@ -9,18 +9,19 @@
  * is a constraint of the schema.
  */
 import type { Transaction } from 'kysely'
-import { assertAuthorized, type ChangeEntry } from '../domain/authority.ts'
+import { assertAuthorized, type ChangeEntry, SYSTEM } from '../domain/authority.ts'
+import { latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import { readAuthorityFacts } from './authority-row.ts'
 import type { Database } from './database.ts'
-import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
+import { bumpVersion, lockInstance, readChangeTime } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 /** What a change is about. */
 export interface ChangeTarget<Before, Decision> {
   read(trx: Transaction<Tables>): Promise<Before>
-  /** Dates that time must not go back behind. */
+  /** Dates that the change must not go back behind, however far ahead they are. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
   decide(before: Before, now: Date): Decision
@@ -33,16 +34,20 @@ export interface ChangeTarget<Before, Decision> {
 /** What the domain returned or threw. A value, so that no error of it is taken for one of the database. */
 type Ruling<T> = { readonly kind: 'decided'; readonly decision: T } | Refusal
 type Refusal = { readonly kind: 'refused'; readonly error: unknown }
-type Outcome<Decision> = { readonly kind: 'done'; readonly decision: Decision; readonly changed: boolean } | Refusal
+type Outcome<Decision> =
+  | { readonly kind: 'done'; readonly decision: Decision; readonly changed: boolean; readonly at: Date }
+  | Refusal
 
 /**
- * Makes a change and returns the decision. `entry` becomes an audit event if anything changed.
+ * Makes a change and returns the decision.
  *
+ * @param entry Becomes an audit event if anything changed. Null: an observation of the system, such as a date, that is no
+ * change which somebody asked for.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
  */
 export async function changeInstance<Before, Decision>(
   database: Database,
-  entry: ChangeEntry,
+  entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
   const { changes, lockWaitMillis } = database
@@ -52,7 +57,7 @@ export async function changeInstance<Before, Decision>(
       .setIsolationLevel('read committed')
       .execute(async (trx) => {
         const outcome = await changeUnderLock(trx, entry, target)
-        if (outcome.kind === 'done' && outcome.changed) await bumpVersion(trx, database)
+        if (outcome.kind === 'done' && outcome.changed) await bumpVersion(trx, database, outcome)
         return outcome
       })
   const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
@@ -62,29 +67,31 @@ export async function changeInstance<Before, Decision>(
 
 async function changeUnderLock<Before, Decision>(
   trx: Transaction<Tables>,
-  entry: ChangeEntry,
+  entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
   await lockInstance(trx)
-  const clock = await readClock(trx)
-  const { authority } = entry
+  const time = await readChangeTime(trx)
+  const authority = entry?.authority ?? SYSTEM.authority
   if (authority.kind !== 'system') {
     // The right of the caller as it is now: no change can take it away before this transaction ends.
     const facts = await readAuthorityFacts(trx, authority)
-    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: clock }))
+    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: time }))
     if (ruling.kind === 'refused') return ruling
   }
   const before = await target.read(trx)
-  const now = latest(clock, target.datesOf(before))
+  const now = latest(time, ...target.datesOf(before))
   const ruling = rule(() => target.decide(before, now))
   // Nothing has been written, so there is nothing to roll back.
   if (ruling.kind === 'refused') return ruling
 
   const { decision } = ruling
   const changed = await target.write(trx, before, decision)
-  const resource = target.resourceOf?.(decision) ?? entry.resource
-  if (changed) await insertAuditEvent(trx, { ...entry, resource }, { at: now })
-  return { kind: 'done', decision, changed }
+  if (changed && entry !== null) {
+    const resource = target.resourceOf?.(decision) ?? entry.resource
+    await insertAuditEvent(trx, { ...entry, resource }, { at: now })
+  }
+  return { kind: 'done', decision, changed, at: now }
 }
 
 function rule<T>(decide: () => T): Ruling<T> {
@@ -93,9 +100,4 @@ function rule<T>(decide: () => T): Ruling<T> {
   } catch (error) {
     return { kind: 'refused', error }
   }
-}
-
-/** The clock of a database can go back, after a fail-over for example; the life of a thing must not. */
-function latest(clock: Date, dates: readonly Date[]): Date {
-  return new Date(dates.reduce((newest, date) => Math.max(newest, date.getTime()), clock.getTime()))
 }

@@ -8,7 +8,7 @@ import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts
 import { activate, createWebKey } from '../domain/web-key.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
-import { bumpVersion, lockInstance, readClock } from './instance-row.ts'
+import { bumpVersion, lockInstance, readChangeTime } from './instance-row.ts'
 import { usingStorage, usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 import { toNewRow } from './web-key-row.ts'
@@ -50,8 +50,9 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             .setIsolationLevel('read committed')
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
-              await writeEverything(trx, administrator, firstKey)
-              await bumpVersion(trx, database)
+              const now = await readChangeTime(trx)
+              await writeEverything(trx, { administrator, firstKey, now })
+              await bumpVersion(trx, database, { at: now })
               await allowForFile(trx, database)
               await refusing()
               return true
@@ -76,10 +77,12 @@ async function allowForFile(trx: Transaction<Tables>, { kind }: Database): Promi
 
 async function writeEverything(
   trx: Transaction<Tables>,
-  administrator: FirstAdministrator,
-  firstKey: SealedKeyPair,
+  {
+    administrator,
+    firstKey,
+    now,
+  }: { readonly administrator: FirstAdministrator; readonly firstKey: SealedKeyPair; readonly now: Date },
 ): Promise<void> {
-  const now = await readClock(trx)
   const { userId, projectId, projectName, secretId, secretHash } = administrator
   await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
   await trx

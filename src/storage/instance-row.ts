@@ -15,22 +15,31 @@ export const CHANGES_CHANNEL = 'keyturn_changes'
 const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
 
 /**
+ * After all that is stored, also when the clock has gone back. A date that is more than a day ahead of the clock does not count:
+ * it comes from a clock that was wrong, and would hold up everything that waits for its time for as long.
+ */
+const CHANGE_TIME = sql<Date>`
+  case when latest_at <= ${CLOCK} + interval '1 day' then greatest(${CLOCK}, latest_at + interval '1 millisecond')
+    else ${CLOCK} end`
+
+/**
  * Reads at which change the instance is, as far as the transaction can see.
  *
  * @throws {NewerSchema}
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
   const notBefore = performance.now()
-  const { version, changed_at, schema_major, now } = await trx
+  const { version, changed_at, latest_at, schema_major, now } = await trx
     .selectFrom('instance')
-    .select(['version', 'changed_at', 'schema_major', CLOCK.as('now')])
+    .select(['version', 'changed_at', 'latest_at', 'schema_major', CLOCK.as('now')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow(
       () => new UnreadableRow({ kind: 'instance', id: '' }, 'the instance is not in the database'),
     )
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
-  return { version: toVersion(version), changedAt: changed_at, clock: { databaseTime: now, notBefore, notAfter } }
+  const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
+  return { version: toVersion(version), changedAt: changed_at, clock }
 }
 
 /**
@@ -52,22 +61,31 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
 }
 
 /**
- * The time of the database, in whole milliseconds as the tables keep it. Ask after taking the lock: `now()` would be
- * the time at which the transaction began to wait for it.
+ * The date of a change that is made now, in whole milliseconds as the tables keep it: by the clock of the database, and
+ * after every change before, unless the clock has gone back by more than a day. Ask after taking the lock: `now()` would
+ * be the time at which the transaction began to wait for it.
  */
-export async function readClock(db: Kysely<Tables>): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select ${CLOCK} as now`.execute(db)
-  const now = rows[0]?.now
-  if (now === undefined) throw new Error('the database did not tell the time')
+export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
+  const { now } = await db
+    .selectFrom('instance')
+    .select(CHANGE_TIME.as('now'))
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
   return now
 }
 
-/** Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits. */
+/**
+ * Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits.
+ *
+ * @param change Its date, as `readChangeTime` gave it or later.
+ */
 export async function bumpVersion(
   trx: Transaction<Tables>,
   { announcesChanges }: Pick<Database, 'announcesChanges'>,
+  { at }: { readonly at: Date },
 ): Promise<void> {
-  const bump = sql`update instance set version = version + 1, changed_at = ${CLOCK} where id = 1`
+  const bump = sql`
+    update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1`
   // Engines without NOTIFY refuse it, and the change with it.
   if (!announcesChanges) await bump.execute(trx)
   else {

@@ -5,12 +5,12 @@
  */
 import type { Transaction } from 'kysely'
 import type { ChangeEntry } from '../domain/authority.ts'
-import type { KeyRing, KeyRingStep } from '../domain/key-ring.ts'
+import { type KeyRing, type KeyRingStep, planPublication } from '../domain/key-ring.ts'
 import type { KeyChange, KeyStore } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
 import { datesOf } from '../domain/web-key.ts'
 import type { Database } from './database.ts'
-import { changeInstance } from './instance-change.ts'
+import { type ChangeTarget, changeInstance } from './instance-change.ts'
 import { readRevokedWebKey, readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
 import { readRotation, writeRotation } from './rotation-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
@@ -28,23 +28,35 @@ type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 export function createKeyStore(database: Database): KeyStore {
   return {
     update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
-      const { result } = await changeInstance<Keys, KeyChange<T>>(database, entry, {
-        read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
-        datesOf: ({ ring, rotation: { requestedAt } }) => [
-          ...ring.flatMap(datesOf),
-          ...(requestedAt === null ? [] : [requestedAt]),
-        ],
-        resourceOf: ({ resource }) => resource,
-        decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
-        write: applyAll,
-      })
+      const { result } = await changeInstance(database, entry, targetOf(decide))
       return result
+    },
+
+    publish: async () => {
+      await changeInstance(
+        database,
+        null,
+        targetOf((ring, now) => planPublication(ring, { now })),
+      )
     },
 
     findRevoked: (keyId) =>
       usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId))),
 
     listRevoked: () => usingStorageRepeatedly(() => database.db.transaction().execute(readRevokedWebKeys)),
+  }
+}
+
+function targetOf<T>(decide: Decide<T>): ChangeTarget<Keys, KeyChange<T>> {
+  return {
+    read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
+    datesOf: ({ ring, rotation: { requestedAt } }) => [
+      ...ring.flatMap(datesOf),
+      ...(requestedAt === null ? [] : [requestedAt]),
+    ],
+    resourceOf: ({ resource }) => resource,
+    decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
+    write: applyAll,
   }
 }
 

@@ -32,6 +32,8 @@ interface InstanceTable {
   version: ColumnType<string | number | bigint, number, number>
   initialised_at: Date | null
   changed_at: ColumnType<Date | null, Date | null | undefined>
+  /** Null: nothing has been changed yet. */
+  latest_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
 }
 
@@ -44,6 +46,8 @@ interface WebKeyTable {
   /** Null: destroyed. */
   sealed_private_key: string | null
   creation_date: ColumnType<Date, Date, never>
+  /** Null: not seen committed yet, or never initial. */
+  publication_date: ColumnType<Date | null, Date | null | undefined>
   activation_date: Date | null
   deactivation_date: Date | null
 }

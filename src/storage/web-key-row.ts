@@ -18,6 +18,7 @@ const COLUMNS = [
   'state',
   'public_jwk',
   'creation_date',
+  'publication_date',
   'activation_date',
   'deactivation_date',
 ] as const
@@ -31,6 +32,8 @@ interface LifeColumns {
   readonly state: WebKeyState
   readonly activation_date: Date | null
   readonly deactivation_date: Date | null
+  /** Of an initial key. What has been initial keeps it. */
+  readonly publication_date?: Date | null
 }
 
 /**
@@ -54,6 +57,7 @@ export function toLifeColumns(key: WebKey): LifeColumns {
     state: key.state,
     activation_date: key.state === 'initial' ? null : key.activatedAt,
     deactivation_date: key.state === 'inactive' ? key.deactivatedAt : null,
+    ...(key.state === 'initial' ? { publication_date: key.publishedAt } : {}),
   }
 }
 
@@ -74,7 +78,9 @@ function toWebKey(row: WebKeyRow): WebKey {
   try {
     const facts = toFacts(row)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
-    if (state === 'initial' && activatedAt === null && deactivatedAt === null) return { ...facts, state }
+    if (state === 'initial' && activatedAt === null && deactivatedAt === null) {
+      return { ...facts, state, publishedAt: row.publication_date }
+    }
     if (state === 'active' && activatedAt !== null && deactivatedAt === null) return { ...facts, state, activatedAt }
     if (state === 'inactive' && activatedAt !== null && deactivatedAt !== null) {
       return { ...facts, state, activatedAt, deactivatedAt, hasPrivateKey: row.has_private_key }

@@ -5,7 +5,7 @@ import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 
 const now = new Date(0)
-const clock: ClockReading = { databaseTime: now, notBefore: 0, notAfter: 0 }
+const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }
 
 /** An instance in memory whose answers can be held back, to bring two of them into any order. */
 class Instance implements InstanceReader {

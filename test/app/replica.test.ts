@@ -32,7 +32,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     instance.comparisons += 1
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
-    return { version, changedAt, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
+    return { version, changedAt, clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 } }
   }
   const reader: InstanceReader = {
     status,

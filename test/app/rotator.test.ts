@@ -4,7 +4,13 @@ import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
-import { planActivation, planCreation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
+import {
+  type KeyRing,
+  planActivation,
+  planCreation,
+  type SealedKeyPair,
+  unpublishedKeys,
+} from '../../src/domain/key-ring.ts'
 import type { KeyStore, SignerFactory } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -43,6 +49,8 @@ beforeEach(async () => {
   rotators = []
   await database.db.deleteFrom('web_keys').execute()
   await database.db.deleteFrom('audit_events').execute()
+  // One test dates a change in the future.
+  await database.db.updateTable('instance').set({ latest_at: null }).execute()
 })
 afterEach(async () => {
   for (const rotator of rotators) await rotator.stop()
@@ -67,6 +75,7 @@ async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): 
 interface Options {
   readonly generate?: () => Promise<SealedKeyPair>
   readonly update?: KeyStore['update']
+  readonly publish?: KeyStore['publish']
   /** Opens private keys on trial; nothing is signed here. */
   readonly open?: SignerFactory['open']
 }
@@ -77,6 +86,7 @@ const opens: SignerFactory['open'] = async (key) => ({ key, sign: async () => ne
 async function startRotator({
   generate = async () => newKeyPair(),
   update = store.update,
+  publish = store.publish,
   open = opens,
 }: Options = {}) {
   const clock = new ManualClock()
@@ -95,13 +105,14 @@ async function startRotator({
   await replica.start()
   const audit = { refuse: (entry: AuditEntry, outcome: string) => refusals.push(`${entry.action} ${outcome}`) }
   const rotator = new Rotator({
-    store: { update },
+    store: { update, publish },
     generator: { generate },
     replica,
     trial: new KeyTrial({ keys: createSealedKeyStore(database), signers: { open }, log }),
     limits: LIMITS,
     clock,
     now: time.now,
+    changeTime: time.changeTime,
     audit,
     log,
   })
@@ -126,6 +137,10 @@ async function states(): Promise<string[]> {
   return (await createInstanceReader(database).load([])).ring.map(({ state }) => state)
 }
 
+async function undated(): Promise<KeyRing> {
+  return unpublishedKeys((await createInstanceReader(database).load([])).ring)
+}
+
 async function events(): Promise<string[]> {
   const rows = await database.db.selectFrom('audit_events').selectAll().where('actor', '=', 'system').execute()
   return rows.map(({ action, resource, outcome }) => `${action} ${resource.split('/')[0]} ${outcome}`)
@@ -140,6 +155,40 @@ describe('a rotator', () => {
     const told = () => log.lines.filter((line) => line.includes('the rotation of web keys went on'))
     // It is told when this replica has taken the step over, which is after it can be seen in the database.
     await eventually(() => expect(told()).toHaveLength(1))
+  })
+
+  it('dates the publication of a key whose creator has not, with rotation on or off', async () => {
+    for (const enabled of [true, false]) {
+      await seed(0, { enabled, rotationIntervalSeconds: 3600 * 24 })
+      await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+      const { clock, stop } = await startRotator()
+      await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
+      await stop()
+      await database.db.deleteFrom('web_keys').execute()
+    }
+  })
+
+  it('tries again to date a publication, and makes the steps that do not need it', async () => {
+    await seed(0, { rotationIntervalSeconds: 3600 * 24, retentionSeconds: 3600, rollbackWindowSeconds: 0 })
+    const [first] = (await createInstanceReader(database).load([])).ring
+    await store.update(anEntry('by hand'), (ring, now) => {
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    let tries = 0
+    const publish = async () => {
+      tries += 1
+      if (tries < 3) throw new Error('not now')
+      await store.publish()
+    }
+    const { clock } = await startRotator({ publish })
+    await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
+    expect(tries).toBeGreaterThanOrEqual(3)
+    const { ring } = await createInstanceReader(database).load([])
+    expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
   })
 
   it('makes no step before its time, and none if rotation is off', async () => {

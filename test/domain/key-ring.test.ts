@@ -9,9 +9,10 @@ import {
   planActivation,
   planCreation,
   planDeletion,
+  planPublication,
   type SealedKeyPair,
 } from '../../src/domain/key-ring.ts'
-import { activate, createWebKey, deactivate, type WebKey } from '../../src/domain/web-key.ts'
+import { activate, createWebKey, deactivate, publish, type WebKey } from '../../src/domain/web-key.ts'
 import { applySteps } from './apply-steps.ts'
 
 const seconds = (count: number): Date => new Date(Date.UTC(2030, 0, 1) + count * 1000)
@@ -23,7 +24,7 @@ const pairNamed = (keyId: string): SealedKeyPair => ({
   sealedPrivateKey: `sealed ${keyId}`,
 })
 
-const initial = createWebKey(pairNamed('initial'), seconds(0))
+const initial = publish(createWebKey(pairNamed('initial'), seconds(0)), seconds(0))
 const active = activate(createWebKey(pairNamed('active'), seconds(0)), seconds(1))
 const inactive = deactivate(activate(createWebKey(pairNamed('inactive'), seconds(0)), seconds(1)), seconds(2))
 const ring: KeyRing = [initial, active, inactive]
@@ -129,10 +130,40 @@ describe('activating a web key', () => {
       expect(result).toEqual({ key: activate(initial, seconds(299)) })
     })
 
+    it('counts from the publication, not from the creation, which may have been seen much later [Spec §8]', () => {
+      const late = publish(createWebKey(pairNamed('late'), seconds(0)), seconds(600))
+      const activateAt = (second: number, guard: 'warn' | 'enforce') =>
+        planActivation([late], 'late', { ...rules, guard, now: seconds(second) })
+      const refusal = refusalOf(() => activateAt(899, 'enforce'))
+      expect(refusal.metadata).toMatchObject({ allowed_from: seconds(900).toISOString() })
+      expect(activateAt(899, 'warn').result.knownFrom).toEqual(seconds(900))
+      expect(activateAt(900, 'enforce').result).not.toHaveProperty('knownFrom')
+    })
+
+    it.each([300, 0])('has not ended while the publication is not dated (cache time %d s) [Spec §8]', (cache) => {
+      const undated = [createWebKey(pairNamed('undated'), seconds(0))]
+      const options = { jwksMaxAgeSeconds: cache, now: seconds(9000) }
+      const refusal = refusalOf(() => planActivation(undated, 'undated', { ...options, guard: 'enforce' }))
+      const allowed_from = seconds(9000 + cache).toISOString()
+      expect(refusal).toMatchObject({ code: 'web_key_too_young', metadata: { key_id: 'undated', allowed_from } })
+      expect(refusal.message).toContain('its publication has not been confirmed')
+      const { result } = planActivation(undated, 'undated', { ...options, guard: 'warn' })
+      expect(result.knownFrom).toEqual(seconds(9000 + cache))
+    })
+
     it.each(['warn', 'enforce'] as const)('ends with the cache time of the key set (guard %s) [Spec §8]', (guard) => {
       const { result } = planActivation(ring, 'initial', { ...rules, guard, now: seconds(300) })
       expect(result).toEqual({ key: activate(initial, seconds(300)) })
     })
+  })
+})
+
+describe('dating the publication', () => {
+  it('dates every initial key that has no date, and nothing else', () => {
+    const [one, two] = ['one', 'two'].map((keyId) => createWebKey(pairNamed(keyId), seconds(3))) as [WebKey, WebKey]
+    const { steps } = planPublication([...ring, one, two], { now: seconds(9) })
+    expect(steps).toEqual([one, two].map((key) => ({ kind: 'move', key: { ...key, publishedAt: seconds(9) } })))
+    expect(planPublication(applySteps([...ring, one, two], steps), { now: seconds(10) }).steps).toEqual([])
   })
 })
 
@@ -158,11 +189,13 @@ describe('deleting a web key', () => {
 type Command =
   | { readonly kind: 'create'; readonly keyId: string }
   | { readonly kind: 'activate' | 'delete'; readonly index: number }
+  | { readonly kind: 'publish' }
 
 const keyIds = fc.uuid()
 const commands: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('create' as const), keyId: keyIds }),
+    fc.constant({ kind: 'publish' as const }),
     fc.record({ kind: fc.constantFrom('activate' as const, 'delete' as const), index: fc.nat(7) }),
   ),
   { minLength: 1, maxLength: 60 },
@@ -176,6 +209,7 @@ const EXPECTED_REFUSALS = ['web_key_limit_reached', 'web_key_too_young', 'web_ke
 
 function planOf(before: KeyRing, command: Command, options: ActivationRules & { readonly now: Date }) {
   if (command.kind === 'create') return planCreation(before, pairNamed(command.keyId), { ...options, maxWebKeys: 6 })
+  if (command.kind === 'publish') return planPublication(before, options)
   const keyId = before[command.index % before.length]?.keyId ?? 'none'
   return command.kind === 'activate' ? planActivation(before, keyId, options) : planDeletion(before, keyId, options)
 }
@@ -183,6 +217,9 @@ function planOf(before: KeyRing, command: Command, options: ActivationRules & { 
 /** The ring that a command shall lead to, said without the steps. */
 function expectedAfter(before: KeyRing, command: Command, now: Date): KeyRing {
   if (command.kind === 'create') return [...before, createWebKey(pairNamed(command.keyId), now)]
+  if (command.kind === 'publish') {
+    return before.map((key) => (key.state === 'initial' ? { ...key, publishedAt: key.publishedAt ?? now } : key))
+  }
   const target = before[command.index % before.length]
   if (command.kind === 'delete') return before.filter((key) => key !== target)
   if (target?.state === 'active') return before
@@ -198,6 +235,28 @@ function datesOf(key: WebKey): Date[] {
 }
 
 describe('any sequence of creating, activating and deleting', () => {
+  it('never activates a key under enforce before it has been published for the cache time [Spec §8]', () => {
+    fc.assert(
+      fc.property(commands, fc.nat(20), (sequence, jwksMaxAgeSeconds) => {
+        let current: KeyRing = []
+        const options = { guard: 'enforce' as const, jwksMaxAgeSeconds }
+        sequence.forEach((command, second) => {
+          const before = current
+          try {
+            current = applySteps(before, planOf(before, command, { ...options, now: seconds(second) }).steps)
+          } catch (error) {
+            if (!(error instanceof DomainError)) throw error
+          }
+          const signer = activeKey(current)?.keyId
+          const was = before.find(({ keyId }) => keyId === signer)
+          if (was?.state !== 'initial') return
+          expect(was.publishedAt?.getTime()).toBeLessThanOrEqual(seconds(second - jwksMaxAgeSeconds).getTime())
+        })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
   it('leaves at most one active key after every step, and the ring that was planned [Spec §3]', () => {
     fc.assert(
       fc.property(commands, anyRules, (sequence, anyRule) => {
@@ -255,7 +314,9 @@ describe('any sequence of creating, activating and deleting', () => {
         sequence.forEach((command, second) => {
           try {
             const { steps } = planOf(current, command, { ...rules, now: seconds(second) })
-            const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.key.state] : []))
+            const moves = steps
+              .flatMap((step) => (step.kind === 'move' ? [step.key.state] : []))
+              .filter((state) => state !== 'initial')
             expect([[], ['active'], ['inactive', 'active']]).toContainEqual(moves)
             current = applySteps(current, steps)
           } catch (error) {

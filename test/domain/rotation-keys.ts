@@ -46,8 +46,14 @@ export function pairOf(keyId: string, config: WebKeyConfig = RSA): SealedKeyPair
   return { keyId, algorithm: algorithmOf(config), publicJwk: jwkOf(config), sealedPrivateKey: `sealed ${keyId}` }
 }
 
+/** Published as soon as it was created. */
 export function initialKey(keyId: string, createdAt: Date, config: WebKeyConfig = RSA): InitialWebKey {
-  return { ...factsOf(keyId, config), createdAt, state: 'initial' }
+  return { ...factsOf(keyId, config), createdAt, publishedAt: createdAt, state: 'initial' }
+}
+
+/** As it is right after its creation. */
+export function unpublishedKey(keyId: string, createdAt: Date, config: WebKeyConfig = RSA): InitialWebKey {
+  return { ...initialKey(keyId, createdAt, config), publishedAt: null }
 }
 
 export function activeKeySince(keyId: string, activatedAt: Date, config: WebKeyConfig = RSA): ActiveWebKey {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { algorithmOf } from '../../src/domain/key-algorithm.ts'
-import { activeKey, type KeyRing, planRevocation } from '../../src/domain/key-ring.ts'
+import { activeKey, type KeyRing, planPublication, planRevocation } from '../../src/domain/key-ring.ts'
 import { nextStep, type PlannedStep, type Rotation } from '../../src/domain/rotation.ts'
 import { planRequestedRotation, planStep, schedule } from '../../src/domain/rotation-plan.ts'
 import { latest } from '../../src/domain/time.ts'
+import type { InitialWebKey } from '../../src/domain/web-key.ts'
 import { applySteps } from './apply-steps.ts'
 import {
   activeKeySince,
@@ -17,6 +18,7 @@ import {
   pairOf,
   RSA,
   rotationOf,
+  unpublishedKey,
 } from './rotation-keys.ts'
 
 const limits = LIMITS
@@ -59,7 +61,9 @@ describe('making a step', () => {
 
   it('creates a key, once: the second replica finds that it is there', () => {
     const first = creation(rotationOf(), pairOf('new'))
-    expect(first.steps).toEqual([{ kind: 'add', key: initialKey('new', at(29 * DAY)), sealedPrivateKey: 'sealed new' }])
+    expect(first.steps).toEqual([
+      { kind: 'add', key: unpublishedKey('new', at(29 * DAY)), sealedPrivateKey: 'sealed new' },
+    ])
     const after = applySteps(ring.slice(1, 2), first.steps)
     expect(creation(rotationOf(), pairOf('second'), after)).toEqual({ steps: [], result: undefined })
   })
@@ -90,6 +94,16 @@ describe('rotating out of turn', () => {
       rotation: rotationOf({}, at(899)),
       result: { done: false, doneAt: at(900), key: standby },
     })
+  })
+
+  it('counts from the publication of the standby: the creation may have been seen much later', () => {
+    const published = { ...initialKey('b', at(0)), publishedAt: at(600) }
+    const ask = (standby: InitialWebKey, now: number) =>
+      planRequestedRotation(rotationOf(), [active, standby], { now: at(now), limits }).result
+    expect(ask(published, 1499)).toEqual({ done: false, doneAt: at(1500), key: published })
+    expect(ask(published, 1500)).toMatchObject({ done: true, doneAt: at(1500) })
+    const undated = unpublishedKey('b', at(0))
+    expect(ask(undated, 5000)).toEqual({ done: false, doneAt: at(5900), key: undated })
   })
 
   it('says when a key could be known that has yet to be made', () => {
@@ -179,6 +193,18 @@ describe('revoking a key', () => {
     expect(planRevocation(keys, 'a', options)!.result.active?.keyId).toBe(chosen)
   })
 
+  it('takes a key for known when it has been published for long enough, however long ago it was created', () => {
+    const late = { ...initialKey('late', at(0)), publishedAt: at(1) }
+    const undated = unpublishedKey('undated', at(0))
+    const known = initialKey('known', at(0), other)
+    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: undefined, config: RSA }
+    const chosenOf = (...keys: KeyRing) =>
+      planRevocation([activeKeySince('a', at(0)), ...keys], 'a', options)!.result.active?.keyId
+    expect(chosenOf(late, known)).toBe('known')
+    expect(chosenOf(undated, known)).toBe('known')
+    expect(chosenOf(undated)).toBe('undated')
+  })
+
   it('needs a new key if there is no initial one, and lets it take over', () => {
     const keys = ring.slice(0, 2)
     expect(revoke('a', keys)).toBeUndefined()
@@ -208,6 +234,12 @@ describe('the schedule', () => {
       { at: at(35 * DAY), step: { kind: 'delete', keyId: 'a' } },
       { at: at(60 * DAY), step: { kind: 'activate', keyId: '' } },
     ])
+  })
+
+  it('takes for published now what is about to be dated', () => {
+    const ring = [activeKeySince('a', at(0)), unpublishedKey('b', at(0))]
+    const [first] = schedule(rotationOf({}, at(50)), ring, { now: at(60), limits, count: 1 })
+    expect(first).toEqual({ at: at(960), step: { kind: 'activate', keyId: 'b' } })
   })
 
   it('is empty if nothing happens by itself', () => {
@@ -281,6 +313,7 @@ function lived(
     const { steps, result } = planStep(rotation, keys, { wanted: step, now, limits: options.limits, pair })
     expect(result).toEqual(step)
     keys = applySteps(keys, steps)
+    keys = applySteps(keys, planPublication(keys, { now }).steps)
     made.push({ at: now, step: 'keyId' in step && !known.has(step.keyId) ? { ...step, keyId: '' } : step })
   }
   return made

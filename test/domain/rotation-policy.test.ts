@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import type { KeyRing } from '../../src/domain/key-ring.ts'
+import { type KeyRing, planPublication } from '../../src/domain/key-ring.ts'
 import { nextStep } from '../../src/domain/rotation.ts'
 import { planStep } from '../../src/domain/rotation-plan.ts'
 import {
@@ -117,6 +117,7 @@ describe('a rotation policy and the greatest number of keys', () => {
       now = latest(now, next.at)
       const pair = next.step.kind === 'create' ? pairOf(`key-${steps}`) : undefined
       ring = applySteps(ring, planStep(rotation, ring, { wanted: next.step, now, limits, pair }).steps)
+      ring = applySteps(ring, planPublication(ring, { now }).steps)
       most = Math.max(most, ring.length)
       if (next.step.kind === 'activate') rotations.push(now)
     }

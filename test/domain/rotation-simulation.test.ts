@@ -12,6 +12,7 @@ import {
   type KeyRingStep,
   planActivation,
   planCreation,
+  planPublication,
   planRevocation,
   type SealedKeyPair,
 } from '../../src/domain/key-ring.ts'
@@ -36,6 +37,10 @@ const CONFIGS: readonly WebKeyConfig[] = [
 /** How long a replica that reaches the database takes to hear of a change, at most, in seconds. */
 const LAG = 1
 
+/** The longest that a commit hangs, and that a key which can be seen goes undated, in seconds. */
+const MAX_HANG = 2_000
+const MAX_UNDATED = 600
+
 /** What somebody does by hand. */
 type Intervention = 'create' | 'activate' | 'roll back' | 'revoke' | 'rotate' | 'change kind'
 
@@ -56,13 +61,17 @@ interface Life {
   readonly latecomers: readonly (Latecomer | undefined)[]
   /** The days between what people do, and what it is. Without days: at the moment of the next step of the policy. */
   readonly interventions: readonly { readonly days: number | undefined; readonly what: Intervention }[]
+  /** For how long the commit of each change that makes a key hangs, in seconds: nobody sees the key until it ends. */
+  readonly hangs: readonly number[]
+  /** How long after it is seen each key is dated as published, in seconds: at once by its creator, or later by others. */
+  readonly publications: readonly number[]
 }
 
 /** One moment of the ring, and why it changed. */
 interface Change {
   readonly at: Date
   readonly ring: KeyRing
-  readonly by: 'policy' | Intervention
+  readonly by: 'policy' | 'publication' | Intervention
 }
 
 const lives: fc.Arbitrary<Life> = fc
@@ -90,6 +99,14 @@ const lives: fc.Arbitrary<Life> = fc
           what: fc.constantFrom<Intervention>('create', 'activate', 'roll back', 'revoke', 'rotate', 'change kind'),
         }),
         { maxLength: 60 },
+      ),
+      hangs: fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(MAX_HANG) }), {
+        minLength: 23,
+        maxLength: 23,
+      }),
+      publications: fc.array(
+        fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(MAX_UNDATED) }),
+        { minLength: 19, maxLength: 19 },
       ),
     }),
   )
@@ -144,14 +161,20 @@ function pairOf(config: WebKeyConfig): SealedKeyPair {
 }
 
 /** Lives through ten years and returns what the ring was, from the beginning on. */
-function live({ policy, limits, delays, latecomers, interventions }: Life): Change[] {
+function live({ policy, limits, delays, latecomers, interventions, hangs, publications }: Life): Change[] {
   let rotation: Rotation = { policy, requestedAt: null }
   let now = START
   let ring: KeyRing = []
   const history: Change[] = []
+  let publishAt: Date | undefined
   const change = (steps: readonly KeyRingStep[], by: Change['by']) => {
     if (steps.length === 0) return
     ring = applySteps(ring, steps)
+    // The lock is held until the commit ends, so nothing else happens meanwhile.
+    if (steps.some(({ kind }) => kind === 'add')) {
+      now = after(now, hangs[made % hangs.length] ?? 0)
+      publishAt ??= after(now, publications[made % publications.length] ?? 0)
+    }
     history.push({ at: now, ring, by })
   }
 
@@ -193,9 +216,17 @@ function live({ policy, limits, delays, latecomers, interventions }: Life): Chan
     }
     const stepAt = latest(now, heldUp.until)
     const personAt = person?.days === undefined ? stepAt : after(lastPersonAt, person.days * DAY + 1)
-    now = earliest(stepAt, personAt, late?.at ?? END)
-    if (now >= END) break
-    if (late !== undefined && now.getTime() === late.at.getTime()) {
+    const eventAt = earliest(stepAt, personAt, late?.at ?? END, publishAt ?? END)
+    if (eventAt >= END) break
+    // What was to happen while a commit hung happens after it.
+    now = latest(now, eventAt)
+    if (publishAt !== undefined && eventAt.getTime() === publishAt.getTime()) {
+      publishAt = undefined
+      change(planPublication(ring, { now }).steps, 'publication')
+      states.push({ at: now, rotation, ring })
+      continue
+    }
+    if (late !== undefined && eventAt.getTime() === late.at.getTime()) {
       actLate(late.latecomer)
       late = undefined
       states.push({ at: now, rotation, ring })
@@ -203,7 +234,7 @@ function live({ policy, limits, delays, latecomers, interventions }: Life): Chan
     }
     const latecomer = latecomers[turn % latecomers.length]
     if (latecomer !== undefined && latecomer.later === undefined) actLate(latecomer)
-    if (person !== undefined && now.getTime() === personAt.getTime()) {
+    if (person !== undefined && eventAt.getTime() === personAt.getTime()) {
       const { what } = person
       try {
         const outcome = intervene(what, { rotation, ring, limits, now })
@@ -269,7 +300,7 @@ const secondsBetween = (from: Date, to: Date) => (to.getTime() - from.getTime())
 
 /** The same life without failures and without people. Replicas that are behind are part of it. */
 function undisturbed(life: Life): Life {
-  return { ...life, delays: [0], interventions: [] }
+  return { ...life, delays: [0], interventions: [], hangs: [0], publications: [0] }
 }
 
 /** The same life in which nobody asks for a rotation out of turn. */
@@ -339,7 +370,7 @@ describe('ten years of rotation', () => {
   it('rotates on time, whatever else happens: no later than failures and a change of the kind of key make it', () => {
     everyLife((life, history) => {
       const { interval, known } = timesOf(life.policy, life.limits)
-      const late = Math.max(...life.delays)
+      const late = Math.max(...life.delays) + Math.max(...life.hangs) + Math.max(...life.publications)
       for (const [index, { at, ring, by }] of history.entries()) {
         const before = activeKey(history[index - 1]?.ring ?? [])
         if (before === undefined || activeKey(ring)?.keyId === before.keyId || by !== 'policy') continue

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { activate, createWebKey, deactivate } from '../../src/domain/web-key.ts'
+import { activate, createWebKey, datesOf, deactivate, publish } from '../../src/domain/web-key.ts'
 
 const facts = {
   keyId: 'key-1',
@@ -16,7 +16,14 @@ const [first, second, third, fourth] = [1, 2, 3, 4].map((day) => new Date(Date.U
 
 describe('a web key', () => {
   it('is initial when it has been created, and has no other date [Spec §3]', () => {
-    expect(createWebKey(facts, first)).toEqual({ ...facts, state: 'initial', createdAt: first })
+    expect(createWebKey(facts, first)).toEqual({ ...facts, state: 'initial', createdAt: first, publishedAt: null })
+  })
+
+  it('has a date of publication once that is known, and only while it is initial', () => {
+    const published = publish(createWebKey(facts, first), second)
+    expect(published).toEqual({ ...facts, state: 'initial', createdAt: first, publishedAt: second })
+    expect(datesOf(published)).toEqual([first, second])
+    expect(activate(published, third)).not.toHaveProperty('publishedAt')
   })
 
   it('takes nothing along but the facts of its key pair', () => {

@@ -4,7 +4,7 @@
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { allows } from '../../src/domain/permission.ts'
-import { bumpVersion } from '../../src/storage/instance-row.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/instance-row.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Answer,
@@ -167,7 +167,7 @@ describe('a change that is under way when its caller loses the right to it', () 
       // From there on nothing but the change itself can refuse them.
       await servers.passedBody(caller.userId, held.size)
       await trx.deleteFrom('instance_members').where('user_id', '=', caller.userId).execute()
-      await bumpVersion(trx, servers.database)
+      await bumpVersion(trx, servers.database, { at: await readChangeTime(trx) })
       return { finished }
     })
 

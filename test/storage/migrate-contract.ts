@@ -14,7 +14,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
 
-const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation']
+const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation', '0006-publication']
 
 /** What a newer program of the same major version does: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
@@ -26,6 +26,13 @@ async function addLaterMigration({ db }: Database): Promise<void> {
 async function raiseMajor({ db }: Database): Promise<void> {
   await sql`insert into kysely_migration values ('9001-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
   await sql`update instance set schema_major = 2`.execute(db)
+}
+
+/** Back to the schema before there were dates of publication. */
+async function undoPublication({ db }: Database): Promise<void> {
+  await db.schema.alterTable('web_keys').dropColumn('publication_date').execute()
+  await db.schema.alterTable('instance').dropColumn('latest_at').execute()
+  await sql`delete from kysely_migration where name = '0006-publication'`.execute(db)
 }
 
 const REFUSAL =
@@ -63,6 +70,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await migrate(database)
       // Back to the first version, with a project in it.
       const { db } = database
+      await undoPublication(database)
       const later = [
         'rotation',
         'revoked_web_keys',
@@ -96,6 +104,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await migrate(database)
       // Back to the version before there was a policy, with a key that signs.
       const { db } = database
+      await undoPublication(database)
       for (const table of ['rotation', 'revoked_web_keys']) await db.schema.dropTable(table).execute()
       await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
       await sql`alter table web_keys alter column sealed_private_key set not null`.execute(db)
@@ -109,7 +118,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
            'active', now(), now())`.execute(db)
       await sql`update instance set initialised_at = now()`.execute(db)
 
-      expect(await migrate(database)).toEqual(['0004-rotation'])
+      expect(await migrate(database)).toEqual(ALL.slice(ALL.indexOf('0004-rotation')))
       const again = { administrator, firstKey }
       expect(await createInstanceInitializer(database).initialise(again, async () => {})).toBe(false)
       const { ring, rotation } = await createInstanceReader(database).load([])
@@ -117,6 +126,23 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       expect(rotation).toEqual({ policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
       const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
       expect(nextStep(rotation, ring, limits)).toBeUndefined()
+    })
+
+    it('takes keys that are there already for published since their creation, and knows the newest date', async () => {
+      const database = await open()
+      await migrate(database)
+      const keys = keyOperations(database)
+      const [active, initial] = [await keys.create(), await keys.create()]
+      await keys.activate(active.keyId)
+      const newest = new Date(Date.now() + 60_000)
+      const { db } = database
+      await undoPublication(database)
+      await db.updateTable('audit_events').set({ event_date: newest }).where('action', '=', 'activate').execute()
+
+      expect(await migrate(database)).toEqual(['0006-publication'])
+      const { ring, clock } = await createInstanceReader(database).load([])
+      expect(ring).toContainEqual({ ...initial, publishedAt: initial.createdAt })
+      expect(clock.latestChange).toEqual(newest)
     })
 
     it('lets a database be that a newer program of the same major version has changed, and works with it', async () => {

@@ -10,6 +10,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { writeRotation } from '../../src/storage/rotation-row.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
+import { describeChangeTime } from './change-time-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
 import { describeIdentityProperties } from './identity-properties-contract.ts'
@@ -40,6 +41,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     const current = (): Database => database!
 
     describeKeyStore(current)
+    describeChangeTime(current)
     describeSealedKeyStore(current)
     describeSchema(current)
     describeInstanceReader(current)
@@ -63,6 +65,9 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
-    await trx.updateTable('instance').set({ version: 0, initialised_at: null, changed_at: null }).execute()
+    await trx
+      .updateTable('instance')
+      .set({ version: 0, initialised_at: null, changed_at: null, latest_at: null })
+      .execute()
   })
 }

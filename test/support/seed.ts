@@ -7,7 +7,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type { InstanceRole } from '../../src/domain/permission.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { bumpVersion } from '../../src/storage/instance-row.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/instance-row.ts'
 import type { Tables } from '../../src/storage/tables.ts'
 
 /** A project that exists now. */
@@ -135,6 +135,6 @@ export async function seedSecret(
 export async function change(database: Database, write: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
   await database.db.transaction().execute(async (trx) => {
     await write(trx)
-    await bumpVersion(trx, database)
+    await bumpVersion(trx, database, { at: await readChangeTime(trx) })
   })
 }

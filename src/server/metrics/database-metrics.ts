@@ -22,6 +22,8 @@ export interface DatabaseStatus {
   changeFeed(): (typeof FEED_STATES)[number]
   /** How far the database's clock is ahead of this machine's, in seconds. */
   clockOffsetSeconds(): number
+  /** How far the database's clock is behind the time that is held against it, in seconds. */
+  clockHeldSeconds(): number
 }
 
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -57,6 +59,12 @@ function observe(meter: Meter, status: DatabaseStatus): void {
       description: 'How far the clock of the database is ahead of the clock of this machine.',
     })
     .addCallback((result) => result.observe(status.clockOffsetSeconds()))
+  meter
+    .createObservableGauge('keyturn_clock_held_back_seconds', {
+      description:
+        'How far the clock of the database has gone back behind the time of the instance; 0 while it has not.',
+    })
+    .addCallback((result) => result.observe(status.clockHeldSeconds()))
   meter
     .createObservableGauge('keyturn_database_connections', { description: 'Connections by pool and state.' })
     .addCallback((result) => {

@@ -1,0 +1,126 @@
+/**
+ * The part of the contract about the dates of changes: none is before an earlier one, of whatever kind.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { createProject } from '../../src/domain/project.ts'
+import { createAuditLog } from '../../src/storage/audit-log.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createIdentityStore } from '../../src/storage/identity-store.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
+import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/key-store.ts'
+import { anEntry } from '../support/audit-entry.ts'
+import { newInstanceContent } from '../support/instance-content.ts'
+import { keyOperations } from '../support/key-operations.ts'
+
+const HOUR = 3_600_000
+
+export function describeChangeTime(current: () => Database): void {
+  /** As if the clock had gone back by so much after a change. */
+  async function setClockBack(milliseconds: number): Promise<Date> {
+    const { rows } = await sql<{ latest_at: Date }>`
+      update instance set latest_at = clock_timestamp() + ${milliseconds} * interval '1 millisecond' where id = 1
+        returning latest_at`.execute(current().db)
+    return rows[0]!.latest_at
+  }
+
+  async function newProject(): Promise<Date> {
+    const projectId = randomUUID()
+    const project = await createIdentityStore(current()).changeProject(projectId, anEntry('project'), (_, now) => {
+      const next = createProject(projectId, `project-${projectId}`, now)
+      return { next, result: next }
+    })
+    return project.createdAt
+  }
+
+  const latestChange = async () => (await createInstanceReader(current()).status()).clock.latestChange
+
+  describe('the date of a change', () => {
+    it('is after that of every change before, of whatever kind, when the clock has gone back by an hour', async () => {
+      const newest = await setClockBack(HOUR)
+      const project = await newProject()
+      const key = await keyOperations(current()).create()
+      const another = await newProject()
+      const dates = [newest, project, key.createdAt, another].map(Number)
+      expect(dates).toEqual([...new Set(dates)].sort((a, b) => a - b))
+      expect(another.getTime()).toBeLessThan(newest.getTime() + 1000)
+      expect(await latestChange()).toEqual(another)
+    })
+
+    it('puts the audit trail in order, refusals too', async () => {
+      await setClockBack(HOUR)
+      await newProject()
+      await keyOperations(current()).create()
+      const audit = createAuditLog(current())
+      await audit.refuse(anEntry('refused'), 'REASON')
+      const filter = { from: null, to: null, actor: null, resource: null }
+      const events = await audit.list(filter, { after: null, limit: 10 })
+      expect(events.map(({ action }) => action)).toEqual(['refused', 'create', 'project'])
+    })
+
+    it('is by the clock while that goes on, and by the clock alone if it has gone back by more than a day', async () => {
+      const before = Date.now()
+      await newProject()
+      expect((await latestChange())!.getTime()).toBeGreaterThanOrEqual(before - 1000)
+      await setClockBack(25 * HOUR)
+      expect((await newProject()).getTime()).toBeLessThan(before + HOUR)
+      expect((await latestChange())!.getTime()).toBeLessThan(before + HOUR)
+    })
+
+    it('is kept when the instance is initialised', async () => {
+      const newest = await setClockBack(HOUR)
+      await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})
+      const { ring } = await createInstanceReader(current()).load([])
+      expect(ring[0]!.createdAt.getTime()).toBeGreaterThan(newest.getTime())
+      expect(await latestChange()).toEqual(ring[0]!.createdAt)
+    })
+  })
+
+  describe('dating the publication of web keys', () => {
+    it('dates initial keys after they were created, once, as a change without an event', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const [active, initial] = [await keys.create(), await keys.create()]
+      await keys.activate(active.keyId)
+      const reader = createInstanceReader(current())
+      const before = await reader.load([])
+      const events = () => current().db.selectFrom('audit_events').selectAll().execute()
+      const trail = await events()
+
+      await store.publish()
+      const { ring, version } = await reader.load([])
+      expect(version).toBe(before.version + 1)
+      expect(ring.filter(({ state }) => state === 'active')).toEqual(
+        before.ring.filter((key) => key.state === 'active'),
+      )
+      const published = ring.find(({ keyId }) => keyId === initial.keyId)
+      expect(published).toEqual({ ...initial, publishedAt: expect.any(Date) })
+      expect(published).toMatchObject({ publishedAt: await latestChange() })
+      expect(await events()).toEqual(trail)
+
+      await store.publish()
+      expect(await reader.load([])).toMatchObject({ ring, version })
+    })
+
+    it('keeps the date in the database when the key is activated', async () => {
+      const store = createKeyStore(current())
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      await store.publish()
+      await keys.activate(keyId)
+      const [row] = await current().db.selectFrom('web_keys').select('publication_date').execute()
+      expect(row?.publication_date).toBeInstanceOf(Date)
+    })
+
+    it('is not possible before the creation, whoever writes', async () => {
+      await keyOperations(current()).create()
+      const early = current()
+        .db.updateTable('web_keys')
+        .set({ publication_date: new Date(0) })
+        .execute()
+      await expect(early).rejects.toThrow('web_keys_published_after_creation')
+    })
+  })
+}
