@@ -83,10 +83,12 @@ export class Access {
   async #ownerOf(token: string): Promise<ServiceUser> {
     const { replica, store, secrets, now } = this.#options
     replica.assertReachable()
-    const caller = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
+    const caller = await this.#lookups.run(() =>
+      store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)),
+    )
     const at = now()
     const live = caller?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
-    const isTheirs = secrets.matches(
+    const isTheirs = secrets.matchesPersonalAccessToken(
       token,
       live.map(({ hash }) => hash),
     )

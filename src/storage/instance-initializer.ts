@@ -1,10 +1,10 @@
 /**
- * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
+ * The `InstanceInitializer` on a database: the first project, administrator, secret and key, and the integrity key,
+ * all at once or not at all.
  */
 import type { Transaction } from 'kysely'
 import { SYSTEM } from '../domain/audit.ts'
-import type { SealedKeyPair } from '../domain/key-ring.ts'
-import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
+import type { FirstContent, InstanceInitializer } from '../domain/ports.ts'
 import { activate, createWebKey } from '../domain/web-key.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
@@ -30,7 +30,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
         return initialised_at !== null
       }),
 
-    initialise: async ({ administrator, firstKey }, beforeCommit) => {
+    initialise: async (content, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined
       const refusing = async (): Promise<void> => {
         try {
@@ -48,7 +48,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             .setIsolationLevel('read committed')
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
-              await writeEverything(trx, administrator, firstKey)
+              await writeEverything(trx, content)
               await bumpVersion(trx, database)
               await refusing()
               return true
@@ -64,8 +64,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
 
 async function writeEverything(
   trx: Transaction<Tables>,
-  administrator: FirstAdministrator,
-  firstKey: SealedKeyPair,
+  { administrator, firstKey, integrity }: FirstContent,
 ): Promise<void> {
   const now = await readClock(trx)
   const { userId, projectId, projectName, secretId, secretHash } = administrator
@@ -94,8 +93,12 @@ async function writeEverything(
     })
     .execute()
   const key = activate(createWebKey(firstKey, now), now)
-  await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
+  await trx
+    .insertInto('web_keys')
+    .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
+    .execute()
   await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
-  await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
+  const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
+  await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
   await insertAuditEvent(trx, BOOTSTRAP, { at: now })
 }

@@ -33,6 +33,8 @@ interface InstanceTable {
   initialised_at: Date | null
   changed_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
+  /** Null: not initialised yet. */
+  sealed_integrity_key: ColumnType<string | null, string | null | undefined>
 }
 
 interface WebKeyTable {
@@ -46,6 +48,7 @@ interface WebKeyTable {
   creation_date: ColumnType<Date, Date, never>
   activation_date: Date | null
   deactivation_date: Date | null
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface RevokedWebKeyTable {
@@ -57,6 +60,7 @@ interface RevokedWebKeyTable {
   activation_date: Date | null
   deactivation_date: Date | null
   revocation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 /** One row. Times are in seconds. */
@@ -134,6 +138,7 @@ interface UserKeyTable {
   public_jwk: ColumnType<unknown, string, never>
   creation_date: Date
   expiration_date: Date | null
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface PersonalAccessTokenTable {

@@ -5,8 +5,9 @@ import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
 import { planActivation, planCreation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
-import type { KeyStore, SignerFactory } from '../../src/domain/ports.ts'
+import type { KeyStore } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
+import type { SealedKeyCheck } from '../../src/domain/sealed-keys.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
@@ -14,6 +15,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -37,7 +39,7 @@ let rotators: { stop(): Promise<void> }[]
 beforeAll(async () => {
   database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
   await migrate(database)
-  store = createKeyStore(database)
+  store = createKeyStore(database, TEST_MACS)
 })
 beforeEach(async () => {
   rotators = []
@@ -67,24 +69,22 @@ async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): 
 interface Options {
   readonly generate?: () => Promise<SealedKeyPair>
   readonly update?: KeyStore['update']
-  /** Opens private keys on trial; nothing is signed here. */
-  readonly open?: SignerFactory['open']
+  /** Tries private keys; nothing is signed here. */
+  readonly assertOpens?: SealedKeyCheck['assertOpens']
 }
-
-const opens: SignerFactory['open'] = async (key) => ({ key, sign: async () => new Uint8Array() })
 
 /** A replica of the database with a rotator, whose time is the test's. */
 async function startRotator({
   generate = async () => newKeyPair(),
   update = store.update,
-  open = opens,
+  assertOpens = async () => {},
 }: Options = {}) {
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
   const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
   const replica = new Replica({
-    reader: createInstanceReader(database),
+    reader: createInstanceReader(database, TEST_MACS),
     feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('nothing is signed here')) },
     clock,
@@ -98,7 +98,7 @@ async function startRotator({
     store: { update },
     generator: { generate },
     replica,
-    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers: { open }, log }),
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
     now: time.now,
@@ -123,7 +123,7 @@ async function passTimeUntil(clocks: readonly ManualClock[], isTrue: () => void 
 }
 
 async function states(): Promise<string[]> {
-  return (await createInstanceReader(database).load([])).ring.map(({ state }) => state)
+  return (await createInstanceReader(database, TEST_MACS).load([])).ring.map(({ state }) => state)
 }
 
 async function events(): Promise<string[]> {
@@ -221,9 +221,8 @@ describe('a rotator', () => {
     })
     let masterKeyIsThere = false
     const { clock, rotator, refusals, log } = await startRotator({
-      open: async (key, sealedPrivateKey) => {
-        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${key.keyId} and is not configured`)
-        return opens(key, sealedPrivateKey)
+      assertOpens: async ({ keyId }) => {
+        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${keyId} and is not configured`)
       },
     })
     await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
@@ -290,7 +289,7 @@ describe('a rotator', () => {
     }
     await look()
     expect(told()).toHaveLength(1)
-    const [first] = (await createInstanceReader(database).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
     expect(told()[0]).toContain(`warn the active web key is dated`)
     expect(told()[0]).toContain(first!.keyId)
     expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })

@@ -10,6 +10,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { writeRotation } from '../../src/storage/rotation-row.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
 import { describeIdentityProperties } from './identity-properties-contract.ts'
 import { describeIdentityStore } from './identity-store-contract.ts'
@@ -48,6 +49,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeIdentityModel(current)
     describeAuditLog(current)
     describeCredentialUses(current)
+    describeForgedRows(current)
     describeMigrations(openEmpty)
   })
 }
@@ -61,6 +63,9 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
-    await trx.updateTable('instance').set({ version: 0, initialised_at: null, changed_at: null }).execute()
+    await trx
+      .updateTable('instance')
+      .set({ version: 0, initialised_at: null, changed_at: null, sealed_integrity_key: null })
+      .execute()
   })
 }
