@@ -134,10 +134,12 @@ export class Access {
   async #ownerOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.assertReachable()
-    const user = await this.#lookups.run(() => store.findUserByPersonalAccessToken(secrets.hash(token)))
+    const user = await this.#lookups.run(() =>
+      store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)),
+    )
     const at = now()
     const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
-    const used = live.find(({ hash }) => secrets.matches(token, [hash]))
+    const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
     return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId } }
   }

@@ -8,6 +8,9 @@ export const WEB_KEYS = 'web_keys'
 /** How they rotate. */
 export const ROTATION_POLICY = 'rotation_policy'
 
+/** The integrity key of the instance. */
+export const INTEGRITY_KEY = 'integrity_key'
+
 /** For example `web_keys/<key_id>`. */
 export function webKeyResource(keyId: string): string {
   return `${WEB_KEYS}/${keyId}`

@@ -1,10 +1,11 @@
 /**
- * Fills an empty instance with what is needed to administer it: a project, an owner with one client secret, and one
- * active web key.
+ * Fills an empty instance with what is needed to administer it: a project, an owner with one client secret, one
+ * active web key, and the integrity key that proves them.
  */
 import { formatClientId } from '../domain/client-id.ts'
+import type { NewIntegrity } from '../domain/integrity.ts'
 import { DEFAULT_WEB_KEY_CONFIG } from '../domain/key-algorithm.ts'
-import type { ClientSecrets, InstanceInitializer, KeyPairGenerator } from '../domain/ports.ts'
+import type { InstanceInitializer, KeyPairGenerator } from '../domain/ports.ts'
 
 const PROJECT_NAME = 'keyturn'
 
@@ -18,7 +19,8 @@ export interface CredentialsSink {
 export interface BootstrapOptions {
   readonly initializer: InstanceInitializer
   readonly generator: KeyPairGenerator
-  readonly secrets: ClientSecrets
+  /** Makes the integrity key of a new instance. */
+  readonly newIntegrity: () => Promise<NewIntegrity>
   readonly credentials: CredentialsSink
   /** A new random UUID. */
   readonly newId: () => string
@@ -34,11 +36,12 @@ export interface BootstrapOptions {
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
-  const { initializer, generator, secrets, credentials, newId } = options
+  const { initializer, generator, newIntegrity, credentials, newId } = options
   if (await initializer.isInitialised()) return false
 
   const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
-  const { secret, hash } = secrets.generate()
+  const integrity = await newIntegrity()
+  const { secret, hash } = integrity.secrets.generate()
   const administrator = {
     userId: newId(),
     projectId: newId(),
@@ -46,7 +49,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
     secretId: newId(),
     secretHash: hash,
   }
-  return initializer.initialise({ administrator, firstKey }, () =>
+  return initializer.initialise({ administrator, firstKey, integrity }, () =>
     credentials.write({ clientId: formatClientId(administrator), clientSecret: secret }),
   )
 }

@@ -1,23 +1,29 @@
 /**
- * Tries whether this replica can open private keys, before one of them is made to sign: with an active key that nobody can
- * open, no replica issues tokens.
+ * Tries whether this replica could open private keys, before one of them is made to sign: with an active key that cannot be
+ * opened, no replica issues tokens.
  *
- * Others are meant to have the same master keys; from here nobody can try theirs.
+ * None is opened for that: the check is of the content key that a master key has wrapped. Other replicas are meant to have
+ * the same master keys; theirs cannot be tried from here.
  */
 import type { KeyRing } from '../domain/key-ring.ts'
-import type { Log, SealedKeyStore, SignerFactory } from '../domain/ports.ts'
-import { activate, type WebKey } from '../domain/web-key.ts'
+import type { Log } from '../domain/ports.ts'
+import type { SealedKeyCheck, SealedKeyStore } from '../domain/sealed-keys.ts'
+import { BoundedMap } from './bounded-map.ts'
+
+/** How many sealed texts are remembered: as many web keys as there may be at most. */
+const MAX_REMEMBERED = 1000
 
 /** What a trial needs. */
 export interface KeyTrialOptions {
-  readonly keys: Pick<SealedKeyStore, 'list'>
-  /** One whose signers nobody counts or traces: nothing is signed here. */
-  readonly signers: SignerFactory
+  readonly keys: Pick<SealedKeyStore, 'find'>
+  readonly check: SealedKeyCheck
   readonly log: Log
 }
 
 export class KeyTrial {
   readonly #options: KeyTrialOptions
+  /** The sealed text of each web key that was found to open. Master keys do not change while the process runs. */
+  readonly #opening = new BoundedMap<string, string>(MAX_REMEMBERED)
 
   constructor(options: KeyTrialOptions) {
     this.#options = options
@@ -30,25 +36,21 @@ export class KeyTrial {
    */
   async closedAmong(keys: KeyRing): Promise<ReadonlySet<string>> {
     if (keys.length === 0) return new Set()
-    const { log } = this.#options
-    const sealed = new Map((await this.#options.keys.list()).map((key) => [key.keyId, key.sealedPrivateKey]))
+    const { log, check } = this.#options
+    const states = new Map(keys.map(({ keyId, state }) => [keyId, state]))
     const closed = new Set<string>()
-    for (const key of keys) {
-      const sealedPrivateKey = sealed.get(key.keyId)
-      if (sealedPrivateKey === undefined) continue
+    for (const key of await this.#options.keys.find([...states.keys()])) {
+      const { keyId, sealed } = key
+      if (this.#opening.get(keyId) === sealed) continue
       try {
-        await this.#open(key, sealedPrivateKey)
+        await check.assertOpens(key)
+        this.#opening.set(keyId, sealed)
       } catch (error) {
-        closed.add(key.keyId)
-        const facts = { keyId: key.keyId, state: key.state, err: error }
+        closed.add(keyId)
+        const facts = { keyId, state: states.get(keyId), err: error }
         log.warn(facts, 'the private key of a web key cannot be opened, so it will not be made to sign')
       }
     }
     return closed
-  }
-
-  async #open(key: WebKey, sealedPrivateKey: string): Promise<void> {
-    // As if it were active: a signer is of nothing else. When it was activated makes no difference to that.
-    await this.#options.signers.open(key.state === 'active' ? key : activate(key, key.createdAt), sealedPrivateKey)
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Seals every private key of the instance under the first master key, while servers serve, and says which master key
+ * Seals every sealed key of the instance, the private ones and the integrity key, under the first master key, while servers serve, and says which master key
  * seals what.
  *
  * Each key is a change of its own. So there is nothing to resume: whoever starts again finds what is left.
  */
 import { SYSTEM } from '../domain/authority.ts'
-import type { KeyResealer, SealedKey, SealedKeyStore } from '../domain/ports.ts'
-import { webKeyResource } from './audit-resources.ts'
+import type { KeyResealer, SealedKey, SealedKeyStore } from '../domain/sealed-keys.ts'
+import { INTEGRITY_KEY, webKeyResource } from './audit-resources.ts'
 
 /** How often new keys that were sealed by another master key are looked for. */
 const MAX_LOOKS = 10
@@ -21,7 +21,7 @@ export interface ResealOptions {
 export interface Resealed {
   /** The master key that seals everything now. */
   readonly masterKeyId: string
-  /** How many private keys there are. */
+  /** How many sealed keys there are. */
   readonly total: number
   /** How many of them were sealed by another master key before. */
   readonly resealed: number
@@ -34,14 +34,14 @@ export interface Resealed {
 /**
  * Seals everything anew that is not sealed by the first master key.
  *
- * @throws {Error} if some private key cannot be opened; nothing has been changed then, unless that key is new. If servers
+ * @throws {Error} if some key cannot be opened; nothing has been changed then, unless that key is new. If servers
  * go on sealing with another master key for too long. {DomainError} `storage_unavailable`.
  */
 export async function resealAll({ store, resealer }: ResealOptions): Promise<Resealed> {
   const [masterKeyId, ...others] = resealer.masterKeyIds
-  const isOutdated = (key: SealedKey) => resealer.masterKeyOf(key.sealedPrivateKey) !== masterKeyId
+  const isOutdated = (key: SealedKey) => resealer.masterKeyOf(key.sealed) !== masterKeyId
   let keys = await assertAllOpen({ store, resealer })
-  const known = new Set(keys.map(({ keyId }) => keyId))
+  const known = new Set(keys.map(nameOf))
   const stillInUse = new Set<string>()
   const resealed = new Set<string>()
   for (let look = 1; look <= MAX_LOOKS; look += 1) {
@@ -50,9 +50,10 @@ export async function resealAll({ store, resealer }: ResealOptions): Promise<Res
       return { masterKeyId, total: keys.length, resealed: resealed.size, unused: others, stillInUse: [...stillInUse] }
     }
     for (const key of outdated) {
-      if (!known.has(key.keyId)) stillInUse.add(String(resealer.masterKeyOf(key.sealedPrivateKey)))
-      const entry = { ...SYSTEM, action: 'master_key/reseal', resource: webKeyResource(key.keyId) }
-      if (await store.replace(key, await resealer.reseal(key), entry)) resealed.add(key.keyId)
+      const resource = nameOf(key)
+      if (!known.has(resource)) stillInUse.add(String(resealer.masterKeyOf(key.sealed)))
+      const entry = { ...SYSTEM, action: 'master_key/reseal', resource }
+      if (await store.replace(key, await resealer.reseal(key), entry)) resealed.add(resource)
     }
     keys = await store.list()
   }
@@ -63,7 +64,7 @@ export async function resealAll({ store, resealer }: ResealOptions): Promise<Res
 }
 
 /**
- * Opens every private key, also those of the first master key: under its id there could be another key than before.
+ * Opens every sealed key, also those of the first master key: under its id there could be another key than before.
  *
  * @returns All of them. @throws {Error} about the first one that cannot be opened.
  */
@@ -86,19 +87,19 @@ export interface MasterKeyUse {
 export interface MasterKeyStatus {
   /** The configured ones in their order, then the others that seal something. */
   readonly uses: readonly MasterKeyUse[]
-  /** Web keys whose private key cannot be opened, and why. */
-  readonly lost: readonly { readonly keyId: string; readonly reason: string }[]
+  /** What cannot be opened, and why. */
+  readonly lost: readonly { readonly key: SealedKey; readonly reason: string }[]
 }
 
 /** Tells which master key seals how much, and what cannot be opened. Changes nothing. */
 export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Promise<MasterKeyStatus> {
   const counts = new Map<string | null, number>(resealer.masterKeyIds.map((id) => [id, 0]))
-  const lost: { keyId: string; reason: string }[] = []
+  const lost: { key: SealedKey; reason: string }[] = []
   for (const key of await store.list()) {
-    const masterKeyId = resealer.masterKeyOf(key.sealedPrivateKey)
+    const masterKeyId = resealer.masterKeyOf(key.sealed)
     counts.set(masterKeyId, (counts.get(masterKeyId) ?? 0) + 1)
     await resealer.assertOpens(key).catch((error: unknown) => {
-      lost.push({ keyId: key.keyId, reason: error instanceof Error ? error.message : String(error) })
+      lost.push({ key, reason: error instanceof Error ? error.message : String(error) })
     })
   }
   const configured = (id: string | null) => {
@@ -109,4 +110,9 @@ export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Prom
     return { masterKeyId: id, configured: configured(id), sealedKeys: count }
   })
   return { uses, lost }
+}
+
+/** How the audit trail names what was sealed. */
+function nameOf(key: SealedKey): string {
+  return key.kind === 'integrity_key' ? INTEGRITY_KEY : webKeyResource(key.keyId)
 }

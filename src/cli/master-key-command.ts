@@ -23,7 +23,9 @@ export function masterKeyCommand(): Command {
       process.stdout.write(`${generateMasterKey()}\n`)
     })
   withServeFlags(masterKey.command('rotate'))
-    .description(`Seal every private key under the first master key, while servers serve. ${WITH_SETTINGS}`)
+    .description(
+      `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
+    )
     .action(async (options: Record<string, unknown>) => {
       const config = readConfig(serveFlags(options))
       // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
@@ -42,7 +44,7 @@ export function masterKeyCommand(): Command {
       process.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
     })
   withServeFlags(masterKey.command('status'))
-    .description(`Show which master key seals how many private keys. ${WITH_SETTINGS}`)
+    .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
       const config = readConfig(serveFlags(options))
       const [{ masterKeyStatus }, { openLog }] = await Promise.all([
@@ -65,8 +67,8 @@ function describeRotation({
 }: Awaited<ReturnType<typeof rotateMasterKeys>>): string[] {
   const done =
     resealed === 0
-      ? `All ${total} private keys were sealed by ${masterKeyId} already.`
-      : `${resealed} of ${total} private keys were sealed anew; all of them are sealed by ${masterKeyId} now.`
+      ? `All ${total} keys were sealed by ${masterKeyId} already.`
+      : `${resealed} of ${total} keys were sealed anew; all of them are sealed by ${masterKeyId} now.`
   if (generatedIn !== null) return [done, `${generatedIn} has only that one now.`]
   if (unused.length > 0) {
     const removable = unused.filter((id) => !stillInUse.includes(id))
@@ -83,6 +85,9 @@ function describeStatus({ uses, lost }: Awaited<ReturnType<typeof masterKeyStatu
   ])
   return [
     formatTable(['MASTER KEY', 'CONFIGURED', 'SEALS'], rows),
-    ...lost.map(({ keyId, reason }) => `Cannot be opened: web key ${keyId}: ${reason}`),
+    ...lost.map(({ key, reason }) => {
+      const name = key.kind === 'integrity_key' ? 'integrity key' : `web key ${key.keyId}`
+      return `Cannot be opened: ${name}: ${reason}`
+    }),
   ]
 }

@@ -1,12 +1,12 @@
 /**
- * Makes key pairs for web keys: generated off the main thread, named by their thumbprint, sealed at once.
+ * Makes key pairs for web keys: generated off the main thread, named by their thumbprint, sealed at once and then wiped.
  */
-import { generateKeyPair, type KeyObject } from 'node:crypto'
-import { calculateJwkThumbprint } from 'jose'
+import { generateKeyPair } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/key-algorithm.ts'
 import type { SealedKeyPair } from '../domain/key-ring.ts'
 import type { KeyPairGenerator } from '../domain/ports.ts'
+import { thumbprint } from './public-key-macs.ts'
 import type { KeySealer } from './sealed-key.ts'
 
 const MAX_WAITING = 8
@@ -40,32 +40,46 @@ export function createKeyPairGenerator(sealer: KeySealer): KeyPairGenerator {
 
 async function generateSealed(config: WebKeyConfig, sealer: KeySealer): Promise<SealedKeyPair> {
   const algorithm = algorithmOf(config)
-  const { publicKey, privateKey } = await generate(config)
-  const publicJwk = toPublicJwk(publicKey)
-  const keyId = await calculateJwkThumbprint(publicJwk, 'sha256')
-  const sealedPrivateKey = await sealer.seal(privateKey, { keyId, algorithm })
-  return { keyId, algorithm, publicJwk, sealedPrivateKey }
+  const { publicJwk, pkcs8 } = await generate(config)
+  try {
+    const keyId = thumbprint(publicJwk)
+    return { keyId, algorithm, publicJwk, sealedPrivateKey: await sealer.seal(pkcs8, { keyId, algorithm }) }
+  } finally {
+    pkcs8.fill(0)
+  }
 }
 
-function generate(config: WebKeyConfig): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+/** Both halves written out. As a `KeyObject`, even that of the public half, the private one would live until a collection. */
+const ENCODINGS = {
+  publicKeyEncoding: { format: 'jwk' },
+  privateKeyEncoding: { format: 'der', type: 'pkcs8' },
+} as const
+
+interface WrittenPair {
+  readonly publicJwk: PublicJwk
+  readonly pkcs8: Buffer<ArrayBuffer>
+}
+
+function generate(config: WebKeyConfig): Promise<WrittenPair> {
   return new Promise((resolve, reject) => {
-    const done = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject) => {
+    const done = (error: Error | null, publicKey: unknown, privateKey: unknown) => {
       if (error) reject(error)
-      else resolve({ publicKey, privateKey })
+      else resolve({ publicJwk: toPublicJwk(publicKey as PublicJwk), pkcs8: privateKey as Buffer<ArrayBuffer> })
     }
+    // The types do not know that a key can be written as a JWK.
+    const write = generateKeyPair as (type: string, options: object, callback: typeof done) => void
     switch (config.kind) {
       case 'rsa':
-        return generateKeyPair('rsa', { modulusLength: config.bits }, done)
+        return write('rsa', { modulusLength: config.bits, ...ENCODINGS }, done)
       case 'ecdsa':
-        return generateKeyPair('ec', { namedCurve: config.curve }, done)
+        return write('ec', { namedCurve: config.curve, ...ENCODINGS }, done)
       case 'ed25519':
-        return generateKeyPair('ed25519', {}, done)
+        return write('ed25519', ENCODINGS, done)
     }
   })
 }
 
-function toPublicJwk(publicKey: KeyObject): PublicJwk {
-  const jwk = publicKey.export({ format: 'jwk' }) as PublicJwk
+function toPublicJwk(jwk: PublicJwk): PublicJwk {
   switch (jwk.kty) {
     case 'RSA':
       return { kty: jwk.kty, n: jwk.n, e: jwk.e }

@@ -1,32 +1,38 @@
 /**
- * Moves private keys from one master key to another, without a moment in which one is kept in clear.
+ * Moves sealed keys from one master key to another, without a moment in which one is kept in clear.
  */
-import type { KeyResealer } from '../domain/ports.ts'
+import type { KeyResealer, SealedKey } from '../domain/sealed-keys.ts'
+import { resealIntegrityKey, withIntegrityKey } from './integrity-key.ts'
 import type { MasterKeys } from './master-keys.ts'
-import { createKeySealer, masterKeyOf } from './sealed-key.ts'
+import { masterKeyOf } from './sealed-jwe.ts'
+import { createKeySealer } from './sealed-key.ts'
 
 /** A resealer that opens with any of these master keys and seals with the first. */
 export function createKeyResealer(masterKeys: MasterKeys): KeyResealer {
   const { sealing, ids } = masterKeys
-  const sealer = createKeySealer(masterKeys)
-  const first = createKeySealer({
-    sealing,
-    ids: [sealing.id],
-    find: (id) => (id === sealing.id ? sealing : undefined),
-  })
+  const first = { sealing, ids: [sealing.id], find: (id: string) => (id === sealing.id ? sealing : undefined) }
   return {
     masterKeyIds: [sealing.id, ...ids.filter((id) => id !== sealing.id)],
     masterKeyOf,
-
-    async assertOpens(key) {
-      await sealer.open(key.sealedPrivateKey, key)
-    },
+    assertOpens: (key) => assertOpensWith(masterKeys, key),
 
     async reseal(key) {
-      const resealed = await sealer.seal(await sealer.open(key.sealedPrivateKey, key), key)
+      const sealed = await resealWith(masterKeys, key)
       // What it was opened from is about to be lost, so that the first master key alone is enough is tried, not assumed.
-      await first.open(resealed, key)
-      return resealed
+      await assertOpensWith(first, { ...key, sealed })
+      return sealed
     },
   }
+}
+
+/** Opens the whole of a key, and wipes it. */
+async function assertOpensWith(masterKeys: MasterKeys, key: SealedKey): Promise<void> {
+  if (key.kind === 'integrity_key') await withIntegrityKey(key.sealed, masterKeys, () => {})
+  else await createKeySealer(masterKeys).withPrivateKey(key.sealed, key, () => {})
+}
+
+function resealWith(masterKeys: MasterKeys, key: SealedKey): Promise<string> {
+  if (key.kind === 'integrity_key') return resealIntegrityKey(key.sealed, masterKeys)
+  const sealer = createKeySealer(masterKeys)
+  return sealer.withPrivateKey(key.sealed, key, (pkcs8) => sealer.seal(pkcs8, key))
 }

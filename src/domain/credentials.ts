@@ -22,7 +22,7 @@ const MAX_SECRETS = 100
 /** A client secret as it is kept: never the secret itself. */
 export interface ClientSecret {
   readonly secretId: string
-  /** SHA-256 of the secret. */
+  /** Made of the secret and the integrity key of the instance. */
   readonly hash: Uint8Array
   readonly createdAt: Date
   readonly expiresAt: Date | null
@@ -43,7 +43,7 @@ export interface UserKey {
 /** A personal access token as it is kept: never the token itself. */
 export interface PersonalAccessToken {
   readonly tokenId: string
-  /** SHA-256 of the token. */
+  /** Made of the token and the integrity key of the instance. */
   readonly hash: Uint8Array
   readonly createdAt: Date
   readonly expiresAt: Date

@@ -3,6 +3,7 @@
  */
 import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
 import type { ChangeEntry, VerifiedAccessToken } from './authority.ts'
+import type { NewIntegrity } from './integrity.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
@@ -178,6 +179,13 @@ export interface FirstAdministrator {
   readonly secretHash: Uint8Array
 }
 
+/** What an instance begins with. */
+export interface FirstContent {
+  readonly administrator: FirstAdministrator
+  readonly firstKey: SealedKeyPair
+  readonly integrity: Pick<NewIntegrity, 'sealedIntegrityKey' | 'publicKeys'>
+}
+
 /** Fills an empty instance. */
 export interface InstanceInitializer {
   /** Whether the instance has been initialised. */
@@ -186,15 +194,14 @@ export interface InstanceInitializer {
    * Stores a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
    * transaction, unless the instance has them already.
    *
+   * The integrity key is stored with them.
+   *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
    * database. If it throws, nothing is stored and the error passes through.
    *
    * @returns Whether this call initialised the instance.
    */
-  initialise(
-    content: { readonly administrator: FirstAdministrator; readonly firstKey: SealedKeyPair },
-    beforeCommit: () => Promise<void>,
-  ): Promise<boolean>
+  initialise(content: FirstContent, beforeCommit: () => Promise<void>): Promise<boolean>
 }
 
 /** Makes key pairs. */
@@ -207,33 +214,6 @@ export interface KeyPairGenerator {
   generate(config: WebKeyConfig): Promise<SealedKeyPair>
 }
 
-/** A private key as it is kept, and the web key that it belongs to. */
-export type SealedKey = Pick<SealedKeyPair, 'keyId' | 'algorithm' | 'sealedPrivateKey'>
-
-/** The sealed private keys in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
-export interface SealedKeyStore {
-  /** Every one that there is, oldest web key first. */
-  list(): Promise<readonly SealedKey[]>
-  /**
-   * Puts another sealed text in the place of this one, with `entry` as an audit event.
-   *
-   * @returns Whether it did: not if the private key is not there any more, or sealed anew already.
-   */
-  replace(key: SealedKey, sealedPrivateKey: string, entry: ChangeEntry): Promise<boolean>
-}
-
-/** Seals private keys anew. */
-export interface KeyResealer {
-  /** The ids of all master keys. The first one seals. */
-  readonly masterKeyIds: readonly [string, ...string[]]
-  /** The id of the master key that is said to have sealed it; null if nothing is said. */
-  masterKeyOf(sealedPrivateKey: string): string | null
-  /** @throws {Error} if none of the master keys opens it. The message says which is missing, and nothing of a key. */
-  assertOpens(key: SealedKey): Promise<void>
-  /** The same private key, sealed with the first master key. @throws {Error} like `assertOpens`. */
-  reseal(key: SealedKey): Promise<string>
-}
-
 /** Signs with one private key. */
 export interface Signer {
   readonly key: ActiveWebKey
@@ -241,7 +221,7 @@ export interface Signer {
   sign(data: Uint8Array): Promise<Uint8Array>
 }
 
-/** Opens private keys: that of the active web key, and that of another only to see whether it could sign. */
+/** Opens the private key of the active web key, and no other. */
 export interface SignerFactory {
   /**
    * @throws {Error} if no configured master key opens it, or it is not the private key of this web key. The message
@@ -256,13 +236,15 @@ export interface ClientSecrets {
   generate(): { readonly secret: string; readonly hash: Uint8Array }
   /** A new personal access token, which begins with `ktn_pat_`, and the hash to keep. */
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
-  /** The hash under which a secret or token is kept. */
-  hash(secret: string): Uint8Array
+  /** The hash under which a personal access token is kept. */
+  hashPersonalAccessToken(token: string): Uint8Array
   /**
-   * Whether the secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
+   * Whether the client secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
    * empty list takes as long as one.
    */
   matches(secret: string, hashes: readonly Uint8Array[]): boolean
+  /** The same for a personal access token. */
+  matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
 /** Verifies access tokens that this service issued. */

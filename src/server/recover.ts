@@ -1,27 +1,25 @@
 /**
  * The way back in when all secrets of the owners are lost: a new one, made directly in the database.
  *
- * Who may do it is who has the database and a master key that opens the active web key, and could sign tokens anyway.
+ * Who may do it is who has the database and a master key that opens the integrity key of the instance, and could sign tokens
+ * anyway.
  */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { createClientSecrets } from '../crypto/client-secret.ts'
-import { createKeySealer } from '../crypto/sealed-key.ts'
-import { createSignerFactory } from '../crypto/signer.ts'
 import { SYSTEM } from '../domain/authority.ts'
 import { formatClientId } from '../domain/client-id.ts'
 import { addSecret, type ClientSecret } from '../domain/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import { activeKey } from '../domain/key-ring.ts'
-import type { IdentityStore, Log } from '../domain/ports.ts'
+import type { Integrity } from '../domain/integrity.ts'
+import type { ClientSecrets, IdentityStore, Log } from '../domain/ports.ts'
 import { createProject, type Project } from '../domain/project.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
-import { createInstanceReader } from '../storage/instance-reader.ts'
-import { migrate } from '../storage/migrate.ts'
+import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { credentialsFile } from './credentials-file.ts'
 import { openExisting } from './database.ts'
+import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
@@ -44,18 +42,19 @@ export interface Recovered {
  *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
- * master keys do not open the active web key. Nothing but the version of the schema is changed then.
+ * master keys do not open the integrity key. Nothing but the version of the schema is changed then.
  */
 export async function recoverOwner(config: Config, log: Log, signal: AbortSignal): Promise<Recovered> {
   const baseUrl = baseUrlOf(config)
   const stack = new Stack()
   try {
     const database = await openExisting(config, log, stack)
-    await migrate(database)
-    await proveOperator(masterKeySource(config, log), database, signal)
-    const identities = createIdentityStore(database)
+    const source = masterKeySource(config, log)
+    await bringUpToDate(database, { source, log, signal })
+    const { publicKeys, secrets } = await proveOperator(source, database, signal)
+    const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
-    const { user, secret } = await giveSecret(identities, owner)
+    const { user, secret } = await giveSecret(identities, owner, secrets)
     const clientId = formatClientId(user)
     await credentialsFile(config.credentialsFile, baseUrl).write({ clientId, clientSecret: secret })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
@@ -64,14 +63,12 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
   }
 }
 
-async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<void> {
-  const masterKeys = await source.load({ mayGenerate: false, signal })
-  const { ring, sealedActiveKey } = await createInstanceReader(database).load([])
-  const active = activeKey(ring)
-  if (active === undefined || sealedActiveKey === null) {
-    throw new Error('the instance has no active web key to prove the master keys with: "keyturn serve" sets one up')
+/** Opens the integrity key, without which a secret is good for nothing. No private key is opened for that. */
+async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<Integrity> {
+  if (!(await createInstanceInitializer(database).isInitialised())) {
+    throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
   }
-  await createSignerFactory(createKeySealer(masterKeys)).open(active, sealedActiveKey)
+  return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 
 /** The owner that has to be changed least. Undefined if none can take another secret. */
@@ -111,8 +108,9 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
 async function giveSecret(
   identities: IdentityStore,
   owner: ServiceUser | undefined,
+  secrets: ClientSecrets,
 ): Promise<{ user: ServiceUser; secret: string }> {
-  const { secret, hash } = createClientSecrets().generate()
+  const { secret, hash } = secrets.generate()
   const secretId = randomUUID()
   const facts = owner ?? {
     userId: randomUUID(),

@@ -10,11 +10,12 @@ import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
 import type { Database } from '../storage/database.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
-import { assertMigrated, migrate } from '../storage/migrate.ts'
+import { assertMigrated } from '../storage/migrate.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { openExisting } from './database.ts'
 import { syncTree } from './durable-file.ts'
 import { rotateGenerated } from './generated-master-key.ts'
+import { bringUpToDate } from './integrity.ts'
 import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
@@ -25,18 +26,19 @@ export interface RotatedMasterKeys extends Resealed {
 }
 
 /**
- * Seals every private key under the first master key. A generated master key is replaced by a new one first.
+ * Seals every private key, and the integrity key, under the first master key. A generated master key is replaced by a new one first.
  *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
- * master keys do not open every private key. What has been sealed anew stays so, and another call does the rest.
+ * master keys do not open all of them. What has been sealed anew stays so, and another call does the rest.
  */
 export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSignal): Promise<RotatedMasterKeys> {
   return await withInstance(config, log, async (database) => {
-    await migrate(database)
+    const source = masterKeySource(config, log)
+    await bringUpToDate(database, { source, log, signal })
     await assertSetUp(database)
     const store = createSealedKeyStore(database)
-    const masterKeys = await masterKeySource(config, log).load({ mayGenerate: false, signal })
+    const masterKeys = await source.load({ mayGenerate: false, signal })
     const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
     if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
 

@@ -10,18 +10,18 @@ import { InstanceClock } from '../app/instance-clock.ts'
 import { KeyTrial } from '../app/key-trial.ts'
 import { Replica } from '../app/replica.ts'
 import type { Config } from '../config/config.ts'
-import { createClientSecrets } from '../crypto/client-secret.ts'
+import { generateIntegrity } from '../crypto/integrity-key.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
 import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/key-ring.ts'
 import type { Log } from '../domain/ports.ts'
+import type { SealedWebKey } from '../domain/sealed-keys.ts'
 import { createAddressReader } from '../http/client-address.ts'
 import { RequestNotebook } from '../http/request-notes.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
-import { migrate } from '../storage/migrate.ts'
 import { shareOut } from '../storage/postgres-pool.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { checkConfigFiles } from './config-files.ts'
@@ -29,6 +29,7 @@ import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { FrontDoor } from './front-door.ts'
+import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import type { ServerLog } from './log.ts'
 import { masterKeySource } from './master-key-source.ts'
 import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
@@ -93,7 +94,7 @@ export async function startServer(config: Config, log: ServerLog, options: Start
 export async function migrateDatabase(config: Config, log: Log): Promise<readonly string[]> {
   const stack = new Stack()
   try {
-    return await migrate(await openConfigured(config, log, stack))
+    return await bringUpToDate(await openConfigured(config, log, stack), { source: masterKeySource(config, log), log })
   } finally {
     await stack.unwind()
   }
@@ -137,31 +138,35 @@ async function start(
 
   const database = await openConfigured(config, log, stack)
   const waiting = { config, log, signal, onWaiting: (reason: string) => door.wait(reason) }
-  const applied = await whenAvailable(() => migrate(database), waiting)
+  const source = masterKeySource(config, log)
+  const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
-  const sealer = createKeySealer(await masterKeySource(config, log).load({ mayGenerate: isEmpty, signal }))
+  const masterKeys = await source.load({ mayGenerate: isEmpty, signal })
+  const sealer = createKeySealer(masterKeys)
   const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
-  const secrets = createClientSecrets()
   const initialised = await whenAvailable(
     () =>
       bootstrap({
         initializer,
         generator,
-        secrets,
+        newIntegrity: () => generateIntegrity(masterKeys),
         credentials: credentialsFile(config.credentialsFile, baseUrl),
         newId: randomUUID,
       }),
     waiting,
   )
 
+  // Before anything else is read: it says what is believed.
+  const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
+
   const signers = createSignerFactory(sealer)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = createChangeFeed(databaseOptions(config, log))
   const replica = new Replica({
-    reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving })),
+    reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, publicKeys)),
     feed,
     signers: metrics.countTokens(traceSignatures(signers, tracing)),
     clock: systemClock,
@@ -175,7 +180,8 @@ async function start(
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
   const sealedKeys = tracing.calls('SealedKeyStore', createSealedKeyStore(database))
-  const trial = new KeyTrial({ keys: sealedKeys, signers, log })
+  const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
+  const trial = new KeyTrial({ keys: sealedKeys, check, log })
   // Told while there is time to do something about it, which is before the day on which one of them has to sign.
   const initialKeys = replica.keys().ring.filter(({ state }) => state === 'initial')
   await whenAvailable(() => trial.closedAmong(initialKeys), waiting)
@@ -187,6 +193,7 @@ async function start(
     database,
     generator,
     secrets,
+    publicKeys,
     replica,
     trial,
     now: time.now,

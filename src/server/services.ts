@@ -19,6 +19,7 @@ import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { ClientSecrets, KeyPairGenerator, Log, RequestNotes } from '../domain/ports.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
@@ -43,6 +44,8 @@ export interface ServicesOptions {
   readonly database: Database
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
+  /** Prove the public keys in the database. */
+  readonly publicKeys: PublicKeyMacs
   readonly replica: Replica
   readonly trial: KeyTrial
   /** The time of the instance. */
@@ -92,17 +95,17 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, trial, now, baseUrl } = options
+  const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, now, baseUrl } = options
   const { changeTime, tracing, metrics, notes } = options
-  const store = tracing.calls('IdentityStore', createIdentityStore(database))
+  const store = tracing.calls('IdentityStore', createIdentityStore(database, publicKeys))
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, log })
   stack.push(() => audit.stop())
   stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
 
-  const keys = tracing.calls('KeyStore', createKeyStore(database))
+  const keys = tracing.calls('KeyStore', createKeyStore(database, publicKeys))
   // Not the one that serves: listing keys is administration.
-  const reader = tracing.calls('InstanceReader', createInstanceReader(database))
+  const reader = tracing.calls('InstanceReader', createInstanceReader(database, publicKeys))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
   const rotator = new Rotator({

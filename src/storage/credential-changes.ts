@@ -3,6 +3,7 @@
  */
 import { sql, type Transaction } from 'kysely'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../domain/credentials.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
 import { difference } from './difference.ts'
@@ -11,13 +12,13 @@ import type { Tables } from './tables.ts'
 /** Writes what differs, and says whether anything did. */
 export async function writeCredentials(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser,
+  [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser],
+  macs: PublicKeyMacs,
 ): Promise<boolean> {
   const { userId } = next
   const changes = [
     await writeSecrets(trx, userId, [before?.secrets ?? [], next.secrets]),
-    await writeKeys(trx, userId, [before?.keys ?? [], next.keys]),
+    await writeKeys(trx, [before?.keys ?? [], next.keys], (key) => toUserKeyRow(userId, key, macs)),
     await writeTokens(trx, userId, [before?.personalAccessTokens ?? [], next.personalAccessTokens]),
   ]
   return changes.includes(true)
@@ -52,8 +53,8 @@ async function writeSecrets(
 
 async function writeKeys(
   trx: Transaction<Tables>,
-  userId: string,
   [before, next]: BeforeAndNext<UserKey>,
+  toRow: (key: UserKey) => ReturnType<typeof toUserKeyRow>,
 ): Promise<boolean> {
   const { removed, added } = difference(before, next, (key) => JSON.stringify(key))
   if (removed.length > 0) {
@@ -61,10 +62,7 @@ async function writeKeys(
     await trx.deleteFrom('user_keys').where(sql<boolean>`key_id = any(${ids}::uuid[])`).execute()
   }
   if (added.length > 0) {
-    await trx
-      .insertInto('user_keys')
-      .values(added.map((key) => toUserKeyRow(userId, key)))
-      .execute()
+    await trx.insertInto('user_keys').values(added.map(toRow)).execute()
   }
   return removed.length + added.length > 0
 }

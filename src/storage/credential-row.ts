@@ -5,6 +5,7 @@
  * are hexadecimal in it, and dates are text.
  */
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../domain/credentials.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import { parsePublicJwk, stringMember } from './public-jwk.ts'
 
 interface ClientSecretJson {
@@ -21,6 +22,7 @@ interface UserKeyJson {
   readonly public_jwk: unknown
   readonly creation_date: Date | string
   readonly expiration_date: Date | string | null
+  readonly mac: string
 }
 
 interface PersonalAccessTokenJson {
@@ -53,29 +55,33 @@ export function toClientSecretRow(userId: string, secret: ClientSecret) {
   }
 }
 
-/** @throws {Error} if the row has no public key. */
-export function toUserKey(json: UserKeyJson): UserKey {
-  const kid = stringMember(json.public_jwk, 'kid')
-  const alg = stringMember(json.public_jwk, 'alg')
-  return {
-    keyId: json.key_id,
-    publicJwk: {
-      ...parsePublicJwk(json.public_jwk),
-      ...(kid === undefined ? {} : { kid }),
-      ...(alg === undefined ? {} : { alg }),
-    },
-    createdAt: new Date(json.creation_date),
-    expiresAt: toDate(json.expiration_date),
+/** @throws {Error} if the row has no public key, or its MAC does not fit. */
+export function toUserKey(userId: string, json: UserKeyJson, macs: PublicKeyMacs): UserKey {
+  const key = { keyId: json.key_id, publicJwk: toUserJwk(json.public_jwk) }
+  try {
+    macs.assertUserKey(userId, key, toBytes(json.mac))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`key ${json.key_id}: ${reason}`, { cause: error })
   }
+  return { ...key, createdAt: new Date(json.creation_date), expiresAt: toDate(json.expiration_date) }
 }
 
-export function toUserKeyRow(userId: string, key: UserKey) {
+/** @throws {Error} if it is no public key. */
+export function toUserJwk(json: unknown): UserKey['publicJwk'] {
+  const kid = stringMember(json, 'kid')
+  const alg = stringMember(json, 'alg')
+  return { ...parsePublicJwk(json), ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
+}
+
+export function toUserKeyRow(userId: string, key: UserKey, macs: PublicKeyMacs) {
   return {
     key_id: key.keyId,
     user_id: userId,
     public_jwk: JSON.stringify(key.publicJwk),
     creation_date: key.createdAt,
     expiration_date: key.expiresAt,
+    mac: macs.ofUserKey(userId, key),
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { ChangeEntry } from '../domain/authority.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { Change, IdentityStore, Page } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
@@ -22,8 +23,9 @@ type Decide<A, T> = (before: A | undefined, now: Date) => Change<A, T>
 type Write = () => Promise<boolean>
 
 /** The projects and service users of a migrated database. */
-export function createIdentityStore(database: Database): IdentityStore {
+export function createIdentityStore(database: Database, macs: PublicKeyMacs): IdentityStore {
   const { db } = database
+  const reading = { db, macs }
   return {
     changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, T>): Promise<T> => {
       const { result } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
@@ -41,14 +43,14 @@ export function createIdentityStore(database: Database): IdentityStore {
 
     changeUser: async <T>(userId: string, entry: ChangeEntry, decide: Decide<ServiceUser, T>): Promise<T> => {
       const { result } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
-        read: (trx) => readUser(trx, userId),
+        read: (trx) => readUser({ db: trx, macs }, userId),
         datesOf: datesOfUser,
         decide,
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')
           if (before !== undefined) assertOwnerLeft(before, next, await countOtherOwners(trx, before))
-          return await refusing('user', () => writeServiceUser(trx, before, next))
+          return await refusing('user', () => writeServiceUser(trx, [before, next], macs))
         },
       })
       return result
@@ -56,9 +58,9 @@ export function createIdentityStore(database: Database): IdentityStore {
 
     findProject: (projectId) => usingStorageRepeatedly(() => readProject(db, projectId)),
     listProjects: (page) => usingStorageRepeatedly(() => readProjects(db, page)),
-    findUser: (userId) => usingStorageRepeatedly(() => readUser(db, userId)),
-    listUsers: (projectId, page) => usingStorageRepeatedly(() => readUsers(db, projectId, page)),
-    findUserByPersonalAccessToken: (hash) => usingStorageRepeatedly(() => readUserByToken(db, hash)),
+    findUser: (userId) => usingStorageRepeatedly(() => readUser(reading, userId)),
+    listUsers: (projectId, page) => usingStorageRepeatedly(() => readUsers(reading, projectId, page)),
+    findUserByPersonalAccessToken: (hash) => usingStorageRepeatedly(() => readUserByToken(reading, hash)),
   }
 }
 
@@ -71,12 +73,17 @@ async function refusing(changed: Changed, write: Write): Promise<boolean> {
   }
 }
 
-async function readUser(db: Kysely<Tables>, userId: string): Promise<ServiceUser | undefined> {
-  return (await readServiceUsers(db, [userId])).get(userId)
+interface Reading {
+  readonly db: Kysely<Tables>
+  readonly macs: PublicKeyMacs
+}
+
+async function readUser({ db, macs }: Reading, userId: string): Promise<ServiceUser | undefined> {
+  return (await readServiceUsers(db, [userId], macs)).get(userId)
 }
 
 async function readUsers(
-  db: Kysely<Tables>,
+  { db, macs }: Reading,
   projectId: string | null,
   { after, limit }: Page<{ readonly createdAt: Date; readonly userId: string }>,
 ): Promise<readonly ServiceUser[]> {
@@ -86,14 +93,14 @@ async function readUsers(
   if (after !== null) {
     query = query.where(sql<boolean>`(u.creation_date, u.user_id) > (${after.createdAt}, ${after.userId})`)
   }
-  return (await query.execute()).map(toServiceUser)
+  return (await query.execute()).map((row) => toServiceUser(row, macs))
 }
 
-async function readUserByToken(db: Kysely<Tables>, hash: Uint8Array): Promise<ServiceUser | undefined> {
+async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise<ServiceUser | undefined> {
   const row = await selectServiceUsers(db)
     .where('u.user_id', '=', (eb) => eb.selectFrom('personal_access_tokens').select('user_id').where('hash', '=', hash))
     .executeTakeFirst()
-  return row === undefined ? undefined : toServiceUser(row)
+  return row === undefined ? undefined : toServiceUser(row, macs)
 }
 
 /** Who else administers the instance. Asked only about an owner: nobody else can be the last one. */

@@ -1,10 +1,10 @@
 /**
- * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
+ * The `InstanceInitializer` on a database: the first project, administrator, secret and key, and the integrity key,
+ * all at once or not at all.
  */
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../domain/authority.ts'
-import type { SealedKeyPair } from '../domain/key-ring.ts'
-import type { FirstAdministrator, InstanceInitializer } from '../domain/ports.ts'
+import type { FirstContent, InstanceInitializer } from '../domain/ports.ts'
 import { activate, createWebKey } from '../domain/web-key.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
@@ -32,7 +32,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
         return initialised_at !== null
       }),
 
-    initialise: async ({ administrator, firstKey }, beforeCommit) => {
+    initialise: async (content, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined
       const refusing = async (): Promise<void> => {
         try {
@@ -51,7 +51,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
               const now = await readChangeTime(trx)
-              await writeEverything(trx, { administrator, firstKey, now })
+              await writeEverything(trx, { ...content, now })
               await bumpVersion(trx, database, { at: now })
               await allowForFile(trx, database)
               await refusing()
@@ -77,11 +77,7 @@ async function allowForFile(trx: Transaction<Tables>, { kind }: Database): Promi
 
 async function writeEverything(
   trx: Transaction<Tables>,
-  {
-    administrator,
-    firstKey,
-    now,
-  }: { readonly administrator: FirstAdministrator; readonly firstKey: SealedKeyPair; readonly now: Date },
+  { administrator, firstKey, integrity, now }: FirstContent & { readonly now: Date },
 ): Promise<void> {
   const { userId, projectId, projectName, secretId, secretHash } = administrator
   await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
@@ -109,8 +105,12 @@ async function writeEverything(
     })
     .execute()
   const key = activate(createWebKey(firstKey, now), now)
-  await trx.insertInto('web_keys').values(toNewRow(key, firstKey.sealedPrivateKey)).execute()
+  await trx
+    .insertInto('web_keys')
+    .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
+    .execute()
   await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
-  await trx.updateTable('instance').set({ initialised_at: now }).where('id', '=', 1).execute()
+  const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
+  await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
   await insertAuditEvent(trx, BOOTSTRAP, { at: now })
 }

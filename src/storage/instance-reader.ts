@@ -2,6 +2,7 @@
  * The `InstanceReader` on a database: every method is one transaction that sees one moment.
  */
 import type { Transaction } from 'kysely'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { InstanceReader } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Database } from './database.ts'
@@ -15,7 +16,7 @@ import { readKeyRing } from './web-key-row.ts'
 const USERS_AT_ONCE = 1000
 
 /** Reads of a migrated database. */
-export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceReader {
+export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
   // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
   // has one connection.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
@@ -29,16 +30,16 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceRead
     load: (userIds) =>
       snapshot(async (trx) => ({
         ...(await readStatus(trx)),
-        ring: await readKeyRing(trx),
+        ring: await readKeyRing(trx, macs),
         sealedActiveKey: await readSealedActiveKey(trx),
         rotation: await readRotation(trx),
-        users: await readUsers(trx, userIds),
+        users: await readUsers(trx, userIds, macs),
       })),
 
     findServiceUser: (userId) =>
       snapshot(async (trx) => ({
         version: (await readStatus(trx)).version,
-        user: (await readServiceUsers(trx, [userId])).get(userId),
+        user: (await readServiceUsers(trx, [userId], macs)).get(userId),
       })),
   }
 }
@@ -47,10 +48,11 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>): InstanceRead
 async function readUsers(
   trx: Transaction<Tables>,
   userIds: readonly string[],
+  macs: PublicKeyMacs,
 ): Promise<ReadonlyMap<string, ServiceUser>> {
   const users = new Map<string, ServiceUser>()
   for (let start = 0; start < userIds.length; start += USERS_AT_ONCE) {
-    const some = await readServiceUsers(trx, userIds.slice(start, start + USERS_AT_ONCE))
+    const some = await readServiceUsers(trx, userIds.slice(start, start + USERS_AT_ONCE), macs)
     for (const [userId, user] of some) users.set(userId, user)
   }
   return users

@@ -5,6 +5,7 @@
  */
 import type { Transaction } from 'kysely'
 import type { ChangeEntry } from '../domain/authority.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import { type KeyRing, type KeyRingStep, planPublication } from '../domain/key-ring.ts'
 import type { KeyChange, KeyStore } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
@@ -25,10 +26,10 @@ interface Keys {
 type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 
 /** The web keys of a migrated database. */
-export function createKeyStore(database: Database): KeyStore {
+export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStore {
   return {
     update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
-      const { result } = await changeInstance(database, entry, targetOf(decide))
+      const { result } = await changeInstance(database, entry, targetOf(macs, decide))
       return result
     },
 
@@ -36,49 +37,55 @@ export function createKeyStore(database: Database): KeyStore {
       await changeInstance(
         database,
         null,
-        targetOf((ring, now) => planPublication(ring, { now })),
+        targetOf(macs, (ring, now) => planPublication(ring, { now })),
       )
     },
 
     findRevoked: (keyId) =>
-      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId))),
+      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId, macs))),
 
-    listRevoked: () => usingStorageRepeatedly(() => database.db.transaction().execute(readRevokedWebKeys)),
+    listRevoked: () =>
+      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKeys(trx, macs))),
   }
 }
 
-function targetOf<T>(decide: Decide<T>): ChangeTarget<Keys, KeyChange<T>> {
+function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys, KeyChange<T>> {
   return {
-    read: async (trx) => ({ ring: await readKeyRing(trx), rotation: await readRotation(trx) }),
+    read: async (trx) => ({ ring: await readKeyRing(trx, macs), rotation: await readRotation(trx) }),
     datesOf: ({ ring, rotation: { requestedAt } }) => [
       ...ring.flatMap(datesOf),
       ...(requestedAt === null ? [] : [requestedAt]),
     ],
     resourceOf: ({ resource }) => resource,
     decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
-    write: applyAll,
+    write: (trx, before, change) => applyAll({ trx, macs }, before, change),
   }
 }
 
+interface Writing {
+  readonly trx: Transaction<Tables>
+  readonly macs: PublicKeyMacs
+}
+
 async function applyAll<T>(
-  trx: Transaction<Tables>,
+  writing: Writing,
   before: Keys,
   { steps, rotation = before.rotation }: KeyChange<T>,
 ): Promise<boolean> {
-  for (const step of steps) await apply(trx, step)
-  if (rotation !== before.rotation) await writeRotation(trx, rotation)
+  for (const step of steps) await apply(writing, step)
+  if (rotation !== before.rotation) await writeRotation(writing.trx, rotation)
   return steps.length > 0 || rotation !== before.rotation
 }
 
-async function apply(trx: Transaction<Tables>, step: KeyRingStep): Promise<void> {
-  const rows = await changedRows(trx, step)
+async function apply(writing: Writing, step: KeyRingStep): Promise<void> {
+  const rows = await changedRows(writing, step)
   if (rows !== 1n) throw new Error(`a step of kind ${step.kind} changed ${rows} web keys instead of one`)
 }
 
-async function changedRows(trx: Transaction<Tables>, step: KeyRingStep): Promise<bigint | undefined> {
+async function changedRows({ trx, macs }: Writing, step: KeyRingStep): Promise<bigint | undefined> {
   switch (step.kind) {
     case 'add': {
-      const row = toNewRow(step.key, step.sealedPrivateKey)
+      const row = toNewRow(step.key, step.sealedPrivateKey, macs)
       return (await trx.insertInto('web_keys').values(row).executeTakeFirst()).numInsertedOrUpdatedRows
     }
     case 'move': {
@@ -92,7 +99,7 @@ async function changedRows(trx: Transaction<Tables>, step: KeyRingStep): Promise
     case 'remove':
       return await remove(trx, step.keyId)
     case 'revoke':
-      await trx.insertInto('revoked_web_keys').values(toRevokedRow(step.key)).execute()
+      await trx.insertInto('revoked_web_keys').values(toRevokedRow(step.key, macs)).execute()
       return await remove(trx, step.key.keyId)
   }
 }

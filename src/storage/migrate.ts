@@ -20,26 +20,38 @@ import {
   type Migration,
   Migrator,
 } from 'kysely/migration'
+import type { TakeOver } from '../domain/integrity.ts'
 import type { Database } from './database.ts'
 import { initialSchema } from './migrations/0001-initial-schema.ts'
 import { identities } from './migrations/0002-identities.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { rotation } from './migrations/0004-rotation.ts'
+import { integrity } from './migrations/0005-integrity.ts'
 import { publication } from './migrations/0006-publication.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
+import { isInitialised, type TakenOver, takeOverInstance } from './take-over.ts'
 
 /** The migration that made the schema's major version visible. */
 const MAJOR_KNOWN_SINCE = '0003-many-replicas'
 
-const MIGRATIONS: Readonly<Record<string, Migration>> = {
+/** The migration that takes an instance over: it needs the master keys. */
+const TAKES_OVER = '0005-integrity'
+
+const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migration>> => ({
   '0001-initial-schema': initialSchema,
   '0002-identities': identities,
   [MAJOR_KNOWN_SINCE]: manyReplicas,
   '0004-rotation': rotation,
+  [TAKES_OVER]: integrity(takeOver),
   '0006-publication': publication,
-}
+})
+
+/** Gives an instance that is there an integrity key. */
+type TakeOverStep = (db: Kysely<Tables>) => Promise<void>
+
+const NAMES = Object.keys(migrationsWith(async () => {}))
 
 /** Stands for a migration that a newer program has run. */
 const DONE: Migration = {
@@ -49,21 +61,42 @@ const DONE: Migration = {
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */
 const CREATED_BY_ANOTHER = ['42P07', '42710', '23505']
 
+/** How an instance that has no integrity key yet is given one. */
+export interface TakingOver {
+  readonly takeOver: TakeOver
+  /** Called before it is committed, and again if it has to be done again. */
+  readonly onTakenOver: (taken: TakenOver) => void
+}
+
 /**
  * Runs the migrations that the database does not have yet, all in one transaction, and returns their names.
  *
- * Together they must take less time than one statement may, because other replicas wait for them in one statement.
+ * Other replicas wait for them in one statement, and try again when that has taken too long.
  *
+ * @param takingOver Required if `needsTakeOver`.
  * @throws {DomainError} `storage_unavailable`.
  * @throws {NewerSchema} if the database was migrated by a newer major version.
  * @throws {Error} if a migration fails. Nothing has changed then.
  */
-export async function migrate({ db }: Database): Promise<readonly string[]> {
+export async function migrate({ db }: Database, takingOver?: TakingOver): Promise<readonly string[]> {
   return await usingStorageRepeatedly(async () => {
     // Outside the transaction: losing the race to create a table would abort it.
     await createBookkeeping(db)
-    return await db.transaction().setIsolationLevel('read committed').execute(migrateUnderLock)
+    return await db
+      .transaction()
+      .setIsolationLevel('read committed')
+      .execute((trx) => migrateUnderLock(trx, takingOver))
   })
+}
+
+/** Whether `migrate` would find an instance that has no integrity key yet. */
+export async function needsTakeOver({ db }: Database): Promise<boolean> {
+  return await usingStorageRepeatedly(() =>
+    db.transaction().execute(async (trx) => {
+      const done = await doneMigrations(trx)
+      return done.length > 0 && !done.includes(TAKES_OVER) && (await isInitialised(trx))
+    }),
+  )
 }
 
 /**
@@ -74,7 +107,7 @@ export async function migrate({ db }: Database): Promise<readonly string[]> {
  */
 export async function assertMigrated({ db }: Database): Promise<void> {
   const done = await usingStorageRepeatedly(() => db.transaction().execute(doneMigrations))
-  if (Object.keys(MIGRATIONS).some((name) => !done.includes(name))) {
+  if (NAMES.some((name) => !done.includes(name))) {
     throw new Error('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first')
   }
 }
@@ -85,12 +118,21 @@ async function doneMigrations(trx: Transaction<Tables>): Promise<readonly string
   return rows[0]?.there === true ? await migrationsSoFar(trx) : []
 }
 
-async function migrateUnderLock(trx: Transaction<Tables>): Promise<readonly string[]> {
+async function migrateUnderLock(
+  trx: Transaction<Tables>,
+  takingOver: TakingOver | undefined,
+): Promise<readonly string[]> {
   // Before anything is read: another program may be at it.
   await sql`select id from ${sql.table(DEFAULT_MIGRATION_LOCK_TABLE)} for update`.execute(trx)
   const later = await laterMigrations(trx)
+  const migrations = migrationsWith(async (trx) => {
+    if (!(await isInitialised(trx))) return
+    if (takingOver === undefined)
+      throw new Error('the instance has no integrity key yet: run this with its master keys')
+    takingOver.onTakenOver(await takeOverInstance(trx, takingOver.takeOver))
+  })
   // Given a transaction, Kysely takes its lock inside it and runs everything in it.
-  const provider = { getMigrations: async () => ({ ...MIGRATIONS, ...later }) }
+  const provider = { getMigrations: async () => ({ ...migrations, ...later }) }
   const migrator = new Migrator({ db: trx, provider })
   const { error, results = [] } = await migrator.migrateToLatest()
   if (error === undefined) return results.map(({ migrationName }) => migrationName)
@@ -114,7 +156,7 @@ class MigrationFailure extends Error {
 
 /** What newer programs have run, if this one can work with it. Kysely would call the database corrupt. */
 async function laterMigrations(trx: Transaction<Tables>): Promise<Readonly<Record<string, Migration>>> {
-  const unknown = (await migrationsSoFar(trx)).filter((name) => !Object.hasOwn(MIGRATIONS, name))
+  const unknown = (await migrationsSoFar(trx)).filter((name) => !NAMES.includes(name))
   return Object.fromEntries(unknown.map((name) => [name, DONE]))
 }
 

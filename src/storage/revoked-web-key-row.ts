@@ -2,6 +2,7 @@
  * A revoked key as a row of `revoked_web_keys`, in both directions.
  */
 import type { Selectable, Transaction } from 'kysely'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { RevokedWebKey } from '../domain/web-key.ts'
 import type { Tables } from './tables.ts'
 import { toFacts } from './web-key-row.ts'
@@ -9,7 +10,10 @@ import { toFacts } from './web-key-row.ts'
 const MAX_LISTED = 1000
 
 /** The keys that were revoked last, ordered by creation date, oldest first. */
-export async function readRevokedWebKeys(trx: Transaction<Tables>): Promise<readonly RevokedWebKey[]> {
+export async function readRevokedWebKeys(
+  trx: Transaction<Tables>,
+  macs: PublicKeyMacs,
+): Promise<readonly RevokedWebKey[]> {
   const rows = await trx
     .selectFrom('revoked_web_keys')
     .selectAll()
@@ -17,29 +21,40 @@ export async function readRevokedWebKeys(trx: Transaction<Tables>): Promise<read
     .orderBy('key_id')
     .limit(MAX_LISTED)
     .execute()
-  return rows.map(fromRevokedRow).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+  return rows.map((row) => fromRevokedRow(row, macs)).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
 }
 
 /** One of all keys that were ever revoked; undefined if it is none. */
-export async function readRevokedWebKey(trx: Transaction<Tables>, keyId: string): Promise<RevokedWebKey | undefined> {
+export async function readRevokedWebKey(
+  trx: Transaction<Tables>,
+  keyId: string,
+  macs: PublicKeyMacs,
+): Promise<RevokedWebKey | undefined> {
   // PostgreSQL has no text with this character, and refuses to look for one.
   if (keyId.includes('\0')) return undefined
   const row = await trx.selectFrom('revoked_web_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
-  return row === undefined ? undefined : fromRevokedRow(row)
+  return row === undefined ? undefined : fromRevokedRow(row, macs)
 }
 
-function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>): RevokedWebKey {
-  return {
-    ...toFacts(row),
-    state: 'revoked',
-    activatedAt: row.activation_date,
-    deactivatedAt: row.deactivation_date,
-    revokedAt: row.revocation_date,
+function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: PublicKeyMacs): RevokedWebKey {
+  try {
+    const facts = toFacts(row)
+    macs.assertRevokedWebKey(facts, row.mac)
+    return {
+      ...facts,
+      state: 'revoked',
+      activatedAt: row.activation_date,
+      deactivatedAt: row.deactivation_date,
+      revokedAt: row.revocation_date,
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`revoked web key ${row.key_id} in the database is not valid: ${reason}`, { cause: error })
   }
 }
 
 /** A whole row. */
-export function toRevokedRow(key: RevokedWebKey) {
+export function toRevokedRow(key: RevokedWebKey, macs: PublicKeyMacs) {
   return {
     key_id: key.keyId,
     algorithm: key.algorithm,
@@ -48,5 +63,6 @@ export function toRevokedRow(key: RevokedWebKey) {
     activation_date: key.activatedAt,
     deactivation_date: key.deactivatedAt,
     revocation_date: key.revokedAt,
+    mac: macs.ofRevokedWebKey(key),
   }
 }

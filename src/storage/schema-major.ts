@@ -4,7 +4,7 @@
 import { DomainError } from '../domain/errors.ts'
 
 /** The major version of the schema. Raised, with a migration that says so, by what an older program would break on. */
-const SCHEMA_MAJOR = 1
+const SCHEMA_MAJOR = 2
 
 /** The database has been changed in a way that this program does not know. Waiting does not help. */
 export class NewerSchema extends DomainError {

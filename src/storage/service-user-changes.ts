@@ -4,6 +4,7 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../domain/errors.ts'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { writeCredentials } from './credential-changes.ts'
@@ -13,8 +14,8 @@ import type { Tables } from './tables.ts'
 /** Writes what differs, and says whether anything did. */
 export async function writeServiceUser(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser | null,
+  [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser | null],
+  macs: PublicKeyMacs,
 ): Promise<boolean> {
   if (next === null) return before !== undefined && (await deleteUser(trx, before))
   const changes = [
@@ -22,7 +23,7 @@ export async function writeServiceUser(
     await writeInstanceRoles(trx, before, next),
     await writeProjectRoles(trx, before, next),
     await writeScopes(trx, before, next),
-    await writeCredentials(trx, before, next),
+    await writeCredentials(trx, [before, next], macs),
   ]
   return changes.includes(true)
 }

@@ -1,11 +1,12 @@
 /**
  * Service users as rows: one query for any number of them, and the mapping to the domain.
  *
- * The database is outside: a row that is no service user of the domain is refused, never repaired. How users are
- * written is in `service-user-changes.ts`.
+ * The database is outside: a row that is no service user of the domain is refused, never repaired, and so is a key
+ * that no program with the integrity key has written. How users are written is in `service-user-changes.ts`.
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import { parseInstanceRole } from '../domain/permission.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { UnreadableRow } from '../domain/unreadable-row.ts'
@@ -20,11 +21,12 @@ type ServiceUserRow = Awaited<ReturnType<ServiceUserQuery['execute']>>[number]
 export async function readServiceUsers(
   db: Kysely<Tables>,
   userIds: readonly string[],
+  macs: PublicKeyMacs,
 ): Promise<ReadonlyMap<string, ServiceUser>> {
   const possible = [...new Set(userIds)].filter(isUuid)
   if (possible.length === 0) return new Map()
   const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [possible] })
-  return new Map(rows.map((row) => [row.user_id, toServiceUser(row)]))
+  return new Map(rows.map((row) => [row.user_id, toServiceUser(row, macs)]))
 }
 
 /** Whole users, to be narrowed down by columns of `u`. Each column of a list is a subquery that uses an index. */
@@ -59,7 +61,13 @@ export function selectServiceUsers(db: Kysely<Tables>) {
         eb
           .selectFrom('user_keys as k')
           .whereRef('k.user_id', '=', 'u.user_id')
-          .select(['k.key_id', 'k.public_jwk', 'k.creation_date', 'k.expiration_date'])
+          .select([
+            'k.key_id',
+            'k.public_jwk',
+            'k.creation_date',
+            'k.expiration_date',
+            sql<string>`encode(k.mac, 'hex')`.as('mac'),
+          ])
           .orderBy('k.creation_date')
           .orderBy('k.key_id'),
       ).as('keys'),
@@ -104,8 +112,8 @@ const queries = new Kysely<Tables>({
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
-/** @throws {UnreadableRow} if the row is no service user; the message names it. */
-export function toServiceUser(row: ServiceUserRow): ServiceUser {
+/** @throws {UnreadableRow} if the row is no service user, or the MAC of a key does not fit; the message names it. */
+export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
     return {
       userId: row.user_id,
@@ -116,7 +124,7 @@ export function toServiceUser(row: ServiceUserRow): ServiceUser {
       enabled: row.enabled,
       clientCredentialsEnabled: row.client_credentials_enabled,
       secrets: row.secrets.map(toClientSecret),
-      keys: row.keys.map(toUserKey),
+      keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
       // Names are sorted here and not there: how a database compares text depends on its locale.
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),

@@ -35,6 +35,8 @@ interface InstanceTable {
   /** Null: nothing has been changed yet. */
   latest_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
+  /** Null: not initialised yet. */
+  sealed_integrity_key: ColumnType<string | null, string | null | undefined>
 }
 
 interface WebKeyTable {
@@ -50,6 +52,7 @@ interface WebKeyTable {
   publication_date: ColumnType<Date | null, Date | null | undefined>
   activation_date: Date | null
   deactivation_date: Date | null
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface RevokedWebKeyTable {
@@ -61,6 +64,7 @@ interface RevokedWebKeyTable {
   activation_date: Date | null
   deactivation_date: Date | null
   revocation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 /** One row. Times are in seconds. */
@@ -138,6 +142,7 @@ interface UserKeyTable {
   public_jwk: ColumnType<unknown, string, never>
   creation_date: Date
   expiration_date: Date | null
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface PersonalAccessTokenTable {

@@ -1,14 +1,15 @@
 /**
  * A web key as a row of `web_keys`, in both directions.
  *
- * The database is outside: a row that is no web key of the domain is refused, never repaired. The sealed private key
- * is not part of a web key and is not read here.
+ * The database is outside: a row that is no web key of the domain, or that no program with the integrity key has written, is
+ * refused, never repaired. The sealed private key is not part of a web key and is not read here.
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm, type PublicJwk, parseKeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import { UnreadableRow } from '../domain/unreadable-row.ts'
-import type { WebKey, WebKeyState } from '../domain/web-key.ts'
+import type { KeyPairFacts, WebKey, WebKeyState } from '../domain/web-key.ts'
 import { parsePublicJwk } from './public-jwk.ts'
 import type { Tables } from './tables.ts'
 
@@ -21,6 +22,7 @@ const COLUMNS = [
   'publication_date',
   'activation_date',
   'deactivation_date',
+  'mac',
 ] as const
 
 type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> & {
@@ -39,16 +41,16 @@ interface LifeColumns {
 /**
  * Reads all web keys, oldest first.
  *
- * @throws {UnreadableRow} if a row is no web key; the message names the key and what is wrong.
+ * @throws {UnreadableRow} if a row is no web key, or its MAC does not fit; the message names the key and what is wrong.
  */
-export async function readKeyRing(trx: Transaction<Tables>): Promise<KeyRing> {
+export async function readKeyRing(trx: Transaction<Tables>, macs: PublicKeyMacs): Promise<KeyRing> {
   const rows = await trx
     .selectFrom('web_keys')
     .select([...COLUMNS, sql<boolean>`sealed_private_key is not null`.as('has_private_key')])
     .orderBy('creation_date')
     .orderBy('key_id')
     .execute()
-  return rows.map(toWebKey)
+  return rows.map((row) => toWebKey(row, macs))
 }
 
 /** The state and the dates of a key as columns. */
@@ -62,21 +64,23 @@ export function toLifeColumns(key: WebKey): LifeColumns {
 }
 
 /** A whole row for a key that is not stored yet. */
-export function toNewRow(key: WebKey, sealedPrivateKey: string) {
+export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyMacs) {
   return {
     key_id: key.keyId,
     algorithm: key.algorithm,
     public_jwk: JSON.stringify(key.publicJwk),
     sealed_private_key: sealedPrivateKey,
     creation_date: key.createdAt,
+    mac: macs.ofWebKey(key),
     ...toLifeColumns(key),
   }
 }
 
-/** Throws if the row is no web key. */
-function toWebKey(row: WebKeyRow): WebKey {
+/** Throws if the row is no web key that a program with the integrity key has written. */
+function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
   try {
     const facts = toFacts(row)
+    macs.assertWebKey(facts, row.mac)
     const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
     if (state === 'initial' && activatedAt === null && deactivatedAt === null) {
       return { ...facts, state, publishedAt: row.publication_date }
@@ -93,15 +97,17 @@ function toWebKey(row: WebKeyRow): WebKey {
   }
 }
 
-/** What every key has, published or revoked. @throws {Error} */
-export function toFacts(row: Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk' | 'creation_date'>) {
+/** What every key has, published or revoked. Its MAC is not checked here. @throws {Error} */
+export function toFacts(row: KeyPairRow & Pick<WebKeyRow, 'creation_date'>) {
+  return { ...toKeyPairFacts(row), createdAt: row.creation_date }
+}
+
+type KeyPairRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk'>
+
+/** What is known of the key pair. @throws {Error} */
+export function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
   const algorithm = parseKeyAlgorithm(row.algorithm)
-  return {
-    keyId: row.key_id,
-    algorithm,
-    publicJwk: toPublicJwk(row.public_jwk, algorithm),
-    createdAt: row.creation_date,
-  }
+  return { keyId: row.key_id, algorithm, publicJwk: toPublicJwk(row.public_jwk, algorithm) }
 }
 
 function toPublicJwk(json: unknown, algorithm: KeyAlgorithm): PublicJwk {

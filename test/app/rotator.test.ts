@@ -11,8 +11,9 @@ import {
   type SealedKeyPair,
   unpublishedKeys,
 } from '../../src/domain/key-ring.ts'
-import type { KeyStore, SignerFactory } from '../../src/domain/ports.ts'
+import type { KeyStore } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
+import type { SealedKeyCheck } from '../../src/domain/sealed-keys.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
@@ -20,6 +21,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -43,7 +45,7 @@ let rotators: { stop(): Promise<void> }[]
 beforeAll(async () => {
   database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
   await migrate(database)
-  store = createKeyStore(database)
+  store = createKeyStore(database, TEST_MACS)
 })
 beforeEach(async () => {
   rotators = []
@@ -76,25 +78,23 @@ interface Options {
   readonly generate?: () => Promise<SealedKeyPair>
   readonly update?: KeyStore['update']
   readonly publish?: KeyStore['publish']
-  /** Opens private keys on trial; nothing is signed here. */
-  readonly open?: SignerFactory['open']
+  /** Tries private keys; nothing is signed here. */
+  readonly assertOpens?: SealedKeyCheck['assertOpens']
 }
-
-const opens: SignerFactory['open'] = async (key) => ({ key, sign: async () => new Uint8Array() })
 
 /** A replica of the database with a rotator, whose time is the test's. */
 async function startRotator({
   generate = async () => newKeyPair(),
   update = store.update,
   publish = store.publish,
-  open = opens,
+  assertOpens = async () => {},
 }: Options = {}) {
   const clock = new ManualClock()
   const log = createRecordingLog()
   const refusals: string[] = []
   const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
   const replica = new Replica({
-    reader: createInstanceReader(database),
+    reader: createInstanceReader(database, TEST_MACS),
     feed: { subscribe: () => async () => {}, status: () => 'off' },
     signers: { open: () => Promise.reject(new Error('nothing is signed here')) },
     clock,
@@ -108,7 +108,7 @@ async function startRotator({
     store: { update, publish },
     generator: { generate },
     replica,
-    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers: { open }, log }),
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
     now: time.now,
@@ -134,11 +134,11 @@ async function passTimeUntil(clocks: readonly ManualClock[], isTrue: () => void 
 }
 
 async function states(): Promise<string[]> {
-  return (await createInstanceReader(database).load([])).ring.map(({ state }) => state)
+  return (await createInstanceReader(database, TEST_MACS).load([])).ring.map(({ state }) => state)
 }
 
 async function undated(): Promise<KeyRing> {
-  return unpublishedKeys((await createInstanceReader(database).load([])).ring)
+  return unpublishedKeys((await createInstanceReader(database, TEST_MACS).load([])).ring)
 }
 
 async function events(): Promise<string[]> {
@@ -170,7 +170,7 @@ describe('a rotator', () => {
 
   it('tries again to date a publication, and makes the steps that do not need it', async () => {
     await seed(0, { rotationIntervalSeconds: 3600 * 24, retentionSeconds: 3600, rollbackWindowSeconds: 0 })
-    const [first] = (await createInstanceReader(database).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
     await store.update(anEntry('by hand'), (ring, now) => {
       const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
       const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
@@ -187,7 +187,7 @@ describe('a rotator', () => {
     const { clock } = await startRotator({ publish })
     await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
     expect(tries).toBeGreaterThanOrEqual(3)
-    const { ring } = await createInstanceReader(database).load([])
+    const { ring } = await createInstanceReader(database, TEST_MACS).load([])
     expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
   })
 
@@ -270,9 +270,8 @@ describe('a rotator', () => {
     })
     let masterKeyIsThere = false
     const { clock, rotator, refusals, log } = await startRotator({
-      open: async (key, sealedPrivateKey) => {
-        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${key.keyId} and is not configured`)
-        return opens(key, sealedPrivateKey)
+      assertOpens: async ({ keyId }) => {
+        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${keyId} and is not configured`)
       },
     })
     await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
@@ -339,7 +338,7 @@ describe('a rotator', () => {
     }
     await look()
     expect(told()).toHaveLength(1)
-    const [first] = (await createInstanceReader(database).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
     expect(told()[0]).toContain(`warn the active web key is dated`)
     expect(told()[0]).toContain(first!.keyId)
     expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })

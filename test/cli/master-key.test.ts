@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
-import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import { createKeyResealer } from '../../src/crypto/resealer.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { eventually } from '../support/eventually.ts'
@@ -38,7 +38,7 @@ const idOf = (masterKey: string) => masterKey.split(':')[0]!
 const masterKey = (command: 'rotate' | 'status', env: Record<string, string> = {}) =>
   runKeyturn(['master-key', command], { KEYTURN_DATA_DIR: dataDir, ...env })
 
-/** Opens every private key with these master keys, and returns how many there are. */
+/** Opens every sealed key, the integrity key with them, with these master keys, and returns how many there are. */
 async function openAll(keys: string): Promise<number> {
   const database = await openDatabase({
     kind: 'embedded',
@@ -46,9 +46,9 @@ async function openAll(keys: string): Promise<number> {
     log: createRecordingLog(),
   })
   try {
-    const sealer = createKeySealer(parseMasterKeys(keys))
+    const resealer = createKeyResealer(parseMasterKeys(keys))
     const sealed = await createSealedKeyStore(database).list()
-    for (const key of sealed) await sealer.open(key.sealedPrivateKey, key)
+    for (const key of sealed) await resealer.assertOpens(key)
     return sealed.length
   } finally {
     await database.close()
@@ -63,14 +63,14 @@ describe('keyturn master-key rotate with the key that Keyturn made', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout:
-        `3 of 3 private keys were sealed anew; all of them are sealed by ${idOf(after)} now.\n` +
+        `4 of 4 keys were sealed anew; all of them are sealed by ${idOf(after)} now.\n` +
         `${masterKeyFile()} has only that one now.\n`,
       stderr: '',
     })
     expect(parseMasterKeys(after).ids).toHaveLength(1)
     expect(idOf(after)).not.toBe(idOf(before))
     expect((await stat(masterKeyFile())).mode & 0o777).toBe(0o600)
-    expect(await openAll(after)).toBe(3)
+    expect(await openAll(after)).toBe(4)
     await expect(openAll(before)).rejects.toThrow('is not configured')
 
     const server = await startKeyturn({ dataDir })
@@ -88,7 +88,7 @@ describe('keyturn master-key rotate with the key that Keyturn made', () => {
     await writeFile(`${masterKeyFile()}.1234.new`, 'a draft that was left behind')
     expect(await masterKey('rotate')).toMatchObject({ code: 0, stderr: '' })
     expect(await masterKeys()).toBe(newer)
-    expect(await openAll(newer)).toBe(3)
+    expect(await openAll(newer)).toBe(4)
     expect((await readdir(dataDir)).filter((name) => name.startsWith('master.key'))).toEqual(['master.key'])
   })
 
@@ -106,13 +106,13 @@ describe('keyturn master-key rotate with the key that Keyturn made', () => {
       })
       await ended
       folder.removeAllListeners('change')
-      expect(await openAll(await masterKeys())).toBe(3)
+      expect(await openAll(await masterKeys())).toBe(4)
     }
     folder.close()
     expect(await masterKey('rotate')).toMatchObject({ code: 0 })
     const after = await masterKeys()
     expect(parseMasterKeys(after).ids).toHaveLength(1)
-    expect(await openAll(after)).toBe(3)
+    expect(await openAll(after)).toBe(4)
   })
 
   it('changes nothing if some private key cannot be opened', async () => {
@@ -120,10 +120,12 @@ describe('keyturn master-key rotate with the key that Keyturn made', () => {
     await writeFile(masterKeyFile(), wrong)
     const { code, stdout, stderr } = await masterKey('rotate')
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: the private key of web key \S+ cannot be opened: master key "mk-\w+" sealed it/)
+    expect(stderr).toMatch(
+      /^keyturn: the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it/,
+    )
     expect(await masterKeys()).toBe(wrong)
     await copyFile(join(template, 'master.key'), masterKeyFile())
-    expect(await openAll(await masterKeys())).toBe(3)
+    expect(await openAll(await masterKeys())).toBe(4)
   })
 
   it('is refused while a server uses the embedded database, like the status', async () => {
@@ -159,15 +161,15 @@ describe('keyturn master-key rotate with configured keys', () => {
     const removal = `The master key ${idOf(older)} seals nothing any more: remove it from every server.\n`
     expect(await masterKey('rotate', env)).toEqual({
       code: 0,
-      stdout: `3 of 3 private keys were sealed anew; all of them are sealed by ${idOf(newer)} now.\n${removal}`,
+      stdout: `4 of 4 keys were sealed anew; all of them are sealed by ${idOf(newer)} now.\n${removal}`,
       stderr: '',
     })
     expect(await masterKey('rotate', env)).toEqual({
       code: 0,
-      stdout: `All 3 private keys were sealed by ${idOf(newer)} already.\n${removal}`,
+      stdout: `All 4 keys were sealed by ${idOf(newer)} already.\n${removal}`,
       stderr: '',
     })
-    expect(await openAll(newer)).toBe(3)
+    expect(await openAll(newer)).toBe(4)
     expect(await masterKeys()).toBe(older)
   })
 
@@ -178,28 +180,29 @@ describe('keyturn master-key rotate with configured keys', () => {
       KEYTURN_MASTER_KEYS: `${generateMasterKey()},${wrong}`,
     })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: the private key of web key \S+ cannot be opened: /)
+    expect(stderr).toMatch(/^keyturn: the integrity key of the instance cannot be opened: /)
     expect(stderr).not.toContain(wrong.split(':')[1])
-    expect(await openAll(older)).toBe(3)
+    expect(await openAll(older)).toBe(4)
   })
 })
 
 describe('keyturn master-key status', () => {
-  it('tells which master key seals how many private keys, and which none opens', async () => {
+  it('tells which master key seals how many keys, and which none opens', async () => {
     const [older, newer] = [await masterKeys(), generateMasterKey()]
     const rows = (...lines: string[]) => ['MASTER KEY   CONFIGURED  SEALS', ...lines, ''].join('\n')
     expect(await masterKey('status', { KEYTURN_MASTER_KEYS: `${newer},${older}` })).toEqual({
       code: 0,
-      stdout: rows(`${idOf(newer)}  first       0`, `${idOf(older)}  yes         3`),
+      stdout: rows(`${idOf(newer)}  first       0`, `${idOf(older)}  yes         4`),
       stderr: '',
     })
     const { code, stdout } = await masterKey('status', { KEYTURN_MASTER_KEYS: newer })
     expect(code).toBe(0)
     const lines = stdout.trimEnd().split('\n')
     expect(lines.slice(0, 3).join('\n')).toBe(
-      rows(`${idOf(newer)}  first       0`, `${idOf(older)}  no          3`).trimEnd(),
+      rows(`${idOf(newer)}  first       0`, `${idOf(older)}  no          4`).trimEnd(),
     )
-    expect(lines.slice(3)).toEqual(
+    expect(lines[3]).toMatch(/^Cannot be opened: integrity key: .* master key "mk-\w+" sealed it and is not configured/)
+    expect(lines.slice(4)).toEqual(
       Array.from({ length: 3 }, () =>
         expect.stringMatching(
           /^Cannot be opened: web key \S{43}: .* master key "mk-\w+" sealed it and is not configured/,
@@ -215,15 +218,15 @@ it('keyturn master-key status refuses a schema that is not the one of this versi
     const database = await openDatabase({ kind: 'embedded', folder: join(dataDir, 'database'), log })
     return await work(database).finally(() => database.close())
   }
-  const forget = "delete from kysely_migration where name = '0004-rotation'"
+  const forget = "delete from kysely_migration where name = '0005-integrity'"
   await look(({ db }) => sql.raw(forget).execute(db))
   expect(await masterKey('status')).toEqual(
     refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
   )
   const { rows } = await look(({ db }) => sql<{ name: string }>`select name from kysely_migration`.execute(db))
-  expect(rows).toHaveLength(3)
+  expect(rows).toHaveLength(4)
 
-  await look(({ db }) => sql`update instance set schema_major = 2`.execute(db))
+  await look(({ db }) => sql`update instance set schema_major = 3`.execute(db))
   const { code, stderr } = await masterKey('status')
   expect(code).toBe(1)
   expect(stderr).toContain('a newer version of Keyturn has changed the database')

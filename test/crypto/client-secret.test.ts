@@ -1,8 +1,14 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { createClientSecrets } from '../../src/crypto/client-secret.ts'
+import { createClientSecrets, createSecretHash } from '../../src/crypto/client-secret.ts'
 
-const clientSecrets = createClientSecrets()
+const key = (byte: number) => new Uint8Array(32).fill(byte)
+const keys = { clientSecrets: key(1), personalAccessTokens: key(2) }
+const clientSecrets = createClientSecrets(keys)
+
+/** What a database must have: made by the HMAC of the platform. */
+const expected = (derived: Uint8Array, text: string) =>
+  createHmac('sha256', derived).update(createHash('sha256').update(text).digest()).digest('hex')
 
 describe('a client secret', () => {
   it('has 256 random bits behind a prefix that tells what it is', () => {
@@ -14,9 +20,28 @@ describe('a client secret', () => {
     }
   })
 
-  it('is kept as its SHA-256', () => {
+  it('is kept as the HMAC of its SHA-256 [RFC 2104 §2]', () => {
+    for (let count = 0; count < 50; count += 1) {
+      const { secret, hash } = clientSecrets.generate()
+      expect(Buffer.from(hash).toString('hex')).toBe(expected(keys.clientSecrets, secret))
+    }
+  })
+
+  it('is kept as what its SHA-256 alone is turned into, for secrets from before there was a key', () => {
+    for (let count = 0; count < 50; count += 1) {
+      const [derived, sha256] = [randomBytes(32), randomBytes(32)]
+      const hash = Buffer.from(createSecretHash(derived)(new Uint8Array(sha256))).toString('hex')
+      expect(hash).toBe(createHmac('sha256', derived).update(sha256).digest('hex'))
+    }
+  })
+
+  it('does not match its SHA-256, the hash of another instance, or the hash that a personal access token has', () => {
     const { secret, hash } = clientSecrets.generate()
-    expect(Buffer.from(hash).toString('hex')).toBe(createHash('sha256').update(secret).digest('hex'))
+    const others = createClientSecrets({ clientSecrets: key(3), personalAccessTokens: key(1) })
+    expect(clientSecrets.matches(secret, [createHash('sha256').update(secret).digest()])).toBe(false)
+    expect(others.matches(secret, [hash])).toBe(false)
+    expect(clientSecrets.matches(secret, [clientSecrets.hashPersonalAccessToken(secret)])).toBe(false)
+    expect(clientSecrets.matchesPersonalAccessToken(secret, [hash])).toBe(false)
   })
 
   it('matches wherever its hash stands among those of other secrets [Spec §5]', () => {
@@ -59,9 +84,11 @@ describe('a personal access token', () => {
     for (const token of tokens) expect(token).toMatch(/^ktn_pat_[A-Za-z0-9_-]{43}$/)
   })
 
-  it('is kept as its SHA-256, under which it is looked for', () => {
+  it('is kept as the HMAC of its SHA-256, under which it is looked for [RFC 2104 §2]', () => {
     const { token, hash } = clientSecrets.generatePersonalAccessToken()
-    expect(Buffer.from(hash).toString('hex')).toBe(createHash('sha256').update(token).digest('hex'))
-    expect(clientSecrets.hash(token)).toEqual(hash)
+    expect(Buffer.from(hash).toString('hex')).toBe(expected(keys.personalAccessTokens, token))
+    expect(clientSecrets.hashPersonalAccessToken(token)).toEqual(hash)
+    expect(clientSecrets.matchesPersonalAccessToken(token, [hash])).toBe(true)
+    expect(clientSecrets.matchesPersonalAccessToken(`${token}A`, [hash])).toBe(false)
   })
 })

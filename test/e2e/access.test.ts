@@ -5,10 +5,11 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import type { InstanceRole } from '../../src/domain/permission.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { integrityOf } from '../support/integrity.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { change, seedProject, seedSecret, seedUser } from '../support/seed.ts'
+import { change, hashSecretsWith, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 let postgres: TestPostgres
@@ -22,6 +23,7 @@ beforeAll(async () => {
   const url = await postgres.createDatabase()
   server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
   database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  hashSecretsWith(database, await integrityOf(database, masterKeys))
   token = await requestToken(await server.admin())
 })
 

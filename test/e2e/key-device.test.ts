@@ -15,7 +15,6 @@ import { InstanceClock } from '../../src/app/instance-clock.ts'
 import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { WebKeys } from '../../src/app/web-keys.ts'
-import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import type { Actor } from '../../src/domain/authority.ts'
 import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
@@ -30,12 +29,13 @@ import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
+import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
 const log = createRecordingLog()
-const secrets = createClientSecrets()
+const { secrets } = TEST_INTEGRITY
 
 let device: KeyDevice
 let database: Database
@@ -48,13 +48,13 @@ let administrator: { readonly clientId: string; readonly clientSecret: string }
 let actor: Actor
 beforeAll(async () => {
   device = startKeyDevice()
-  const { generator, signers } = device
+  const { generator, signers, check } = device
   database = await openDatabase({ kind: 'embedded', folder: null, log })
   await migrate(database)
   await bootstrap({
     initializer: createInstanceInitializer(database),
     generator,
-    secrets,
+    newIntegrity: async () => ({ sealedIntegrityKey: 'device:integrity', ...TEST_INTEGRITY }),
     credentials: {
       async write(credentials) {
         administrator = credentials
@@ -62,7 +62,7 @@ beforeAll(async () => {
     },
     newId: randomUUID,
   })
-  const reader = createInstanceReader(database)
+  const reader = createInstanceReader(database, TEST_MACS)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
   replica = new Replica({ reader, feed, signers, clock: systemClock, time, log, maxStalenessSeconds: 300 })
@@ -89,11 +89,11 @@ beforeAll(async () => {
   const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   webKeys = new WebKeys({
-    store: createKeyStore(database),
+    store: createKeyStore(database, TEST_MACS),
     reader,
     generator,
     replica,
-    trial: new KeyTrial({ keys: createSealedKeyStore(database), signers, log }),
+    trial: new KeyTrial({ keys: createSealedKeyStore(database), check, log }),
     log,
     activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
     maxWebKeys: 50,
@@ -140,7 +140,7 @@ async function verifiedKeyId(): Promise<string | undefined> {
 
 describe('private keys in another process', () => {
   it('sign the tokens of an instance from its first key on', async () => {
-    const [first] = (await createInstanceReader(database).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
     expect(await verifiedKeyId()).toBe(first?.keyId)
   })
 

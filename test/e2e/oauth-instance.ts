@@ -5,10 +5,11 @@ import { expect } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { integrityOf, type TestIntegrity } from '../support/integrity.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { type SeededUser, seedProject, seedSecret, seedUser } from '../support/seed.ts'
+import { hashSecretsWith, type SeededUser, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 
 /** A service user with a secret that works. */
 export interface Robot extends SeededUser {
@@ -20,6 +21,8 @@ export interface OAuthInstance {
   readonly keyturn: Keyturn
   /** For seeds. */
   readonly database: Database
+  /** What the servers believe rows by. */
+  readonly integrity: TestIntegrity
   /** Adds a service user with one secret, in a project of its own unless the options name one. */
   addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
   /** Any path below the address that the server listens on. */
@@ -49,16 +52,19 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
   const postgres = await startPostgres()
   try {
     const url = await postgres.createDatabase()
-    const settings = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), ...env }
+    const masterKeys = env.KEYTURN_MASTER_KEYS ?? generateMasterKey()
+    const settings = { KEYTURN_DATABASE_URL: url, ...env, KEYTURN_MASTER_KEYS: masterKeys }
     const keyturn = await startKeyturn({ env: settings })
     const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    const integrity = await integrityOf(database, masterKeys)
+    hashSecretsWith(database, integrity)
     const replicas = [keyturn]
     const startReplica = async () => {
       const replica = await startKeyturn({ env: { ...settings, KEYTURN_BASE_URL: keyturn.baseUrl } })
       replicas.push(replica)
       return replica
     }
-    return connect({ keyturn, database, startReplica }, async () => {
+    return connect({ keyturn, database, integrity, startReplica }, async () => {
       await database.close()
       const codes = await Promise.all(replicas.map((replica) => replica.stop()))
       await Promise.all(replicas.map(({ dataDir }) => removeFolder(dataDir)))
@@ -74,7 +80,7 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
 }
 
 function connect(
-  running: Pick<OAuthInstance, 'keyturn' | 'database' | 'startReplica'>,
+  running: Pick<OAuthInstance, 'keyturn' | 'database' | 'integrity' | 'startReplica'>,
   stop: () => Promise<void>,
 ): OAuthInstance {
   const { keyturn, database } = running

@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:cryp
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import * as client from 'openid-client'
+import type { PublicJwk } from '../../src/domain/key-algorithm.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { change } from '../support/seed.ts'
@@ -40,13 +41,15 @@ type KeyOptions = { readonly kid?: string; readonly alg?: string; readonly expir
 
 async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...members }: KeyOptions = {}) {
   const keyId = randomUUID()
+  const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as PublicJwk), ...members }
   await change(instance.database, async (trx) => {
     await trx
       .insertInto('user_keys')
       .values({
         key_id: keyId,
         user_id: userId,
-        public_jwk: JSON.stringify({ ...publicKey.export({ format: 'jwk' }), ...members }),
+        public_jwk: JSON.stringify(publicJwk),
+        mac: instance.integrity.publicKeys.ofUserKey(userId, { keyId, publicJwk }),
         creation_date: YESTERDAY,
         expiration_date: expiresAt ?? null,
       })

@@ -14,7 +14,6 @@ import {
 } from 'jose'
 import * as client from 'openid-client'
 import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
-import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
@@ -27,6 +26,7 @@ import { activate, createWebKey } from '../../src/domain/web-key.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
 import { basicCredentials } from '../e2e/oauth-instance.ts'
 import { eventually } from '../support/eventually.ts'
+import { TEST_INTEGRITY } from '../support/integrity.ts'
 import { type Clients, type TokenRequestCase, tokenRequests } from './token-requests.ts'
 import { post, postOverHttp2, type Received, startTokenServer } from './token-server.ts'
 
@@ -37,7 +37,7 @@ const PROJECT = '7f1de9e9-7c63-4f0c-8bb3-111111111111'
 const OTHER_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-222222222222'
 const FOREIGN_PROJECT = '7f1de9e9-7c63-4f0c-8bb3-333333333333'
 
-const secrets = createClientSecrets()
+const { secrets } = TEST_INTEGRITY
 const [first, second, expired, deactivated] = [0, 1, 2, 3].map(() => secrets.generate())
 const users = new Map<string, ServiceUser>()
 const [userKey, otherKey] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]

@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
-import { createClientSecrets } from '../../src/crypto/client-secret.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
@@ -19,6 +18,7 @@ import { createAddressReader } from '../../src/http/client-address.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
+import { TEST_INTEGRITY } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const ISSUER = 'http://localhost:1'
@@ -34,7 +34,7 @@ const CONFIGS: readonly WebKeyConfig[] = [
 ]
 
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
-const secrets = createClientSecrets()
+const { secrets } = TEST_INTEGRITY
 const { secret, hash } = secrets.generate()
 const userKey = generateKeyPairSync('ed25519')
 const publicJwk = userKey.publicKey.export({ format: 'jwk' }) as PublicJwk

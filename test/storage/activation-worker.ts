@@ -12,6 +12,7 @@ import { createKeyStore } from '../../src/storage/key-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 /** What a worker says when it has started. */
@@ -37,7 +38,7 @@ const LANES = 3
 
 const [url = ''] = process.argv.slice(2)
 const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
-const store = createKeyStore(database)
+const store = createKeyStore(database, TEST_MACS)
 const tell = (message: Started | Done) => process.send?.(message)
 
 const migrated = await migrate(database)

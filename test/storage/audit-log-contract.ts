@@ -9,6 +9,7 @@ import { createAuditLog } from '../../src/storage/audit-log.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { anAuditEntry, anEntry } from '../support/audit-entry.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 
 const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
 const second = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, 0, number))
@@ -44,7 +45,7 @@ export function describeAuditLog(current: () => Database): void {
           outcome: 'permission_missing',
         },
       ])
-      expect((await createInstanceReader(current()).status()).version).toBe(0)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
     })
 
     it('cuts what strangers sent to the length that it keeps', async () => {

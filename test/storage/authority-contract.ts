@@ -13,6 +13,7 @@ import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { change, seedProject, seedUser } from '../support/seed.ts'
@@ -26,7 +27,7 @@ type Changing = (database: Database, entry: ChangeEntry, onDecide: () => void) =
 /** Each method that changes the instance, on a target that it makes first. */
 const METHODS: Readonly<Record<string, Changing>> = {
   'KeyStore.update': async (database, entry, onDecide) => () =>
-    createKeyStore(database).update(entry, (ring, now) => {
+    createKeyStore(database, TEST_MACS).update(entry, (ring, now) => {
       onDecide()
       return planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 })
     }),
@@ -40,7 +41,7 @@ const METHODS: Readonly<Record<string, Changing>> = {
 
   'IdentityStore.changeProject': async (database, entry, onDecide) => () => {
     const projectId = randomUUID()
-    return createIdentityStore(database).changeProject(projectId, entry, (_none, now) => {
+    return createIdentityStore(database, TEST_MACS).changeProject(projectId, entry, (_none, now) => {
       onDecide()
       return { next: createProject(projectId, 'billing', now), result: undefined }
     })
@@ -49,7 +50,7 @@ const METHODS: Readonly<Record<string, Changing>> = {
   'IdentityStore.changeUser': async (database, entry, onDecide) => {
     const { userId } = await seedUser(database, { project: await seedProject(database) })
     return () =>
-      createIdentityStore(database).changeUser(userId, entry, (user) => {
+      createIdentityStore(database, TEST_MACS).changeUser(userId, entry, (user) => {
         onDecide()
         return { next: { ...user!, name: 'renamed' }, result: undefined }
       })
@@ -148,7 +149,7 @@ export function describeAuthority(current: () => Database): void {
   describe('the right to a change', () => {
     it('is checked also if nothing would change', async () => {
       const entry = await entryOf(current(), LOSSES['enabled user']!)
-      const looking = createKeyStore(current()).update(entry, (ring) => ({ steps: [], result: ring }))
+      const looking = createKeyStore(current(), TEST_MACS).update(entry, (ring) => ({ steps: [], result: ring }))
       await expect(looking).rejects.toMatchObject({ code: 'token_invalid' })
     })
   })

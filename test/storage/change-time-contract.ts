@@ -13,6 +13,7 @@ import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 
 const HOUR = 3_600_000
@@ -28,14 +29,18 @@ export function describeChangeTime(current: () => Database): void {
 
   async function newProject(): Promise<Date> {
     const projectId = randomUUID()
-    const project = await createIdentityStore(current()).changeProject(projectId, anEntry('project'), (_, now) => {
-      const next = createProject(projectId, `project-${projectId}`, now)
-      return { next, result: next }
-    })
+    const project = await createIdentityStore(current(), TEST_MACS).changeProject(
+      projectId,
+      anEntry('project'),
+      (_, now) => {
+        const next = createProject(projectId, `project-${projectId}`, now)
+        return { next, result: next }
+      },
+    )
     return project.createdAt
   }
 
-  const latestChange = async () => (await createInstanceReader(current()).status()).clock.latestChange
+  const latestChange = async () => (await createInstanceReader(current(), TEST_MACS).status()).clock.latestChange
 
   describe('the date of a change', () => {
     it('is after that of every change before, of whatever kind, when the clock has gone back by an hour', async () => {
@@ -72,7 +77,7 @@ export function describeChangeTime(current: () => Database): void {
     it('is kept when the instance is initialised', async () => {
       const newest = await setClockBack(HOUR)
       await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})
-      const { ring } = await createInstanceReader(current()).load([])
+      const { ring } = await createInstanceReader(current(), TEST_MACS).load([])
       expect(ring[0]!.createdAt.getTime()).toBeGreaterThan(newest.getTime())
       expect(await latestChange()).toEqual(ring[0]!.createdAt)
     })
@@ -80,11 +85,11 @@ export function describeChangeTime(current: () => Database): void {
 
   describe('dating the publication of web keys', () => {
     it('dates initial keys after they were created, once, as a change without an event', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [active, initial] = [await keys.create(), await keys.create()]
       await keys.activate(active.keyId)
-      const reader = createInstanceReader(current())
+      const reader = createInstanceReader(current(), TEST_MACS)
       const before = await reader.load([])
       const events = () => current().db.selectFrom('audit_events').selectAll().execute()
       const trail = await events()
@@ -105,7 +110,7 @@ export function describeChangeTime(current: () => Database): void {
     })
 
     it('keeps the date in the database when the key is activated', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const { keyId } = await keys.create()
       await store.publish()

@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { eventually } from '../support/eventually.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -45,9 +46,10 @@ describe('several replicas on one PostgreSQL', () => {
       '0002-identities',
       '0003-many-replicas',
       '0004-rotation',
+      '0005-integrity',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
-    const { version, ring } = await createInstanceReader(database!).load([])
+    const { version, ring } = await createInstanceReader(database!, TEST_MACS).load([])
     expect({ version, states: ring.map(({ state }) => state) }).toEqual({ version: 1, states: ['active'] })
   })
 
@@ -83,7 +85,7 @@ describe('several replicas on one PostgreSQL', () => {
     expect(done.flatMap(({ errors }) => errors)).toEqual([])
 
     const changes = done.reduce((sum, worker) => sum + worker.changes, 0)
-    const { version, ring } = await createInstanceReader(database!).load([])
+    const { version, ring } = await createInstanceReader(database!, TEST_MACS).load([])
     expect(changes).toBeGreaterThan(PROCESSES * ACTIVATIONS_EACH * 0.5)
     expect(version).toBe(1 + KEYS + changes)
     expect(ring).toHaveLength(1 + KEYS)

@@ -7,6 +7,7 @@ import { createCredentialUses } from '../../src/storage/credential-uses.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
 
 const minute = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, number))
@@ -20,9 +21,9 @@ export function describeCredentialUses(current: () => Database): void {
       const { userId } = await seedUser(current(), { project: await seedProject(current()) })
       const first = await seedSecret(current(), userId)
       const second = await seedSecret(current(), userId)
-      const version = (await createInstanceReader(current()).status()).version
+      const version = (await createInstanceReader(current(), TEST_MACS).status()).version
       const lastUses = async () => {
-        const { user } = await createInstanceReader(current()).findServiceUser(userId)
+        const { user } = await createInstanceReader(current(), TEST_MACS).findServiceUser(userId)
         return new Map(user?.secrets.map(({ secretId, lastUsedAt }) => [secretId, lastUsedAt]))
       }
       expect(await lastUses()).toEqual(new Map([first, second].map(({ secretId }) => [secretId, null])))
@@ -47,7 +48,7 @@ export function describeCredentialUses(current: () => Database): void {
           [second.secretId, minute(6)],
         ]),
       )
-      expect((await createInstanceReader(current()).status()).version).toBe(version)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(version)
     })
 
     it('works for many replicas and many secrets at once', async () => {
@@ -60,7 +61,7 @@ export function describeCredentialUses(current: () => Database): void {
           return uses().recordSecretUses(new Map(order.map((secretId) => [secretId, minute(replica)])))
         }),
       )
-      const user = await createIdentityStore(current()).findUser(userId)
+      const user = await createIdentityStore(current(), TEST_MACS).findUser(userId)
       expect(new Set(user?.secrets.map(({ lastUsedAt }) => lastUsedAt?.getTime()))).toEqual(
         new Set([minute(9).getTime()]),
       )
@@ -72,7 +73,7 @@ export function describeCredentialUses(current: () => Database): void {
       expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(true)
       expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(false)
       expect(await uses().useAssertionOnce('b'.repeat(200), inSeconds(60))).toBe(true)
-      expect((await createInstanceReader(current()).status()).version).toBe(0)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
     })
 
     it('works for exactly one of many who try at once', async () => {

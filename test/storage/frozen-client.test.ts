@@ -16,6 +16,7 @@ import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { identityOperations } from '../support/identity-operations.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -56,7 +57,7 @@ for (const { name, version, obstacle, points } of VERSIONS) {
         new URL(url).pathname.slice(1),
       ])
     const revoke = (database: Database, keyId: string) =>
-      createKeyStore(database).update(
+      createKeyStore(database, TEST_MACS).update(
         anEntry('revoke'),
         (ring, now) => planRevocation(ring, keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
       )
@@ -68,7 +69,7 @@ for (const { name, version, obstacle, points } of VERSIONS) {
       const [database, proxy] = await openFrozen(url)
       await migrate(database)
       await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})
-      const { ring } = await createInstanceReader(database).load([])
+      const { ring } = await createInstanceReader(database, TEST_MACS).load([])
       leaked = ring[0]!.keyId
       const before = proxy.statements.length
       await keyOperations(database).create()
@@ -109,7 +110,7 @@ for (const { name, version, obstacle, points } of VERSIONS) {
       }
       proxy.thaw()
       const outcome = await created
-      const { ring } = await createInstanceReader(other).load([])
+      const { ring } = await createInstanceReader(other, TEST_MACS).load([])
       const isThere = ring.some(({ keyId }) => keyId === pair.keyId)
       return { statement, point, outcome, isThere, isRevoked: !ring.some(({ keyId }) => keyId === leaked) }
     }

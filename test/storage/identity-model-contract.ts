@@ -14,6 +14,7 @@ import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createIdentityModel, type ModelAccess, type Outcome } from '../support/identity-model.ts'
 import { identityOperations } from '../support/identity-operations.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 
 const RUNS = 15
 const MAX_OPERATIONS = 60
@@ -187,13 +188,13 @@ async function runOnStore(database: Database, operation: Operation): Promise<unk
 
 /** What a replica finds. */
 async function stateOf(database: Database) {
-  const { version, users } = await createInstanceReader(database).load(USERS)
+  const { version, users } = await createInstanceReader(database, TEST_MACS).load(USERS)
   return { version, access: new Map([...users].map(([id, found]) => [id, accessOf(found)])) }
 }
 
 /** Tries every personal access token that there can ever have been. */
 async function expectTokensToFind(database: Database, access: ReadonlyMap<string, ModelAccess>): Promise<void> {
-  const store = createIdentityStore(database)
+  const store = createIdentityStore(database, TEST_MACS)
   for (const userId of USERS) {
     for (const index of [0, 1]) {
       const tokenId = credentialId({ user: userId, credential: index })

@@ -11,6 +11,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { anEntry } from '../support/audit-entry.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { seedProject, seedUser } from '../support/seed.ts'
 
 const RUNS = 40
@@ -95,8 +96,8 @@ const projectState = fc.record({
 })
 
 export function describeIdentityProperties(current: () => Database): void {
-  const store = () => createIdentityStore(current())
-  const version = async () => (await createInstanceReader(current()).status()).version
+  const store = () => createIdentityStore(current(), TEST_MACS)
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
   describe('any change', () => {
     it('of a project is read back as it was decided', async () => {

@@ -12,15 +12,16 @@ import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { anAuditEntry, anEntry } from '../support/audit-entry.ts'
 import { identityOperations } from '../support/identity-operations.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { type SeededProject, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 
 const EVERYTHING = { from: null, to: null, actor: null, resource: null }
 
 export function describeIdentityStore(current: () => Database): void {
-  const store = () => createIdentityStore(current())
+  const store = () => createIdentityStore(current(), TEST_MACS)
   const operations = () => identityOperations(current())
-  const version = async () => (await createInstanceReader(current()).status()).version
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
   const events = () => createAuditLog(current()).list(EVERYTHING, { after: null, limit: 100 })
   const newUser = async (project: SeededProject) => (await seedUser(current(), { project })).userId
   const newOwner = async (project: SeededProject) =>
@@ -364,9 +365,11 @@ export function describeIdentityStore(current: () => Database): void {
     it('refuses a stored key that is none, and says whose it is', async () => {
       const userId = await newUser(await seedProject(current()))
       await sql`
-        insert into user_keys (key_id, user_id, public_jwk, creation_date)
-        values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now())`.execute(current().db)
-      await expect(store().findUser(userId)).rejects.toThrow(`service user ${userId} in the database is not valid`)
+        insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
+        values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now(), ${new Uint8Array(32)})`.execute(current().db)
+      await expect(store().findUser(userId)).rejects.toThrow(
+        `service user ${userId} in the database is not valid: public_jwk has no crv`,
+      )
     })
   })
 }

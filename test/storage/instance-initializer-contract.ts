@@ -9,12 +9,13 @@ import type { Database } from '../../src/storage/database.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 
 const nothing = async () => {}
 
 export function describeInstanceInitializer(current: () => Database): void {
   const initializer = () => createInstanceInitializer(current())
-  const load = (...userIds: string[]) => createInstanceReader(current()).load(userIds)
+  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
 
   describe('initialising the instance', () => {
     it('stores an administrator with a secret, and one active web key', async () => {
@@ -65,7 +66,7 @@ export function describeInstanceInitializer(current: () => Database): void {
       })
       expect({ second, called }).toEqual({ second: false, called: false })
       expect((await load()).ring).toHaveLength(1)
-      expect((await createInstanceReader(current()).status()).version).toBe(1)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(1)
     })
 
     it('is done by exactly one of several that start at once', async () => {

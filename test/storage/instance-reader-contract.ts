@@ -8,12 +8,13 @@ import { activeKey } from '../../src/domain/key-ring.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { change, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 
 export function describeInstanceReader(current: () => Database): void {
-  const reader = () => createInstanceReader(current())
+  const reader = () => createInstanceReader(current(), TEST_MACS)
 
   describe('reading the instance', () => {
     it('finds an empty instance', async () => {

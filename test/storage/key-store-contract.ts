@@ -11,11 +11,12 @@ import type { Database } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { newKeyPair } from '../support/keys.ts'
 
 export function describeKeyStore(current: () => Database): void {
-  const version = async () => (await createInstanceReader(current()).status()).version
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
   describe('updating the key ring', () => {
     it('shows the ring to the decision and returns its result', async () => {
@@ -57,7 +58,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('destroys the private key of an inactive key and keeps the key', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [created, other] = [await keys.create(), await keys.create()]
       await keys.activate(created.keyId)
@@ -75,7 +76,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('never lets a key sign that has no private key, whoever writes', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const created = await keys.create()
       const destroyed = store.update(anEntry('destroy'), () => ({
@@ -86,7 +87,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('keeps a record of a revoked key, apart and without its private key', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [leaked, standby] = [await keys.create(), await keys.create()]
       const { key: active } = await keys.activate(leaked.keyId)
@@ -101,18 +102,21 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('finds a revoked key also among so many that it is not listed any more', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [leaked] = [await keys.create(), await keys.create()]
       const { key } = await store.update(
         anEntry('revoke'),
         (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
       )
+      const later = Array.from({ length: 1000 }, (_, i) => ({ ...key, keyId: String(i).padStart(43, '0') }))
+      const macs = later.map((other) => Buffer.from(TEST_MACS.ofRevokedWebKey(other)).toString('hex'))
       await sql`
         insert into revoked_web_keys
-          select lpad(i::text, 43, '0'), algorithm, public_jwk, creation_date, activation_date, deactivation_date,
-            revocation_date + interval '1 second'
-          from revoked_web_keys, generate_series(1, 1000) i`.execute(current().db)
+          select n.key_id, algorithm, public_jwk, creation_date, activation_date, deactivation_date,
+            revocation_date + interval '1 second', decode(n.mac, 'hex')
+          from revoked_web_keys, unnest(${later.map(({ keyId }) => keyId)}::text[], ${macs}::text[]) as n(key_id, mac)
+        `.execute(current().db)
       expect(await store.listRevoked()).not.toContainEqual(key)
       expect(await store.findRevoked(key.keyId)).toEqual(key)
       for (const unknown of ['nothing', '', '\0', 'a\0b', '\ud800']) {
@@ -121,7 +125,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('keeps the rotation that a decision returns, and shows it to the next one', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const kinds: WebKeyConfig[] = [
         { kind: 'rsa', bits: 3072, hasher: 'sha384' },
         { kind: 'ecdsa', curve: 'P-384' },
@@ -154,7 +158,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('stores nothing and passes the error through when the decision throws', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const refusal = new DomainError('web_key_not_found', 'no')
       const thrown = await store
         .update(anEntry('create'), () => {
@@ -166,7 +170,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('passes an error of the decision through even if it looks like one of the database', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const disguised = Object.assign(new Error('Connection terminated'), { code: '40001' })
       const thrown = await store
         .update(anEntry('create'), () => {
@@ -177,7 +181,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('stores nothing when a step fails', async () => {
-      const store = createKeyStore(current())
+      const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const pair = newKeyPair()
       const impossible = store.update(anEntry('create'), (ring, now) => ({
@@ -216,7 +220,7 @@ export function describeKeyStore(current: () => Database): void {
     })
 
     it('stores no change without its event', async () => {
-      const nameless = createKeyStore(current()).update({ ...anEntry('create'), actor: '' }, (ring, now) =>
+      const nameless = createKeyStore(current(), TEST_MACS).update({ ...anEntry('create'), actor: '' }, (ring, now) =>
         planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 }),
       )
       await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })

@@ -4,6 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { generateTakeOver } from '../../src/crypto/integrity-key.ts'
+import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { nextStep } from '../../src/domain/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -12,9 +14,18 @@ import { createInstanceInitializer } from '../../src/storage/instance-initialize
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
+import { fillOlder, migrateToOlder } from '../support/older-instance.ts'
 
-const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation', '0006-publication']
+const ALL = [
+  '0001-initial-schema',
+  '0002-identities',
+  '0003-many-replicas',
+  '0004-rotation',
+  '0005-integrity',
+  '0006-publication',
+]
 
 /** What a newer program of the same major version does: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
@@ -25,7 +36,7 @@ async function addLaterMigration({ db }: Database): Promise<void> {
 /** What a newer program of the next major version does: it breaks with what was. */
 async function raiseMajor({ db }: Database): Promise<void> {
   await sql`insert into kysely_migration values ('9001-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
-  await sql`update instance set schema_major = 2`.execute(db)
+  await sql`update instance set schema_major = 3`.execute(db)
 }
 
 /** Back to the schema before there were dates of publication. */
@@ -36,7 +47,7 @@ async function undoPublication({ db }: Database): Promise<void> {
 }
 
 const REFUSAL =
-  'a newer version of Keyturn has changed the database (schema 2, this version knows 1): ' +
+  'a newer version of Keyturn has changed the database (schema 3, this version knows 2): ' +
   'run the newer version here too, or restore the backup from before the upgrade'
 
 export function describeMigrations(openEmpty: () => Promise<Database>): void {
@@ -56,7 +67,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       const database = await open()
       expect(await migrate(database)).toEqual(ALL)
       expect(await migrate(database)).toEqual([])
-      expect((await createInstanceReader(database).status()).version).toBe(0)
+      expect((await createInstanceReader(database, TEST_MACS).status()).version).toBe(0)
     })
 
     it('runs everything once when several ask at once', async () => {
@@ -67,33 +78,12 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
 
     it('keeps what a database of the first version has', async () => {
       const database = await open()
-      await migrate(database)
-      // Back to the first version, with a project in it.
-      const { db } = database
-      await undoPublication(database)
-      const later = [
-        'rotation',
-        'revoked_web_keys',
-        'used_assertions',
-        'audit_events',
-        'personal_access_tokens',
-        'user_keys',
-      ]
-      for (const table of later) await db.schema.dropTable(table).execute()
-      await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
-      for (const index of ['projects_by_name', 'service_users_by_creation', 'service_users_of_project_by_creation']) {
-        await db.schema.dropIndex(index).execute()
-      }
-      await db.schema.alterTable('projects').dropColumn('creation_date').execute()
-      await db.schema.alterTable('client_secrets').dropColumn('last_use_date').execute()
-      await sql`create index service_users_of_project on service_users (project_id)`.execute(db)
-      await db.schema.alterTable('instance').dropColumn('changed_at').dropColumn('schema_major').execute()
-      await sql`delete from kysely_migration where name <> '0001-initial-schema'`.execute(db)
+      await migrateToOlder(database, '0001-initial-schema')
       const projectId = randomUUID()
-      await sql`insert into projects (project_id, name) values (${projectId}, 'billing')`.execute(db)
+      await sql`insert into projects (project_id, name) values (${projectId}, 'billing')`.execute(database.db)
 
       expect(await migrate(database)).toEqual(ALL.slice(1))
-      expect(await createIdentityStore(database).findProject(projectId)).toMatchObject({
+      expect(await createIdentityStore(database, TEST_MACS).findProject(projectId)).toMatchObject({
         name: 'billing',
         createdAt: expect.any(Date),
       })
@@ -101,28 +91,16 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
 
     it('leaves rotation off for an instance that exists already, and its keys as they are', async () => {
       const database = await open()
-      await migrate(database)
-      // Back to the version before there was a policy, with a key that signs.
-      const { db } = database
-      await undoPublication(database)
-      for (const table of ['rotation', 'revoked_web_keys']) await db.schema.dropTable(table).execute()
-      await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
-      await sql`alter table web_keys alter column sealed_private_key set not null`.execute(db)
-      await sql`delete from kysely_migration where name >= '0004'`.execute(db)
-      const { administrator, firstKey } = newInstanceContent()
-      await sql`
-        insert into web_keys
-          (key_id, algorithm, public_jwk, sealed_private_key, state, creation_date, activation_date)
-        values
-          (${firstKey.keyId}, ${firstKey.algorithm}, ${JSON.stringify(firstKey.publicJwk)}, ${firstKey.sealedPrivateKey},
-           'active', now(), now())`.execute(db)
-      await sql`update instance set initialised_at = now()`.execute(db)
+      // The version before there was a policy, with a key that signs.
+      await migrateToOlder(database, '0003-many-replicas')
+      const masterKey = generateMasterKey()
+      const { activeKeyId } = await fillOlder(database, masterKey)
+      const takeOver = await generateTakeOver(parseMasterKeys(masterKey))
 
-      expect(await migrate(database)).toEqual(ALL.slice(ALL.indexOf('0004-rotation')))
-      const again = { administrator, firstKey }
-      expect(await createInstanceInitializer(database).initialise(again, async () => {})).toBe(false)
-      const { ring, rotation } = await createInstanceReader(database).load([])
-      expect(ring).toMatchObject([{ keyId: firstKey.keyId, state: 'active' }])
+      expect(await migrate(database, { takeOver, onTakenOver: () => {} })).toEqual(ALL.slice(3))
+      expect(await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})).toBe(false)
+      const { ring, rotation } = await createInstanceReader(database, takeOver.publicKeys).load([])
+      expect(ring).toMatchObject([{ keyId: activeKeyId, state: 'active' }])
       expect(rotation).toEqual({ policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
       const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
       expect(nextStep(rotation, ring, limits)).toBeUndefined()
@@ -140,7 +118,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await db.updateTable('audit_events').set({ event_date: newest }).where('action', '=', 'activate').execute()
 
       expect(await migrate(database)).toEqual(['0006-publication'])
-      const { ring, clock } = await createInstanceReader(database).load([])
+      const { ring, clock } = await createInstanceReader(database, TEST_MACS).load([])
       expect(ring).toContainEqual({ ...initial, publishedAt: initial.createdAt })
       expect(clock.latestChange).toEqual(newest)
     })
@@ -151,7 +129,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await addLaterMigration(database)
       expect(await migrate(database)).toEqual([])
       const { keyId } = await keyOperations(database).create()
-      const { ring, version } = await createInstanceReader(database).load([])
+      const { ring, version } = await createInstanceReader(database, TEST_MACS).load([])
       expect({ version, keyIds: ring.map((key) => key.keyId) }).toEqual({ version: 1, keyIds: [keyId] })
     })
 
@@ -166,7 +144,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
     it('keeps a program that runs from reading and writing what a newer major version has changed', async () => {
       const database = await open()
       await migrate(database)
-      const [keys, reader] = [keyOperations(database), createInstanceReader(database)]
+      const [keys, reader] = [keyOperations(database), createInstanceReader(database, TEST_MACS)]
       const { keyId } = await keys.create()
       await raiseMajor(database)
       for (const call of [

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../support/pgbouncer.ts'
@@ -67,9 +68,9 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     const keys = keyOperations(database)
     await database.db.transaction().execute(async (trx) => {
       await sql`select 1 from instance for update`.execute(trx)
-      expect((await createInstanceReader({ db: database.serving }).load([])).version).toBe(0)
+      expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load([])).version).toBe(0)
     })
     await keys.create()
-    expect((await createInstanceReader({ db: database.serving }).load([])).version).toBe(1)
+    expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load([])).version).toBe(1)
   })
 })

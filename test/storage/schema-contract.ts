@@ -22,6 +22,7 @@ export function describeSchema(current: () => Database): void {
       creation_date: day(1),
       activation_date: null,
       deactivation_date: null,
+      mac: new Uint8Array(32),
       ...columns,
     }
     const values = sql.join(Object.values(row))
@@ -40,6 +41,7 @@ export function describeSchema(current: () => Database): void {
     it.each([
       ['web_keys_known_state', { state: 'retired' }],
       ['web_keys_known_algorithm', { algorithm: 'HS256' }],
+      ['web_keys_mac_is_sha256', { mac: new Uint8Array(31) }],
       ['web_keys_public_jwk_is_public', { public_jwk: '{"kty":"EC","d":"private"}' }],
       ['web_keys_dates_match_state', { state: 'initial', activation_date: day(2) }],
       ['web_keys_dates_match_state', { state: 'active' }],
@@ -88,9 +90,11 @@ export function describeSchema(current: () => Database): void {
       ['user_keys_public_jwk_is_public', { public_jwk: '{"kty":"EC","d":"private"}' }],
       ['user_keys_public_jwk_is_public', { public_jwk: '{"kty":"oct","k":"shared"}' }],
       ['user_keys_dates_in_order', { expiration_date: day(0) }],
+      ['user_keys_mac_is_sha256', { mac: new Uint8Array(31) }],
     ])('refuses a key of a user that breaks %s: %j', async (constraint, columns) => {
       const { userId } = await seedUser(current(), { project: await seedProject(current()) })
-      const row = { key_id: randomUUID(), user_id: userId, public_jwk: '{"kty":"EC"}', creation_date: day(1) }
+      const key = { key_id: randomUUID(), user_id: userId, public_jwk: '{"kty":"EC"}', mac: new Uint8Array(32) }
+      const row = { ...key, creation_date: day(1) }
       const insertion = current()
         .db.insertInto('user_keys')
         .values({ ...row, ...columns })

@@ -8,16 +8,20 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { planRevocation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
 import type { Database } from '../../src/storage/database.ts'
+import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
 import { anEntry } from '../support/audit-entry.ts'
+import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { findSecrets, secretKey, secretText } from '../support/secret-search.ts'
 
 export function describeSealedKeyStore(current: () => Database): void {
   const store = () => createSealedKeyStore(current())
-  const version = async () => (await createInstanceReader(current()).status()).version
+  const webKeys = async () => (await store().list()).filter((key) => key.kind === 'web_key')
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
   const events = () => current().db.selectFrom('audit_events').select(['action', 'resource']).execute()
 
   describe('the sealed private keys', () => {
@@ -26,16 +30,17 @@ export function describeSealedKeyStore(current: () => Database): void {
       const [first, second, third] = [await keys.create(), await keys.create(), await keys.create()]
       await keys.activate(first.keyId)
       await keys.activate(second.keyId)
-      await createKeyStore(current()).update(anEntry('reseal'), () => ({
+      await createKeyStore(current(), TEST_MACS).update(anEntry('reseal'), () => ({
         steps: [{ kind: 'destroy', keyId: first.keyId }],
         result: undefined,
       }))
       const listed = await store().list()
-      expect(listed.map(({ keyId }) => keyId).sort()).toEqual([second.keyId, third.keyId].sort())
+      expect((await webKeys()).map(({ keyId }) => keyId).sort()).toEqual([second.keyId, third.keyId].sort())
       expect(listed).toContainEqual({
+        kind: 'web_key',
         keyId: second.keyId,
         algorithm: second.algorithm,
-        sealedPrivateKey: `sealed.${second.keyId}`,
+        sealed: `sealed.${second.keyId}`,
       })
     })
 
@@ -43,10 +48,10 @@ export function describeSealedKeyStore(current: () => Database): void {
       const keys = keyOperations(current())
       const [one, other] = [await keys.create(), await keys.create()]
       const [before, entry] = [await version(), anEntry('reseal')]
-      const key = (await store().list()).find(({ keyId }) => keyId === one.keyId)!
-      expect(await store().replace(key, 'sealed anew', entry)).toBe(true)
+      const [key] = await store().find([one.keyId])
+      expect(await store().replace(key!, 'sealed anew', entry)).toBe(true)
 
-      const after = new Map((await store().list()).map((sealed) => [sealed.keyId, sealed.sealedPrivateKey]))
+      const after = new Map((await webKeys()).map(({ keyId, sealed }) => [keyId, sealed]))
       expect(after).toEqual(
         new Map([
           [one.keyId, 'sealed anew'],
@@ -60,14 +65,33 @@ export function describeSealedKeyStore(current: () => Database): void {
     it('are left alone if they are not what they were any more, or are gone', async () => {
       const keys = keyOperations(current())
       const created = await keys.create()
-      const [key] = await store().list()
+      const [key] = await webKeys()
       expect(await store().replace(key!, 'sealed by another', anEntry('reseal'))).toBe(true)
       const before = await version()
       expect(await store().replace(key!, 'sealed too late', anEntry('reseal'))).toBe(false)
       expect(await store().replace({ ...key!, keyId: 'gone' }, 'sealed for nobody', anEntry('reseal'))).toBe(false)
-      expect(await store().list()).toEqual([{ ...key, sealedPrivateKey: 'sealed by another' }])
+      expect(await store().list()).toEqual([{ ...key, sealed: 'sealed by another' }])
       expect(await version()).toBe(before)
       expect(created.keyId).toBe(key!.keyId)
+    })
+
+    it('are read one by one, and no other with them', async () => {
+      const keys = keyOperations(current())
+      const [first, second] = [await keys.create(), await keys.create(), await keys.create()]
+      const found = await store().find([second.keyId, first.keyId, 'unknown'])
+      expect(found.map(({ keyId }) => keyId).sort()).toEqual([first.keyId, second.keyId].sort())
+      expect(await store().find([])).toEqual([])
+    })
+
+    it('come with the integrity key of the instance, which is replaced like them', async () => {
+      expect(await store().integrityKey()).toBeNull()
+      await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})
+      const [key, ...others] = await store().list()
+      expect(key).toEqual({ kind: 'integrity_key', sealed: 'sealed.integrity' })
+      expect(others).toHaveLength(1)
+      expect(await store().replace(key!, 'sealed anew', anEntry('reseal'))).toBe(true)
+      expect(await store().replace(key!, 'sealed too late', anEntry('reseal'))).toBe(false)
+      expect(await store().integrityKey()).toBe('sealed anew')
     })
 
     describePrivateKeysLeft(current)
@@ -80,7 +104,7 @@ function describePrivateKeysLeft(current: () => Database): void {
     const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
     const generator = createKeyPairGenerator(sealer)
     const keys = keyOperations(current())
-    const store = createKeyStore(current())
+    const store = createKeyStore(current(), TEST_MACS)
     const pairs = new Map<string, SealedKeyPair>()
     const create = async () => {
       const pair = await generator.generate({ kind: 'ed25519' })

@@ -15,6 +15,7 @@ import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { identityOperations } from '../support/identity-operations.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
@@ -67,9 +68,9 @@ describe('a database that is not available', () => {
 
   const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
     ['KeyStore.update', () => keyOperations(database).look()],
-    ['InstanceReader.status', () => createInstanceReader(database).status()],
-    ['InstanceReader.load', () => createInstanceReader(database).load([])],
-    ['InstanceReader.findServiceUser', () => createInstanceReader(database).findServiceUser('x')],
+    ['InstanceReader.status', () => createInstanceReader(database, TEST_MACS).status()],
+    ['InstanceReader.load', () => createInstanceReader(database, TEST_MACS).load([])],
+    ['InstanceReader.findServiceUser', () => createInstanceReader(database, TEST_MACS).findServiceUser('x')],
     ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
     [
       'InstanceInitializer.initialise',
@@ -77,13 +78,19 @@ describe('a database that is not available', () => {
     ],
     ['IdentityStore.changeProject', () => identityOperations(database).deleteProject('x')],
     ['IdentityStore.changeUser', () => identityOperations(database).deleteUser('x')],
-    ['IdentityStore.findProject', () => createIdentityStore(database).findProject(randomUUID())],
-    ['IdentityStore.listProjects', () => createIdentityStore(database).listProjects({ after: null, limit: 1 })],
-    ['IdentityStore.findUser', () => createIdentityStore(database).findUser(randomUUID())],
-    ['IdentityStore.listUsers', () => createIdentityStore(database).listUsers(null, { after: null, limit: 1 })],
+    ['IdentityStore.findProject', () => createIdentityStore(database, TEST_MACS).findProject(randomUUID())],
+    [
+      'IdentityStore.listProjects',
+      () => createIdentityStore(database, TEST_MACS).listProjects({ after: null, limit: 1 }),
+    ],
+    ['IdentityStore.findUser', () => createIdentityStore(database, TEST_MACS).findUser(randomUUID())],
+    [
+      'IdentityStore.listUsers',
+      () => createIdentityStore(database, TEST_MACS).listUsers(null, { after: null, limit: 1 }),
+    ],
     [
       'IdentityStore.findUserByPersonalAccessToken',
-      () => createIdentityStore(database).findUserByPersonalAccessToken(new Uint8Array(32)),
+      () => createIdentityStore(database, TEST_MACS).findUserByPersonalAccessToken(new Uint8Array(32)),
     ],
     ['AuditLog.refuse', () => createAuditLog(database).refuse(anEntry('x'), 'y')],
     [
@@ -125,7 +132,7 @@ describe('a database that is not available', () => {
     ['a database that does not exist', (good: string) => `${good}_other`],
   ])('includes %s', async (_, spoil) => {
     const database = await open(spoil(url))
-    const error: unknown = await createInstanceReader(database)
+    const error: unknown = await createInstanceReader(database, TEST_MACS)
       .status()
       .catch((thrown: unknown) => thrown)
     expect(error).toEqual(unavailable)
@@ -180,7 +187,7 @@ describe('a database that is not available', () => {
     cleanups.push(() => proxy.close())
     const database = await open(onPort(proxy.port), SHORT)
     const initializer = createInstanceInitializer(database)
-    const reader = createInstanceReader(database)
+    const reader = createInstanceReader(database, TEST_MACS)
     for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
       await call()
       proxy.freeze()
@@ -197,7 +204,7 @@ describe('a database that is not available', () => {
       expect(administration).toEqual({ total: 0, idle: 0, waiting: 0 })
       const looks = Array.from({ length: 9 }, () => keyOperations(database).look())
       await eventually(() => expect(database.pools().administration).toEqual({ total: 5, idle: 0, waiting: 4 }))
-      expect((await createInstanceReader({ db: database.serving }).status()).version).toBe(0)
+      expect((await createInstanceReader({ db: database.serving }, TEST_MACS).status()).version).toBe(0)
       expect(database.pools().serving).toEqual({ total: 1, idle: 1, waiting: 0 })
       waiting.push(...looks)
     })

@@ -12,6 +12,7 @@ import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
 import { describeIdentityProperties } from './identity-properties-contract.ts'
 import { describeIdentityStore } from './identity-store-contract.ts'
@@ -52,6 +53,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeIdentityModel(current)
     describeAuditLog(current)
     describeCredentialUses(current)
+    describeForgedRows(current)
     describeMigrations(openEmpty)
   })
 }
@@ -67,7 +69,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('used_assertions').execute()
     await trx
       .updateTable('instance')
-      .set({ version: 0, initialised_at: null, changed_at: null, latest_at: null })
+      .set({ version: 0, initialised_at: null, changed_at: null, latest_at: null, sealed_integrity_key: null })
       .execute()
   })
 }

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { calculateJwkThumbprint } from 'jose'
 import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyPairGenerator, SignerFactory } from '../../src/domain/ports.ts'
+import type { SealedKeyCheck } from '../../src/domain/sealed-keys.ts'
 
 /** What the device is asked. */
 export interface DeviceRequest {
@@ -29,6 +30,7 @@ export interface DeviceReply {
 export interface KeyDevice {
   readonly generator: KeyPairGenerator
   readonly signers: SignerFactory
+  readonly check: SealedKeyCheck
   /** May be called twice. */
   stop(): Promise<void>
 }
@@ -79,6 +81,11 @@ export function startKeyDevice(): KeyDevice {
         // A key that is not there is noticed now and not by the first client.
         await signWith(new Uint8Array())
         return { key, sign: signWith }
+      },
+    },
+    check: {
+      async assertOpens({ sealed }) {
+        if (!sealed.startsWith(SCHEME)) throw new Error('the private key is not in the device')
       },
     },
     async stop() {

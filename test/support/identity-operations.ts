@@ -9,13 +9,14 @@ import * as users from '../../src/domain/service-user.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { anEntry } from './audit-entry.ts'
+import { TEST_MACS } from './integrity.ts'
 
 type Project = projects.Project
 type ServiceUser = users.ServiceUser
 
 /** Operations on the identities of a database. Each returns what has become of the thing, null if it was deleted. */
 export function identityOperations(database: Database) {
-  const store = createIdentityStore(database)
+  const store = createIdentityStore(database, TEST_MACS)
   const onProject = (projectId: string, action: string, move: (project: Project, now: Date) => Project | null) =>
     store.changeProject(projectId, anEntry(action, `projects/${projectId}`), (project, now) =>
       become(move(projects.existingProject(project, projectId), now)),

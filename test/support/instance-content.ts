@@ -2,6 +2,7 @@
  * What a replica would fill an empty instance with.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { TEST_MACS } from './integrity.ts'
 import { newKeyPair } from './keys.ts'
 
 /** What a first start stores; other content at every call. */
@@ -13,5 +14,6 @@ export function newInstanceContent() {
     secretId: randomUUID(),
     secretHash: new Uint8Array(randomBytes(32)),
   }
-  return { administrator, firstKey: newKeyPair() }
+  const integrity = { sealedIntegrityKey: 'sealed.integrity', publicKeys: TEST_MACS }
+  return { administrator, firstKey: newKeyPair(), integrity }
 }

@@ -5,13 +5,14 @@ import { planActivation, planCreation, planDeletion } from '../../src/domain/key
 import type { Database } from '../../src/storage/database.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
 import { anEntry } from './audit-entry.ts'
+import { TEST_MACS } from './integrity.ts'
 import { newKeyPair } from './keys.ts'
 
 const rules = { guard: 'off', jwksMaxAgeSeconds: 300 } as const
 
 /** Operations on the web keys of a database. */
 export function keyOperations(database: Database) {
-  const store = createKeyStore(database)
+  const store = createKeyStore(database, TEST_MACS)
   return {
     create: (pair = newKeyPair()) =>
       store.update(anEntry('create'), (ring, now) => planCreation(ring, pair, { now, maxWebKeys: 50 })),

@@ -9,6 +9,7 @@ import type { InstanceRole } from '../../src/domain/permission.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance-row.ts'
 import type { Tables } from '../../src/storage/tables.ts'
+import type { TestIntegrity } from './integrity.ts'
 
 /** A project that exists now. */
 export interface SeededProject {
@@ -20,7 +21,7 @@ export interface SeededProject {
 export interface SeededSecret {
   readonly secretId: string
   readonly secret: string
-  /** SHA-256 of the secret, as the table has it. */
+  /** As the table has it. */
   readonly hash: Uint8Array
 }
 
@@ -104,6 +105,14 @@ export async function seedUser(
   return { userId, clientId: `${userId}@${project.name}`, project }
 }
 
+/** How the servers on a database hash client secrets, from their SHA-256. */
+const secretHashes = new WeakMap<Database, (sha256: Uint8Array) => Uint8Array>()
+
+/** Makes the secrets that are put into this database good for its servers. Without servers it makes no difference. */
+export function hashSecretsWith(database: Database, { clientSecretHash }: TestIntegrity): void {
+  secretHashes.set(database, clientSecretHash)
+}
+
 /** One more client secret of a user. It lives for ever unless the options end it. */
 export async function seedSecret(
   database: Database,
@@ -112,7 +121,8 @@ export async function seedSecret(
 ): Promise<SeededSecret> {
   const secretId = randomUUID()
   const secret = options.secret ?? randomBytes(32).toString('base64url')
-  const hash = createHash('sha256').update(secret).digest()
+  const sha256 = createHash('sha256').update(secret).digest()
+  const hash = secretHashes.get(database)?.(sha256) ?? sha256
   const ends = [options.expiresAt, options.deactivatedAt].filter((date) => date !== undefined)
   await change(database, async (trx) => {
     await trx

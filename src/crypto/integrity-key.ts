@@ -1,0 +1,102 @@
+/**
+ * The integrity key of an instance: 32 random bytes, kept in the database as a JWE that only a master key opens, and the
+ * keys that are derived from it, one for each use.
+ */
+import { hkdfSync, randomBytes } from 'node:crypto'
+import type { Integrity, NewIntegrity, TakeOver } from '../domain/integrity.ts'
+import { createClientSecrets, createSecretHash } from './client-secret.ts'
+import type { MasterKeys } from './master-keys.ts'
+import { createPublicKeyMacs } from './public-key-macs.ts'
+import { CannotOpen, openJwe, sealJwe } from './sealed-jwe.ts'
+import { createKeySealer } from './sealed-key.ts'
+
+const KEY_BYTES = 32
+
+/** What it was sealed for. No sealed private key has this type, so none can stand in for it, and it for none. */
+const CTY = 'integrity-key'
+
+/** What each derived key is for: the `info` of HKDF (RFC 5869). Once released, none is edited. */
+const USES = {
+  webKeys: 'keyturn web keys',
+  revokedWebKeys: 'keyturn revoked web keys',
+  userKeys: 'keyturn user keys',
+  clientSecrets: 'keyturn client secrets',
+  personalAccessTokens: 'keyturn personal access tokens',
+} as const
+
+/** A key for each use. */
+export type DerivedKeys = Readonly<Record<keyof typeof USES, Uint8Array>>
+
+/** Derives the key of each use. */
+export function deriveKeys(integrityKey: Uint8Array): DerivedKeys {
+  const derive = (info: string) => new Uint8Array(hkdfSync('sha256', integrityKey, new Uint8Array(), info, KEY_BYTES))
+  return Object.fromEntries(Object.entries(USES).map(([use, info]) => [use, derive(info)])) as DerivedKeys
+}
+
+/** What can be done with these derived keys. */
+export function createIntegrity(keys: DerivedKeys): Integrity {
+  return { publicKeys: createPublicKeyMacs(keys), secrets: createClientSecrets(keys) }
+}
+
+/** Makes an integrity key for a new instance. */
+export async function generateIntegrity(masterKeys: MasterKeys): Promise<NewIntegrity> {
+  const { sealedIntegrityKey, keys } = await generateKeys(masterKeys)
+  return { sealedIntegrityKey, ...createIntegrity(keys) }
+}
+
+/** Makes an integrity key for an instance that has none yet. */
+export async function generateTakeOver(masterKeys: MasterKeys): Promise<TakeOver> {
+  const { sealedIntegrityKey, keys } = await generateKeys(masterKeys)
+  const sealer = createKeySealer(masterKeys)
+  return {
+    sealedIntegrityKey,
+    publicKeys: createPublicKeyMacs(keys),
+    prove: (key) => sealer.withPrivateKey(key.sealed, key, () => {}),
+    clientSecretHash: createSecretHash(keys.clientSecrets),
+    personalAccessTokenHash: createSecretHash(keys.personalAccessTokens),
+  }
+}
+
+/** Opens an integrity key. @throws {Error} that says what to do. */
+export async function openIntegrity(sealed: string, masterKeys: MasterKeys): Promise<Integrity> {
+  return createIntegrity(await withIntegrityKey(sealed, masterKeys, deriveKeys))
+}
+
+/** Seals an integrity key with the first master key. @throws {Error} that says what to do. */
+export function resealIntegrityKey(sealed: string, masterKeys: MasterKeys): Promise<string> {
+  return withIntegrityKey(sealed, masterKeys, (key) => seal(key, masterKeys))
+}
+
+/**
+ * Hands over an integrity key, and wipes it when `use` is done.
+ *
+ * @throws {Error} that says what to do, if no master key opens it, or something else was sealed.
+ */
+export async function withIntegrityKey<T>(
+  sealed: string,
+  masterKeys: MasterKeys,
+  use: (key: Buffer<ArrayBuffer>) => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await openJwe(sealed, masterKeys, (key, { cty }) => {
+      if (cty !== CTY || key.length !== KEY_BYTES) throw new CannotOpen('it is not an integrity key')
+      return use(key)
+    })
+  } catch (cause) {
+    if (!(cause instanceof CannotOpen)) throw cause
+    throw new Error(`the integrity key of the instance cannot be opened: ${cause.message}`, { cause })
+  }
+}
+
+async function generateKeys(masterKeys: MasterKeys) {
+  const key = randomBytes(KEY_BYTES)
+  try {
+    return { sealedIntegrityKey: await seal(key, masterKeys), keys: deriveKeys(key) }
+  } finally {
+    key.fill(0)
+  }
+}
+
+function seal(key: Uint8Array<ArrayBuffer>, masterKeys: MasterKeys): Promise<string> {
+  return sealJwe(key, { cty: CTY }, masterKeys)
+}

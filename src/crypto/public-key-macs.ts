@@ -1,0 +1,62 @@
+/**
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, and their thumbprints.
+ *
+ * What is authenticated is a JSON array of strings, so that no two keys have the same text.
+ */
+import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
+import type { PublicKeyMacs } from '../domain/integrity.ts'
+import type { PublicJwk } from '../domain/key-algorithm.ts'
+import type { DerivedKeys } from './integrity-key.ts'
+
+/** The SHA-256 thumbprint of a key (RFC 7638). */
+export function thumbprint(jwk: PublicJwk): string {
+  return hash('sha256', canonical(jwk), 'base64url')
+}
+
+/** Makes and checks codes. */
+export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
+  const webKeys = mac(keys.webKeys)
+  const revokedWebKeys = mac(keys.revokedWebKeys)
+  const userKeys = mac(keys.userKeys)
+  const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
+    if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
+    return webKeys([keyId, algorithm, canonical(publicJwk)])
+  }
+  const ofRevokedWebKey: PublicKeyMacs['ofRevokedWebKey'] = ({ keyId, algorithm, publicJwk }) =>
+    revokedWebKeys([keyId, algorithm, canonical(publicJwk)])
+  const ofUserKey: PublicKeyMacs['ofUserKey'] = (userId, { keyId, publicJwk }) => {
+    const { kid, alg, ...jwk } = publicJwk
+    // Null where there is none: an empty text may be a `kid`.
+    return userKeys([userId, keyId, canonical(jwk), kid ?? null, alg ?? null])
+  }
+  return {
+    ofWebKey,
+    assertWebKey: (key, found) => assertSame(ofWebKey(key), found),
+    ofRevokedWebKey,
+    assertRevokedWebKey: (key, found) => assertSame(ofRevokedWebKey(key), found),
+    ofUserKey,
+    assertUserKey: (userId, key, found) => assertSame(ofUserKey(userId, key), found),
+  }
+}
+
+function mac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
+  const secret = createSecretKey(key)
+  return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
+}
+
+function assertSame(expected: Uint8Array, found: Uint8Array | null): void {
+  if (found !== null && found.length === expected.length && timingSafeEqual(expected, found)) return
+  throw new Error('its mac does not fit, so it was not written by a program that has the integrity key of the instance')
+}
+
+/** The members that a thumbprint covers, in its order. */
+function canonical(jwk: PublicJwk): string {
+  switch (jwk.kty) {
+    case 'RSA':
+      return JSON.stringify({ e: jwk.e, kty: jwk.kty, n: jwk.n })
+    case 'EC':
+      return JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x: jwk.x, y: jwk.y })
+    case 'OKP':
+      return JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x: jwk.x })
+  }
+}

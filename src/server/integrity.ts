@@ -1,0 +1,57 @@
+/**
+ * Brings the integrity key of the instance together with the master keys that open it: when the schema is brought up to date,
+ * and when a process starts.
+ */
+import { generateTakeOver, openIntegrity } from '../crypto/integrity-key.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
+import type { Integrity } from '../domain/integrity.ts'
+import type { Log } from '../domain/ports.ts'
+import type { Database } from '../storage/database.ts'
+import { migrate, needsTakeOver } from '../storage/migrate.ts'
+import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
+import type { TakenOver } from '../storage/take-over.ts'
+import type { MasterKeySource } from './master-key-source.ts'
+
+/** What bringing the schema up to date takes. */
+export interface UpgradeOptions {
+  /** Read only if an instance is there that has no integrity key yet. */
+  readonly source: MasterKeySource
+  readonly log: Log
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Brings the schema up to date, and gives an instance from before there were integrity keys one.
+ *
+ * @returns The names of the migrations that were run.
+ * @throws what `migrate` throws; {Error} that says what to do, if the master keys cannot be read.
+ */
+export async function bringUpToDate(
+  database: Database,
+  { source, log, signal }: UpgradeOptions,
+): Promise<readonly string[]> {
+  if (!(await needsTakeOver(database))) return await migrate(database)
+  const masterKeys = await source.load({ mayGenerate: false, ...(signal === undefined ? {} : { signal }) })
+  let taken: TakenOver | undefined
+  const applied = await migrate(database, {
+    takeOver: await generateTakeOver(masterKeys),
+    onTakenOver: (what) => {
+      taken = what
+    },
+  })
+  if (taken !== undefined && applied.length > 0) {
+    log.warn(
+      taken,
+      'the instance of an older version was given an integrity key: all that it had is believed from now on',
+    )
+  }
+  return applied
+}
+
+/** Opens the integrity key of an instance that is set up. @throws {Error} that says what to do. */
+export async function loadIntegrity(database: Database, masterKeys: MasterKeys): Promise<Integrity> {
+  const sealed = await createSealedKeyStore(database).integrityKey()
+  if (sealed === null)
+    throw new Error('the integrity key of the instance is missing: restore the database from a backup')
+  return await openIntegrity(sealed, masterKeys)
+}

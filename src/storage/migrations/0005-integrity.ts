@@ -1,0 +1,46 @@
+/**
+ * The integrity key of an instance, and the codes by which rows with public keys are believed. Decision 11.
+ *
+ * Part of the schema's history: once released it is never edited, a change is another migration.
+ */
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Tables } from '../tables.ts'
+
+const COLUMNS = [
+  sql`alter table instance add column sealed_integrity_key text`,
+  sql`alter table web_keys add column mac bytea`,
+  sql`alter table revoked_web_keys add column mac bytea`,
+  sql`alter table user_keys add column mac bytea`,
+]
+
+const RULES = [
+  // A program that knows of no integrity key would write rows that all others refuse.
+  sql`update instance set schema_major = 2`,
+  sql`
+    alter table instance add constraint instance_initialised_with_integrity_key
+      check (initialised_at is null or sealed_integrity_key is not null)`,
+  ...['web_keys', 'revoked_web_keys', 'user_keys'].flatMap((table) => [
+    sql`alter table ${sql.table(table)} alter column mac set not null`,
+    sql`
+      alter table ${sql.table(table)} add constraint ${sql.ref(`${table}_mac_is_sha256`)}
+        check (octet_length(mac) = 32)`,
+  ]),
+]
+
+/**
+ * Adds the integrity key and the codes.
+ *
+ * @param takeOver Gives an instance that is there already a key and codes. It runs only together with the statements that
+ * add the columns, so a row alone never makes it run again: without those columns there is no such database any more.
+ */
+export function integrity(takeOver: (db: Kysely<Tables>) => Promise<void>): Migration {
+  return {
+    up: async (db: Kysely<Tables>) => {
+      // One by one: PGlite takes a single statement per query.
+      for (const statement of COLUMNS) await statement.execute(db)
+      await takeOver(db)
+      for (const statement of RULES) await statement.execute(db)
+    },
+  }
+}
