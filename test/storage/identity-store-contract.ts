@@ -366,7 +366,12 @@ export function describeIdentityStore(current: () => Database): void {
       await sql`
         insert into user_keys (key_id, user_id, public_jwk, creation_date)
         values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now())`.execute(current().db)
-      await expect(store().findUser(userId)).rejects.toThrow(`service user ${userId} in the database is not valid`)
+      await expect(store().findUser(userId)).rejects.toMatchObject({
+        name: 'UnreadableRow',
+        kind: 'service_user',
+        id: userId,
+        message: expect.stringContaining(`service user ${userId} in the database is not valid`),
+      })
     })
   })
 }
