@@ -18,7 +18,7 @@ import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 import { StalenessGuard } from './staleness-guard.ts'
 
-/** How often callers can make it be compared, in milliseconds: anybody can ask with made-up tokens. */
+/** How often callers can make it be compared, in milliseconds: a made-up token does. */
 const CONFIRM_EVERY = 100
 
 const NOT_IN_FORCE = 'the change is stored, but this replica could not take it over: its log and /readyz say why'

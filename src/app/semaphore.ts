@@ -1,5 +1,5 @@
 /**
- * Lets only so many run at a time, the others wait in order, and whoever comes when too many wait is turned away.
+ * Limits how many run at a time. The others wait in order, and when too many wait, more are refused.
  */
 import { DomainError } from '../domain/errors.ts'
 

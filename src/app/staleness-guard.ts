@@ -128,7 +128,7 @@ export class StalenessGuard {
     if (unreadable !== undefined) throw new DomainError('storage_unavailable', unreadable)
   }
 
-  /** Why this replica should not be used, in words that anybody may read; undefined if it may be. */
+  /** Why this replica should not be used, in words that are safe to publish; undefined if it may be. */
   whyNotReady(): string | undefined {
     return this.#whyUnreadable() ?? this.#whyStale()
   }

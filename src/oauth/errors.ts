@@ -20,7 +20,7 @@ export function toOAuthError(denied: DeniedToken): Error {
   }
 }
 
-/** What a client is told when something that deciding takes is out of reach. */
+/** The answer to a client when something that deciding takes is out of reach. */
 export const UNAVAILABLE = {
   error: 'temporarily_unavailable',
   error_description: 'the service cannot issue tokens at the moment',

@@ -296,7 +296,7 @@ describe('an own change', () => {
     instance.change(2)
     Object.assign(instance, fault)
     await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
-    // Not either for whoever repeats it, although nothing changes then.
+    // Nor is it for a caller who repeats it, although nothing changes then.
     await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
     await replica.stop()
   })

@@ -37,7 +37,7 @@ describe('a semaphore', () => {
     expect(await Promise.all(outcomes)).toEqual(['failed', 'done', 'done', 'done'])
   })
 
-  it('turns away who comes when too many wait, and is open again later', async () => {
+  it('refuses more when too many wait, and is open again later', async () => {
     const semaphore = new Semaphore(1, 1)
     const [running, waiting] = [work(), work()]
     const outcomes = [semaphore.run(running.run), semaphore.run(waiting.run)]

@@ -160,7 +160,7 @@ describe('a replica that has not heard of a change, with the database there', ()
     }
   })
 
-  it('takes an assertion by a key that was just added, and by none that was just removed', async () => {
+  it('takes an assertion by a key that was just added, whether the assertion names it or not', async () => {
     const client = await newClient()
     expect(await summaryOf(await ask(await assertionOf(client)))).toEqual(REFUSED)
     await addKey(client.userId, 'mine')

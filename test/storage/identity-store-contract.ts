@@ -367,9 +367,12 @@ export function describeIdentityStore(current: () => Database): void {
       await sql`
         insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
         values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now(), ${new Uint8Array(32)})`.execute(current().db)
-      await expect(store().findUser(userId)).rejects.toThrow(
-        `service user ${userId} in the database is not valid: public_jwk has no crv`,
-      )
+      await expect(store().findUser(userId)).rejects.toMatchObject({
+        name: 'UnreadableRow',
+        kind: 'service_user',
+        id: userId,
+        message: expect.stringContaining(`service user ${userId} in the database is not valid`),
+      })
     })
   })
 }

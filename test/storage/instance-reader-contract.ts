@@ -190,7 +190,12 @@ export function describeInstanceReader(current: () => Database): void {
     ])('refuses a stored public key that its algorithm cannot have: %s', async (_, jwk) => {
       const { keyId } = await keyOperations(current()).create()
       await sql`update web_keys set public_jwk = ${JSON.stringify(jwk)}::jsonb`.execute(current().db)
-      await expect(reader().load([])).rejects.toThrow(`web key ${keyId} in the database is not valid: public_jwk`)
+      await expect(reader().load([])).rejects.toMatchObject({
+        name: 'UnreadableRow',
+        kind: 'web_key',
+        id: keyId,
+        message: expect.stringContaining(`web key ${keyId} in the database is not valid: public_jwk`),
+      })
     })
 
     it('passes on only the public members that it knows', async () => {
