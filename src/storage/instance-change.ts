@@ -9,7 +9,7 @@
  * is a constraint of the schema.
  */
 import type { Transaction } from 'kysely'
-import { assertAuthorized, type ChangeEntry, SYSTEM } from '../domain/authority.ts'
+import { assertAuthorized, type ChangeEntry } from '../domain/authority.ts'
 import { latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import { readAuthorityFacts } from './authority-row.ts'
@@ -72,8 +72,8 @@ async function changeUnderLock<Before, Decision>(
 ): Promise<Outcome<Decision>> {
   await lockInstance(trx)
   const time = await readChangeTime(trx)
-  const authority = entry?.authority ?? SYSTEM.authority
-  if (authority.kind !== 'system') {
+  const authority = entry?.authority
+  if (authority?.kind === 'user') {
     // The right of the caller as it is now: no change can take it away before this transaction ends.
     const facts = await readAuthorityFacts(trx, authority)
     const ruling = rule(() => assertAuthorized(authority, { ...facts, now: time }))
