@@ -1,5 +1,5 @@
 /**
- * Fills an empty instance with what is needed to administer it: a project, an owner with one client secret, and one
+ * Fills an empty instance with its issuer and what is needed to administer it: a project, an owner with one client secret, and one
  * active web key.
  */
 import { formatClientId } from '../domain/client-id.ts'
@@ -20,6 +20,8 @@ export interface BootstrapOptions {
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
   readonly credentials: CredentialsSink
+  /** The issuer of the server that does this. */
+  readonly issuer: string
   /** A new random UUID. */
   readonly newId: () => string
 }
@@ -34,7 +36,7 @@ export interface BootstrapOptions {
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
-  const { initializer, generator, secrets, credentials, newId } = options
+  const { initializer, generator, secrets, credentials, issuer, newId } = options
   if (await initializer.isInitialised()) return false
 
   const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
@@ -46,7 +48,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
     secretId: newId(),
     secretHash: hash,
   }
-  return initializer.initialise({ administrator, firstKey }, () =>
+  return initializer.initialise({ administrator, firstKey, issuer }, () =>
     credentials.write({ clientId: formatClientId(administrator), clientSecret: secret }),
   )
 }

@@ -4,6 +4,7 @@
  * The truth is the version in the database, compared once a second, after every own write and at every hint of the
  * change feed. Without the database the replica goes on from memory, but not for ever.
  */
+import { DomainError } from '../domain/errors.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { ChangeFeed, InstanceReader, InstanceStatus, Log, SignerFactory } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
@@ -37,6 +38,8 @@ export interface ReplicaOptions {
   /** Is kept right by the readings that come with each comparison. */
   readonly time: Pick<InstanceClock, 'adjust'>
   readonly log: Log
+  /** The issuer of this replica. */
+  readonly issuer: string
   /** How many users may be read at the same time. Fewer than the reader has connections. */
   readonly maxReads?: number | undefined
   /** How long to go on without the database, in seconds. */
@@ -225,12 +228,22 @@ export class Replica {
     try {
       const status = await reader.status()
       time.adjust(status.clock)
+      this.#assertSameIssuer(status)
       if (!isSame(status, this.#known)) await this.#takeOver()
     } catch (error) {
       this.#contact.failed(error)
       throw error
     }
     this.#contact.confirmed(startedAt)
+  }
+
+  /** Another one has been stored on purpose since this replica was started: two must not issue tokens for long. */
+  #assertSameIssuer({ issuer: stored }: InstanceStatus): void {
+    if (stored === null || stored === this.#options.issuer) return
+    throw new DomainError(
+      'storage_unavailable',
+      `the issuer of the instance has been changed to ${stored}: start this server again with KEYTURN_BASE_URL=${stored}`,
+    )
   }
 
   async #takeOver(): Promise<void> {

@@ -126,6 +126,8 @@ export interface InstanceStatus {
   readonly version: number
   /** When the last change was made, by the database's clock. Null if nothing has been changed since that is noted. */
   readonly changedAt: Date | null
+  /** The issuer of all replicas; null if none has been stored yet. */
+  readonly issuer: string | null
   readonly clock: ClockReading
 }
 
@@ -166,12 +168,20 @@ export interface FirstAdministrator {
   readonly secretHash: Uint8Array
 }
 
+/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+export interface IssuerStore {
+  /** Null: none has been stored yet. */
+  find(): Promise<string | null>
+  /** Stores what `decide` returns as one step, like `KeyStore.update`, and returns it. */
+  change(entry: AuditEntry, decide: (stored: string | null) => string): Promise<string>
+}
+
 /** Fills an empty instance. */
 export interface InstanceInitializer {
   /** Whether the instance has been initialised. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
+   * Stores the issuer, a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
    * transaction, unless the instance has them already.
    *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
@@ -180,7 +190,11 @@ export interface InstanceInitializer {
    * @returns Whether this call initialised the instance.
    */
   initialise(
-    content: { readonly administrator: FirstAdministrator; readonly firstKey: SealedKeyPair },
+    content: {
+      readonly administrator: FirstAdministrator
+      readonly firstKey: SealedKeyPair
+      readonly issuer: string
+    },
     beforeCommit: () => Promise<void>,
   ): Promise<boolean>
 }

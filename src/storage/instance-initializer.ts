@@ -1,5 +1,5 @@
 /**
- * The `InstanceInitializer` on a database: the first project, administrator, secret and key, all at once or not at all.
+ * The `InstanceInitializer` on a database: the issuer, the first project, administrator, secret and key, all at once or not at all.
  */
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../domain/audit.ts'
@@ -32,7 +32,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
         return initialised_at !== null
       }),
 
-    initialise: async ({ administrator, firstKey }, beforeCommit) => {
+    initialise: async ({ administrator, firstKey, issuer }, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined
       const refusing = async (): Promise<void> => {
         try {
@@ -50,6 +50,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             .setIsolationLevel('read committed')
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
+              await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
               await writeEverything(trx, administrator, firstKey)
               await bumpVersion(trx, database)
               await allowForFile(trx, database)

@@ -20,14 +20,15 @@ const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
   const notBefore = performance.now()
-  const { version, changed_at, schema_major, now } = await trx
+  const { version, changed_at, schema_major, issuer, now } = await trx
     .selectFrom('instance')
-    .select(['version', 'changed_at', 'schema_major', CLOCK.as('now')])
+    .select(['version', 'changed_at', 'schema_major', 'issuer', CLOCK.as('now')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
-  return { version: toVersion(version), changedAt: changed_at, clock: { databaseTime: now, notBefore, notAfter } }
+  const clock = { databaseTime: now, notBefore, notAfter }
+  return { version: toVersion(version), changedAt: changed_at, issuer, clock }
 }
 
 /**

@@ -33,6 +33,8 @@ interface InstanceTable {
   initialised_at: Date | null
   changed_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
+  /** Null until a server has started on it since this is stored. */
+  issuer: ColumnType<string | null, string | undefined>
 }
 
 interface WebKeyTable {

@@ -10,6 +10,7 @@ import { createRecordingLog } from '../support/log.ts'
 import { ManualClock } from './manual-clock.ts'
 
 const SECOND = 1000
+const ISSUER = 'https://id.example.com'
 
 /** An instance in memory that the test changes, and a replica of it. */
 function createInstance() {
@@ -18,6 +19,7 @@ function createInstance() {
     version: 0,
     changedAt: new Date(0),
     databaseTime: new Date(0),
+    issuer: ISSUER,
     failure: undefined as Error | undefined,
     change(at: number) {
       instance.ring.push(createWebKey(newKeyPair(), new Date(at)))
@@ -28,7 +30,7 @@ function createInstance() {
   const status = async (): Promise<InstanceStatus> => {
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
-    return { version, changedAt, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
+    return { version, changedAt, issuer: instance.issuer, clock: { databaseTime, notBefore: 0, notAfter: 0 } }
   }
   const reader: InstanceReader = {
     status,
@@ -51,6 +53,7 @@ function createInstance() {
     clock,
     time,
     log,
+    issuer: ISSUER,
     maxStalenessSeconds: 10,
   })
   return { instance, replica, clock, log, time }
@@ -175,6 +178,23 @@ describe('a replica', () => {
     instance.failure = undefined
     await nextComparison(clock)
     expect(replica.keys().ring).toEqual([])
+    await replica.stop()
+  })
+
+  it('treats another issuer like the loss of the database, and says how to go on', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.issuer = 'https://tokens.example.com'
+    await nextComparison(clock)
+    const why =
+      'the issuer of the instance has been changed to https://tokens.example.com: start this server again with'
+    expect(() => replica.assertReachable()).toThrow(why)
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining(why) })
+
+    instance.issuer = ISSUER
+    await nextComparison(clock)
+    expect(() => replica.assertReachable()).not.toThrow()
     await replica.stop()
   })
 

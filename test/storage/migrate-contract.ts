@@ -14,7 +14,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { keyOperations } from '../support/key-operations.ts'
 
-const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation']
+const ALL = ['0001-initial-schema', '0002-identities', '0003-many-replicas', '0004-rotation', '0007-issuer']
 
 /** What a newer program of the same major version does: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
@@ -79,7 +79,12 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await db.schema.alterTable('projects').dropColumn('creation_date').execute()
       await db.schema.alterTable('client_secrets').dropColumn('last_use_date').execute()
       await sql`create index service_users_of_project on service_users (project_id)`.execute(db)
-      await db.schema.alterTable('instance').dropColumn('changed_at').dropColumn('schema_major').execute()
+      await db.schema
+        .alterTable('instance')
+        .dropColumn('changed_at')
+        .dropColumn('schema_major')
+        .dropColumn('issuer')
+        .execute()
       await sql`delete from kysely_migration where name <> '0001-initial-schema'`.execute(db)
       const projectId = randomUUID()
       await sql`insert into projects (project_id, name) values (${projectId}, 'billing')`.execute(db)
@@ -99,8 +104,10 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       for (const table of ['rotation', 'revoked_web_keys']) await db.schema.dropTable(table).execute()
       await db.schema.alterTable('web_keys').dropConstraint('web_keys_signing_takes_a_private_key').execute()
       await sql`alter table web_keys alter column sealed_private_key set not null`.execute(db)
+      await db.schema.alterTable('instance').dropColumn('issuer').execute()
       await sql`delete from kysely_migration where name >= '0004'`.execute(db)
-      const { administrator, firstKey } = newInstanceContent()
+      const content = newInstanceContent()
+      const { firstKey } = content
       await sql`
         insert into web_keys
           (key_id, algorithm, public_jwk, sealed_private_key, state, creation_date, activation_date)
@@ -109,9 +116,8 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
            'active', now(), now())`.execute(db)
       await sql`update instance set initialised_at = now()`.execute(db)
 
-      expect(await migrate(database)).toEqual(['0004-rotation'])
-      const again = { administrator, firstKey }
-      expect(await createInstanceInitializer(database).initialise(again, async () => {})).toBe(false)
+      expect(await migrate(database)).toEqual(['0004-rotation', '0007-issuer'])
+      expect(await createInstanceInitializer(database).initialise(content, async () => {})).toBe(false)
       const { ring, rotation } = await createInstanceReader(database).load([])
       expect(ring).toMatchObject([{ keyId: firstKey.keyId, state: 'active' }])
       expect(rotation).toEqual({ policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })

@@ -13,5 +13,5 @@ export function newInstanceContent() {
     secretId: randomUUID(),
     secretHash: new Uint8Array(randomBytes(32)),
   }
-  return { administrator, firstKey: newKeyPair() }
+  return { administrator, firstKey: newKeyPair(), issuer: 'https://id.example.com' }
 }
