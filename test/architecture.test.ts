@@ -64,6 +64,7 @@ describe('the source', () => {
   it('acts by the right of the system only where no caller asks for it', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
+      'src/app/issuer.ts',
       'src/app/reseal.ts',
       'src/app/rotator.ts',
       'src/domain/authority.ts',

@@ -16,6 +16,11 @@ export function webKeyResource(keyId: string): string {
   return `${WEB_KEYS}/${keyId}`
 }
 
+/** For example `issuers/https://id.example.com`. */
+export function issuerResource(issuer: string): string {
+  return `issuers/${issuer}`
+}
+
 /** A project, or a part of it, for example `projects/<project_id>/roles/<role>`. */
 export function projectResource(projectId: string, ...part: readonly string[]): string {
   return ['projects', projectId, ...part].join('/')

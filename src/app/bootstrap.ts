@@ -1,5 +1,5 @@
 /**
- * Fills an empty instance with what is needed to administer it: a project, an owner with one client secret, one
+ * Fills an empty instance with its issuer and what is needed to administer it: a project, an owner with one client secret, one
  * active web key, and the integrity key that proves them.
  */
 import { formatClientId } from '../domain/client-id.ts'
@@ -22,6 +22,8 @@ export interface BootstrapOptions {
   /** Makes the integrity key of a new instance. */
   readonly newIntegrity: () => Promise<NewIntegrity>
   readonly credentials: CredentialsSink
+  /** The issuer of the server that does this. */
+  readonly issuer: string
   /** A new random UUID. */
   readonly newId: () => string
 }
@@ -36,7 +38,7 @@ export interface BootstrapOptions {
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
-  const { initializer, generator, newIntegrity, credentials, newId } = options
+  const { initializer, generator, newIntegrity, credentials, issuer, newId } = options
   if (await initializer.isInitialised()) return false
 
   const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
@@ -49,7 +51,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
     secretId: newId(),
     secretHash: hash,
   }
-  return initializer.initialise({ administrator, firstKey, integrity }, () =>
+  return initializer.initialise({ administrator, firstKey, integrity, issuer }, () =>
     credentials.write({ clientId: formatClientId(administrator), clientSecret: secret }),
   )
 }

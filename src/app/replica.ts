@@ -14,6 +14,7 @@ import { ChangeLag } from './change-lag.ts'
 import { Coalesced, Throttled } from './coalesced.ts'
 import { ComparisonLoop } from './comparison-loop.ts'
 import type { InstanceClock } from './instance-clock.ts'
+import { assertSameIssuer } from './issuer.ts'
 import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 import { StalenessGuard } from './staleness-guard.ts'
@@ -40,11 +41,15 @@ export interface ReplicaOptions {
   /** Is kept right by the readings that come with each comparison. */
   readonly time: Pick<InstanceClock, 'adjust'>
   readonly log: Log
+  /** The issuer of this replica. */
+  readonly issuer: string
   /** How many users may be read at the same time. Fewer than the reader has connections. */
   readonly maxReads?: number | undefined
   /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
 }
+
+const GONE_BACK = 'the database has gone back, as after a fail-over that lost changes: its state is taken over'
 
 /** What holds before anything is known: nothing is to be done. */
 const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
@@ -251,13 +256,14 @@ export class Replica {
   }
 
   async #load(): Promise<void> {
-    const { reader, clock, time } = this.#options
+    const { reader, clock, time, issuer } = this.#options
     const at = clock.monotonic()
     let version: number | undefined
     try {
       const status = await reader.status()
       time.adjust(status.clock)
       version = status.version
+      assertSameIssuer(status.issuer, issuer)
       if (!isSame(status, this.#known)) await this.#takeOver()
     } catch (error) {
       this.#guard.failed({ at, version, error })
@@ -273,10 +279,8 @@ export class Replica {
     const startedAt = clock.monotonic()
     const state = await reader.load(userIds)
     const snapshot = await this.#keys.prepare(state)
-    if (state.version <= before.version && !isSame(state, before)) {
-      const facts = { before: before.version, now: state.version }
-      log.warn(facts, 'the database has gone back, as after a fail-over that lost changes: its state is taken over')
-    }
+    if (state.version <= before.version && !isSame(state, before))
+      log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
     // The version comes last: what fails on the way is tried again.
     this.#identities.replace(state, userIds)

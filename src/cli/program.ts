@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { auditCommand } from './audit-command.ts'
 import { configCommand } from './config-command.ts'
 import { demoCommand } from './demo-command.ts'
+import { issuerCommand } from './issuer-command.ts'
 import { keysCommand } from './keys-command.ts'
 import { masterKeyCommand } from './master-key-command.ts'
 import { migrateCommand } from './migrate-command.ts'
@@ -32,6 +33,7 @@ export function createProgram(): Command {
     tokenCommand(),
     auditCommand(),
     masterKeyCommand(),
+    issuerCommand(),
     recoverCommand(),
   ]) {
     program.addCommand(command)

@@ -26,7 +26,8 @@ export const SETTINGS = [
     flag: '--base-url',
     default: '`http://localhost:<port>`',
     meaning:
-      'Address that clients use, and the issuer of the tokens. Must be https unless it is a loopback address. No path.',
+      'Address that clients use, and the issuer of the tokens, which is stored at the first start: with another one no server ' +
+      'starts (`keyturn issuer change`). Must be https unless it is a loopback address. No path.',
   },
   {
     variable: 'KEYTURN_DATABASE_URL',

@@ -139,6 +139,8 @@ export interface InstanceStatus {
   readonly version: number
   /** When the last change was made, by the database's clock. Null if nothing has been changed since that is noted. */
   readonly changedAt: Date | null
+  /** The issuer of all replicas; null if none has been stored yet. */
+  readonly issuer: string | null
   readonly clock: ClockReading
 }
 
@@ -184,6 +186,15 @@ export interface FirstContent {
   readonly administrator: FirstAdministrator
   readonly firstKey: SealedKeyPair
   readonly integrity: Pick<NewIntegrity, 'sealedIntegrityKey' | 'publicKeys'>
+  readonly issuer: string
+}
+
+/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+export interface IssuerStore {
+  /** Null: none has been stored yet. */
+  find(): Promise<string | null>
+  /** Stores what `decide` returns as one step, like `KeyStore.update`, and returns it. */
+  change(entry: ChangeEntry, decide: (stored: string | null) => string): Promise<string>
 }
 
 /** Fills an empty instance. */
@@ -191,7 +202,7 @@ export interface InstanceInitializer {
   /** Whether the instance has been initialised. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
+   * Stores the issuer, a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
    * transaction, unless the instance has them already.
    *
    * The integrity key is stored with them.

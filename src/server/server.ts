@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { bootstrap } from '../app/bootstrap.ts'
 import { InstanceClock } from '../app/instance-clock.ts'
+import { settleIssuer } from '../app/issuer.ts'
 import { KeyTrial } from '../app/key-trial.ts'
 import { Replica } from '../app/replica.ts'
 import type { Config } from '../config/config.ts'
@@ -22,6 +23,7 @@ import { RequestNotebook } from '../http/request-notes.ts'
 import { createChangeFeed } from '../storage/change-feed.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance-reader.ts'
+import { createIssuerStore } from '../storage/issuer-store.ts'
 import { shareOut } from '../storage/postgres-pool.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
 import { checkConfigFiles } from './config-files.ts'
@@ -154,10 +156,16 @@ async function start(
         generator,
         newIntegrity: () => generateIntegrity(masterKeys),
         credentials: credentialsFile(config.credentialsFile, baseUrl),
+        issuer: baseUrl,
         newId: randomUUID,
       }),
     waiting,
   )
+
+  const issuers = createIssuerStore(database)
+  // With an embedded database there is no other replica that could go on under the old one.
+  const followsPort = config.baseUrl === null && config.database.kind !== 'postgres'
+  await whenAvailable(() => settleIssuer({ store: issuers, issuer: baseUrl, followsPort, log }), waiting)
 
   // Before anything else is read: it says what is believed.
   const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
@@ -172,6 +180,7 @@ async function start(
     clock: systemClock,
     time,
     log,
+    issuer: baseUrl,
     // One connection is left for comparing versions.
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,

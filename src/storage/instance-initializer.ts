@@ -1,5 +1,5 @@
 /**
- * The `InstanceInitializer` on a database: the first project, administrator, secret and key, and the integrity key,
+ * The `InstanceInitializer` on a database: the issuer, the first project, administrator, secret and key, and the integrity key,
  * all at once or not at all.
  */
 import { sql, type Transaction } from 'kysely'
@@ -51,6 +51,8 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             .execute(async (trx) => {
               if ((await lockInstance(trx)).initialised) return false
               const now = await readChangeTime(trx)
+              const { issuer } = content
+              await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
               await writeEverything(trx, { ...content, now })
               await bumpVersion(trx, database, { at: now })
               await allowForFile(trx, database)

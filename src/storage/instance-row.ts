@@ -29,9 +29,9 @@ const CHANGE_TIME = sql<Date>`
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
   const notBefore = performance.now()
-  const { version, changed_at, latest_at, schema_major, now } = await trx
+  const { version, changed_at, latest_at, schema_major, issuer, now } = await trx
     .selectFrom('instance')
-    .select(['version', 'changed_at', 'latest_at', 'schema_major', CLOCK.as('now')])
+    .select(['version', 'changed_at', 'latest_at', 'schema_major', 'issuer', CLOCK.as('now')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow(
       () => new UnreadableRow({ kind: 'instance', id: '' }, 'the instance is not in the database'),
@@ -39,7 +39,7 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
   const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
-  return { version: toVersion(version), changedAt: changed_at, clock }
+  return { version: toVersion(version), changedAt: changed_at, issuer, clock }
 }
 
 /**

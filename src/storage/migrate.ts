@@ -28,6 +28,7 @@ import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { rotation } from './migrations/0004-rotation.ts'
 import { integrity } from './migrations/0005-integrity.ts'
 import { publication } from './migrations/0006-publication.ts'
+import { issuer } from './migrations/0007-issuer.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -46,6 +47,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0004-rotation': rotation,
   [TAKES_OVER]: integrity(takeOver),
   '0006-publication': publication,
+  '0007-issuer': issuer,
 })
 
 /** Gives an instance that is there an integrity key. */
@@ -58,6 +60,12 @@ const DONE: Migration = {
   up: () => Promise.reject(new Error('only a newer version of Keyturn can run this migration')),
 }
 
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+const MAY_NOT_MIGRATE =
+  'the schema of the database is older than this version of Keyturn, and this role may not change it: ' +
+  'run "keyturn migrate" with a role that may'
+
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */
 const CREATED_BY_ANOTHER = ['42P07', '42710', '23505']
 
@@ -69,23 +77,30 @@ export interface TakingOver {
 }
 
 /**
- * Runs the migrations that the database does not have yet, all in one transaction, and returns their names.
+ * Runs the migrations that the database does not have yet, all in one transaction, and returns their names. If it has all
+ * of them, this takes no lock, and no right but to read.
  *
  * Other replicas wait for them in one statement, and try again when that has taken too long.
  *
  * @param takingOver Required if `needsTakeOver`.
  * @throws {DomainError} `storage_unavailable`.
  * @throws {NewerSchema} if the database was migrated by a newer major version.
- * @throws {Error} if a migration fails. Nothing has changed then.
+ * @throws {Error} if a migration fails, or the role may not run it. Nothing has changed then.
  */
-export async function migrate({ db }: Database, takingOver?: TakingOver): Promise<readonly string[]> {
+export async function migrate(database: Database, takingOver?: TakingOver): Promise<readonly string[]> {
+  if (await isMigrated(database)) return []
+  const { db } = database
   return await usingStorageRepeatedly(async () => {
-    // Outside the transaction: losing the race to create a table would abort it.
-    await createBookkeeping(db)
-    return await db
-      .transaction()
-      .setIsolationLevel('read committed')
-      .execute((trx) => migrateUnderLock(trx, takingOver))
+    try {
+      // Outside the transaction: losing the race to create a table would abort it.
+      await createBookkeeping(db)
+      return await db
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute((trx) => migrateUnderLock(trx, takingOver))
+    } catch (error) {
+      throw codeOf(error) === INSUFFICIENT_PRIVILEGE ? new Error(MAY_NOT_MIGRATE, { cause: error }) : error
+    }
   })
 }
 
@@ -105,11 +120,15 @@ export async function needsTakeOver({ db }: Database): Promise<boolean> {
  * @throws {NewerSchema} if the database was migrated by a newer major version.
  * @throws {Error} that says what to do, if there are migrations to run.
  */
-export async function assertMigrated({ db }: Database): Promise<void> {
-  const done = await usingStorageRepeatedly(() => db.transaction().execute(doneMigrations))
-  if (NAMES.some((name) => !done.includes(name))) {
+export async function assertMigrated(database: Database): Promise<void> {
+  if (!(await isMigrated(database))) {
     throw new Error('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first')
   }
+}
+
+async function isMigrated({ db }: Database): Promise<boolean> {
+  const done = await usingStorageRepeatedly(() => db.transaction().execute(doneMigrations))
+  return NAMES.every((name) => done.includes(name))
 }
 
 async function doneMigrations(trx: Transaction<Tables>): Promise<readonly string[]> {

@@ -137,8 +137,8 @@ export function mayPass(error: unknown): boolean {
 }
 
 /** What the database or the system said, for a log. Several addresses of a host fail as one error without a message. */
-export function whyUnavailable({ cause }: Error): string {
-  const { code, message } = factsOf(cause)
+export function whyUnavailable(error: Error): string {
+  const { code, message } = factsOf(error.cause ?? error)
   return message === '' ? code : message
 }
 

@@ -37,6 +37,8 @@ interface InstanceTable {
   schema_major: Generated<number>
   /** Null: not initialised yet. */
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>
+  /** Null until a server has started on it since this is stored. */
+  issuer: ColumnType<string | null, string | undefined>
 }
 
 interface WebKeyTable {

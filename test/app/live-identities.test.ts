@@ -30,7 +30,7 @@ class Instance implements InstanceReader {
   }
 
   async status(): Promise<InstanceStatus> {
-    return { version: this.#version, changedAt: null, clock }
+    return { version: this.#version, changedAt: null, issuer: null, clock }
   }
 
   async load(userIds: readonly string[]): Promise<InstanceState> {

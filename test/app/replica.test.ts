@@ -11,6 +11,7 @@ import { createRecordingLog } from '../support/log.ts'
 import { ManualClock } from './manual-clock.ts'
 
 const SECOND = 1000
+const ISSUER = 'https://id.example.com'
 
 /** An instance in memory that the test changes, and a replica of it. */
 function createInstance({ maxStalenessSeconds = 10 } = {}) {
@@ -21,6 +22,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     version: 0,
     changedAt: new Date(0),
     databaseTime: new Date(0),
+    issuer: ISSUER,
     failure: undefined as Error | undefined,
     change(at: number) {
       instance.ring.push(createWebKey(newKeyPair(), new Date(at)))
@@ -32,7 +34,12 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     instance.comparisons += 1
     if (instance.failure !== undefined) throw instance.failure
     const { version, changedAt, databaseTime } = instance
-    return { version, changedAt, clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 } }
+    return {
+      version,
+      changedAt,
+      issuer: instance.issuer,
+      clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 },
+    }
   }
   const reader: InstanceReader = {
     status,
@@ -58,6 +65,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     clock,
     time,
     log,
+    issuer: ISSUER,
     maxStalenessSeconds,
   })
   return { instance, replica, clock, log, time }
@@ -182,6 +190,23 @@ describe('a replica', () => {
     instance.failure = undefined
     await nextComparison(clock)
     expect(replica.keys().ring).toEqual([])
+    await replica.stop()
+  })
+
+  it('treats another issuer like the loss of the database, and says how to go on', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.issuer = 'https://tokens.example.com'
+    await nextComparison(clock)
+    const why =
+      'the issuer of the instance has been changed to https://tokens.example.com: start this server again with'
+    expect(() => replica.assertReachable()).toThrow(why)
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining(why) })
+
+    instance.issuer = ISSUER
+    await nextComparison(clock)
+    expect(() => replica.assertReachable()).not.toThrow()
     await replica.stop()
   })
 

@@ -100,6 +100,7 @@ async function startRotator({
     clock,
     time,
     log: createRecordingLog(),
+    issuer: 'https://id.example.com',
     maxStalenessSeconds: LIMITS.maxStalenessSeconds,
   })
   await replica.start()

@@ -16,9 +16,19 @@ afterAll(async () => {
   await removeFolder(folder)
 })
 
+const MIGRATIONS = [
+  '0001-initial-schema',
+  '0002-identities',
+  '0003-many-replicas',
+  '0004-rotation',
+  '0005-integrity',
+  '0006-publication',
+  '0007-issuer',
+]
+
 const APPLIED = {
   code: 0,
-  stdout: 'Applied: 0001-initial-schema, 0002-identities, 0003-many-replicas, 0004-rotation, 0005-integrity.\n',
+  stdout: `Applied: ${MIGRATIONS.join(', ')}.\n`,
   stderr: '',
 }
 const NOTHING_TO_DO = { code: 0, stdout: 'The schema is up to date.\n', stderr: '' }

@@ -60,12 +60,22 @@ beforeAll(async () => {
         administrator = credentials
       },
     },
+    issuer: ISSUER,
     newId: randomUUID,
   })
   const reader = createInstanceReader(database, TEST_MACS)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
   const feed = { subscribe: () => async () => {}, status: () => 'off' as const }
-  replica = new Replica({ reader, feed, signers, clock: systemClock, time, log, maxStalenessSeconds: 300 })
+  replica = new Replica({
+    reader,
+    feed,
+    signers,
+    clock: systemClock,
+    time,
+    log,
+    issuer: ISSUER,
+    maxStalenessSeconds: 300,
+  })
   const service = new TokenService({
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,

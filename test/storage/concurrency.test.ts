@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { sql } from 'kysely'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
@@ -47,6 +46,8 @@ describe('several replicas on one PostgreSQL', () => {
       '0003-many-replicas',
       '0004-rotation',
       '0005-integrity',
+      '0006-publication',
+      '0007-issuer',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!, TEST_MACS).load([])
@@ -56,13 +57,16 @@ describe('several replicas on one PostgreSQL', () => {
   it('start while a newer program of the same major version migrates, and find what it has done', async () => {
     await Promise.all(workers.map((worker) => worker.next<Started>()))
     const waiters = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    const { older } = await database!.db.transaction().execute(async (trx) => {
-      await sql`select id from kysely_migration_lock for update`.execute(trx)
-      const older = migrate(database!)
-      await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
-      await sql`insert into kysely_migration values ('9000-notes', '2999-01-01T00:00:00.000Z')`.execute(trx)
-      return { older }
-    })
+    // Something is left to do for both.
+    await postgres!.query(`delete from kysely_migration where name = '0007-issuer'`, [], url)
+    const newer = new pg.Client({ connectionString: url })
+    await newer.connect()
+    await newer.query('begin; select id from kysely_migration_lock for update')
+    const older = migrate(database!)
+    await eventually(async () => expect(await postgres!.query(waiters, [], url)).toHaveLength(1))
+    const done = `('0007-issuer', '2999-01-01T00:00:00.000Z'), ('9000-notes', '2999-01-01T00:00:00.001Z')`
+    await newer.query(`insert into kysely_migration values ${done}; commit`)
+    await newer.end()
     expect(await older).toEqual([])
   })
 

@@ -25,6 +25,7 @@ const ALL = [
   '0004-rotation',
   '0005-integrity',
   '0006-publication',
+  '0007-issuer',
 ]
 
 /** What a newer program of the same major version does: it adds. */

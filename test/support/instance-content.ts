@@ -15,5 +15,5 @@ export function newInstanceContent() {
     secretHash: new Uint8Array(randomBytes(32)),
   }
   const integrity = { sealedIntegrityKey: 'sealed.integrity', publicKeys: TEST_MACS }
-  return { administrator, firstKey: newKeyPair(), integrity }
+  return { administrator, firstKey: newKeyPair(), integrity, issuer: 'https://id.example.com' }
 }

@@ -51,13 +51,27 @@ export interface StartOptions {
   readonly leadsGroup?: boolean
 }
 
-/** Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. */
+/** The base URLs of the first servers on PostgreSQL databases: all others must have the same. */
+const issuers = new Map<string, string>()
+
+/**
+ * Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. On a
+ * PostgreSQL database all servers issue in the name of the first one, unless `env` has a base URL.
+ */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
+  const { KEYTURN_DATABASE_URL: database = '', KEYTURN_BASE_URL: configured } = options.env ?? {}
+  const issuer = configured === undefined ? issuers.get(database) : undefined
   const dataDir = options.dataDir ?? (await temporaryFolder())
   if (options.env?.KEYTURN_DATABASE_URL === undefined && !options.makesDatabase) putNewDatabase(dataDir)
   const child = spawnKeyturn(
     ['serve', ...(options.args ?? [])],
-    { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir, ...options.env },
+    {
+      KEYTURN_LISTEN: '127.0.0.1:0',
+      KEYTURN_METRICS_LISTEN: 'off',
+      KEYTURN_DATA_DIR: dataDir,
+      ...(issuer === undefined ? {} : { KEYTURN_BASE_URL: issuer }),
+      ...options.env,
+    },
     { detached: options.leadsGroup ?? false },
   )
   const output = collect(child)
@@ -65,8 +79,10 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
   const closed = once(child, 'close')
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
   const { listenUrl, baseUrl } = await untilListening(child, output).finally(() => clearTimeout(giveUp))
+  if (database !== '') issuers.set(database, baseUrl)
   return {
-    baseUrl,
+    // Where clients reach this one.
+    baseUrl: issuer === undefined ? baseUrl : listenUrl.replace('127.0.0.1', 'localhost'),
     listenUrl,
     dataDir,
     process: child,

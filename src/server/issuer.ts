@@ -1,0 +1,45 @@
+/**
+ * Shows and changes the issuer of the instance, directly on the database: no server may start with another base URL.
+ */
+import { changeIssuer } from '../app/issuer.ts'
+import type { Config } from '../config/config.ts'
+import type { Log } from '../domain/ports.ts'
+import { createInstanceInitializer } from '../storage/instance-initializer.ts'
+import { createIssuerStore } from '../storage/issuer-store.ts'
+import { assertMigrated, migrate } from '../storage/migrate.ts'
+import { openExisting } from './database.ts'
+import { Stack } from './stack.ts'
+
+/** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
+export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
+  const stack = new Stack()
+  try {
+    const database = await openExisting(config, log, stack)
+    await assertMigrated(database)
+    return await createIssuerStore(database).find()
+  } finally {
+    await stack.unwind()
+  }
+}
+
+/**
+ * Makes this the issuer of the instance.
+ *
+ * @returns The one before; null if none was stored.
+ * @throws {Error} that says what to do, if the instance has not been set up or its embedded database is in use.
+ */
+export async function replaceIssuer(config: Config, issuer: string, log: Log): Promise<string | null> {
+  const stack = new Stack()
+  try {
+    const database = await openExisting(config, log, stack)
+    await migrate(database)
+    if (!(await createInstanceInitializer(database).isInitialised())) {
+      throw new Error(
+        'the instance has not been set up: "keyturn serve" stores its base URL as the issuer when it starts',
+      )
+    }
+    return await changeIssuer(createIssuerStore(database), issuer)
+  } finally {
+    await stack.unwind()
+  }
+}
