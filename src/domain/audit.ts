@@ -10,6 +10,8 @@ export interface Actor {
   readonly action: string
   /** Empty for `system`. */
   readonly requestId: string
+  /** The IP address of the client, or of its network. Left out or empty: none, or not known. */
+  readonly clientAddress?: string
 }
 
 /** An action on a resource. Never has a secret in it. */
@@ -18,12 +20,23 @@ export interface AuditEntry extends Actor {
   readonly resource: string
 }
 
+/** Refusals that were left out of the trail, because there were too many or the database could not be reached. */
+export interface Omission {
+  /** At least 1. */
+  readonly count: number
+  /** When the first of them was left out. */
+  readonly since: Date
+}
+
 /** An entry as it is kept. */
 export interface AuditEvent extends AuditEntry {
+  readonly clientAddress: string
   readonly eventId: string
   readonly at: Date
   /** `ok`, or the reason of the refusal. */
   readonly outcome: string
+  /** What the event stands for; null if for itself. */
+  readonly omission: Omission | null
 }
 
 /** Which events to list. All that are set must match. */
@@ -38,3 +51,6 @@ export interface AuditFilter {
 
 /** The actor when nobody called. */
 export const SYSTEM: Omit<Actor, 'action'> = { actor: 'system', requestId: '' }
+
+/** The actor of a call whose caller did not prove who it is. */
+export const ANONYMOUS = 'anonymous'

@@ -33,6 +33,8 @@ export interface AuthenticatedUser {
 export interface Clients {
   /** The service user behind a client that the engine has authenticated. */
   userOf(client: Client): AuthenticatedUser
+  /** The user whom a client claims to be, proved or not; undefined if there is no such user. */
+  claimedUserIdOf(client: Client | undefined): string | undefined
   /** The secret that a client has proved; null if it was something else. */
   secretIdOf(client: Client): string | null
   /** Whether the user whose key has signed an assertion may use it. Checked after the signature, like a secret. */
@@ -88,6 +90,7 @@ export function connectClients(provider: Provider, { directory, attempts, now, n
       if (user === undefined) throw new Error('the client has not been authenticated')
       return user
     },
+    claimedUserIdOf: (client) => (client === undefined ? undefined : users.get(client)?.user.userId),
     secretIdOf: (client) => secretIds.get(client) ?? null,
     assertMayAssert: (client) => {
       if (users.get(client)?.user.enabled !== true) throw new errors.InvalidClientAuth('the user is disabled')

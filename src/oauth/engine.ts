@@ -6,6 +6,7 @@
 import type { EventEmitter } from 'node:events'
 import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
+import type { AuditTrail } from '../app/audit-trail.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
@@ -20,6 +21,7 @@ import {
 import { type ClientDirectory, type Clients, connectClients, countFailures } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, RETRY_AFTER_SECONDS, TOO_MANY_FAILURES } from './errors.ts'
+import { writeDownFailure } from './failed-authentications.ts'
 import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
 import { limitFields } from './form-fields.ts'
 import { PublishedKey } from './published-key.ts'
@@ -39,6 +41,8 @@ export interface EngineOptions {
   readonly attempts: AttemptLimiter
   /** Hears of each secret that got a token. */
   readonly secretUses: Pick<SecretUses, 'note'>
+  /** Hears of each failed authentication of a user who exists. */
+  readonly audit: Pick<AuditTrail, 'refuse'>
   /** Knows where requests come from, and hears who makes them and why they are refused. */
   readonly notes: RequestNotes
   readonly log: Log
@@ -86,6 +90,9 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
       // The engine challenges only those who tried HTTP Basic. A 401 always has a challenge (RFC 9110 §15.5.2).
       if (!ctx.res.hasHeader('www-authenticate')) ctx.set('www-authenticate', challengeFor(options.issuer))
       await untilFailureMayBeTold(ctx.req)
+      const userId = connected().claimedUserIdOf(ctx.oidc?.entities.Client)
+      // Behind the answer, which goes out before this turn of the event loop ends: its time must not tell who exists.
+      if (userId !== undefined) setImmediate(() => writeDownFailure(ctx.req, userId, options))
     }
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))

@@ -19,6 +19,12 @@ export class CallNotes {
     return createContextValues().set(REQUEST, request)
   }
 
+  /** The IP address of the client; empty if it is not known. */
+  addressOf(values: ContextValues): string {
+    const request = values.get(REQUEST)
+    return request === undefined ? '' : this.#notes.addressOf(request)
+  }
+
   /** Who has proved to make the call. */
   identified(values: ContextValues, userId: string): void {
     const request = values.get(REQUEST)

@@ -53,11 +53,22 @@ export interface ServicesOptions {
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
   /** About the requests that come in. */
   readonly notes: RequestNotes
+  readonly audit: AuditTrail
+}
+
+/** The audit trail, which deletes what is old. It must outlive all that is served. */
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+  const { config, log, stack, database, now, tracing } = options
+  const events = tracing.calls('AuditLog', createAuditLog(database))
+  const audit = new AuditTrail({ events, clock: systemClock, now, log })
+  stack.push(() => audit.stop())
+  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
+  return audit
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes, audit } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -71,6 +82,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
+    audit,
     notes,
     log,
   })
@@ -87,14 +99,23 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, generator, secrets, replica, trial, now, baseUrl, tracing, metrics, notes } =
-    options
+  const {
+    config,
+    log,
+    stack,
+    database,
+    generator,
+    secrets,
+    replica,
+    trial,
+    now,
+    baseUrl,
+    tracing,
+    metrics,
+    notes,
+    audit,
+  } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database))
-  const events = tracing.calls('AuditLog', createAuditLog(database))
-  const audit = new AuditTrail({ events, clock: systemClock, log })
-  stack.push(() => audit.stop())
-  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
-
   const keys = tracing.calls('KeyStore', createKeyStore(database))
   // Not the one that serves: listing keys is administration.
   const reader = tracing.calls('InstanceReader', createInstanceReader(database))

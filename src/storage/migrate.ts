@@ -25,6 +25,7 @@ import { initialSchema } from './migrations/0001-initial-schema.ts'
 import { identities } from './migrations/0002-identities.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
 import { rotation } from './migrations/0004-rotation.ts'
+import { auditAddress } from './migrations/0008-audit-address.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -37,6 +38,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-identities': identities,
   [MAJOR_KNOWN_SINCE]: manyReplicas,
   '0004-rotation': rotation,
+  '0008-audit-address': auditAddress,
 }
 
 /** Stands for a migration that a newer program has run. */

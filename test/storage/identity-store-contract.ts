@@ -46,6 +46,8 @@ export function describeIdentityStore(current: () => Database): void {
         eventId: expect.any(String),
         at: created?.createdAt,
         outcome: 'ok',
+        clientAddress: '',
+        omission: null,
       })
     })
 
