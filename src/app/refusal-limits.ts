@@ -1,7 +1,7 @@
 /**
  * How many refusals of whom are written down.
  *
- * Whoever can cause refusals must neither fill the database with them nor hide those of others behind them. So each kind of
+ * Anyone can cause refusals, and must neither fill the database with them nor hide those of others behind them. So each kind of
  * caller has limits of its own, which no other kind can use up, and in each kind every source has.
  */
 import { ANONYMOUS, type AuditEntry } from '../domain/audit.ts'

@@ -14,7 +14,7 @@ const ACTION = 'oauth/token'
 /** The error of RFC 6749 §5.2, in the form of a reason. */
 const OUTCOME = 'INVALID_CLIENT'
 
-/** Writes down that whoever sent the request claimed to be the user and did not prove it. Call it when the answer is out. */
+/** Writes down that a request claimed to be from the user and did not prove it. Call it when the answer is out. */
 export function writeDownFailure(
   req: IncomingMessage,
   userId: string,

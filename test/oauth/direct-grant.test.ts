@@ -152,7 +152,7 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
     expect(middle).toEqual(right)
     expect(right?.answered).toHaveLength(1)
     expect(right?.failed).toHaveLength(status === 401 ? 1 : 0)
-    // Of a user who exists, and of nobody else.
+    // Only of a user who exists.
     const claimed = right?.failed.map(splitClientId).filter((parts) => parts !== undefined && users.has(parts.userId))
     expect(right?.audited).toEqual(claimed?.map((parts) => `anonymous users/${parts?.userId} 127.0.0.1 INVALID_CLIENT`))
     // An assertion is no secret.
