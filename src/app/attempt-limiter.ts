@@ -5,6 +5,7 @@
  * address. Secrets and keys cannot be guessed anyway; what is limited is the work and the noise that guessing makes.
  */
 import { BoundedMap } from './bounded-map.ts'
+import { networkOf } from './network.ts'
 import type { Clock } from './replica.ts'
 
 /** The longest client id that a service user can have: a UUID, `@` and a project name. */
@@ -106,20 +107,4 @@ export class AttemptLimiter {
 // What is cut off is longer than any client id, so no client shares its count with a longer one.
 function pairOf({ clientId }: Attempt, network: string): string {
   return `${network} ${clientId.slice(0, MAX_CLIENT_ID_LENGTH + 1)}`
-}
-
-/** An IPv4 address as it is; of an IPv6 address the first 64 bits, because everybody there has all the others. */
-function networkOf(address: string): string {
-  const ipv4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (ipv4 !== undefined || !address.includes(':')) return ipv4 ?? address
-
-  const [head = '', tail] = (address.split('%', 1)[0] ?? '').toLowerCase().split('::', 2)
-  const before = groupsOf(head)
-  const after = groupsOf(tail ?? '')
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
-  return [...before, ...zeros, ...after].slice(0, 4).join(':')
-}
-
-function groupsOf(part: string): string[] {
-  return part === '' ? [] : part.split(':').map((group) => group.replace(/^0+(?=.)/, ''))
 }

@@ -1,58 +1,64 @@
 /**
- * Writes down who was refused, without ever standing in the way of the answer. Changes are written down by the stores.
+ * Writes down who was refused, behind the answer. Changes are written down by the stores, in their own transaction.
  *
- * Refusals are queued and written one after the other. What one caller can cause is limited, and so is the queue: what
- * does not fit is dropped, counted and told to the operator. Nobody can fill the database or the memory with refusals.
+ * Refusals are queued and written one after the other. Each kind of caller has limits and a queue of its own, so that no
+ * kind can hide another (`refusal-limits.ts`). What does not fit, or cannot be written, is left out and counted: at most
+ * once a minute and for each kind, the number becomes an event.
  */
-import type { AuditEntry, AuditEvent, AuditFilter } from '../domain/audit.ts'
+import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../domain/audit.ts'
 import { LogThrottle } from '../domain/log-throttle.ts'
 import type { AuditLog, Log, Page } from '../domain/ports.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { Omissions } from './omissions.ts'
+import { kindOf, REFUSAL_KINDS, type RefusalKind, RefusalLimits } from './refusal-limits.ts'
 import type { Clock } from './replica.ts'
 
-/**
- * How many refusals of one actor are written down at once, by each process, and how many a second after that. All callers
- * who did not prove who they are count as one.
- */
-const BURST = 200
-const PER_SECOND = 1
-
-/** How many actors are counted; the one that was refused longest ago is forgotten. */
-const MAX_ACTORS = 1000
-
-/** How many refusals may wait to be written. */
+/** How many refusals of a kind may wait to be written. */
 const MAX_WAITING = 1000
 
-/** How often it is logged that refusals were dropped, in milliseconds. */
+/** How often it is written down and logged that refusals were left out, in milliseconds. */
 const TELL_EVERY = 60_000
 
-/** The actor of a call whose caller did not prove who it is. */
-export const ANONYMOUS = 'anonymous'
+/** The outcome of an event that stands for refusals which were left out. */
+const OMITTED = 'OMITTED'
 
 /** What the trail needs. */
 export interface AuditTrailOptions {
   readonly events: AuditLog
   readonly clock: Clock
+  /** The time of the instance. */
+  readonly now: () => Date
   readonly log: Log
 }
 
 interface Refusal {
   readonly entry: AuditEntry
   readonly outcome: string
+  /** Given if it stands for those that were left out. */
+  readonly omission?: Omission
+}
+
+/** What one kind of caller has for itself. */
+interface Lane {
+  readonly waiting: Refusal[]
+  readonly omissions: Omissions
 }
 
 export class AuditTrail {
   readonly #options: AuditTrailOptions
-  readonly #waiting: Refusal[] = []
+  readonly #limits: RefusalLimits
+  readonly #lanes: Readonly<Record<RefusalKind, Lane>>
+  /** Whose turn it is. */
+  #turn = 0
   readonly #throttle = new LogThrottle()
   #writing: Promise<void> | undefined
-  readonly #allowances = new BoundedMap<string, { readonly left: number; readonly at: number }>(MAX_ACTORS)
-  #dropped = 0
   #cancelTelling: (() => void) | undefined
   #stopped = false
 
   constructor(options: AuditTrailOptions) {
     this.#options = options
+    this.#limits = new RefusalLimits(options.clock)
+    const lane = (): Lane => ({ waiting: [], omissions: new Omissions() })
+    this.#lanes = { caller: lane(), claimed_user: lane(), anonymous: lane() }
   }
 
   /** Newest first. @throws {DomainError} `storage_unavailable`. */
@@ -63,52 +69,67 @@ export class AuditTrail {
     return this.#options.events.list(filter, page)
   }
 
-  /** Writes down a refusal soon, if it can. Never throws. @param outcome The reason of the refusal. */
+  /**
+   * Writes down a refusal soon, if it can. Never throws.
+   *
+   * @param entry Of an anonymous caller: with a resource if it tried to be a user that exists, and then only.
+   * @param outcome The reason of the refusal.
+   */
   refuse(entry: AuditEntry, outcome: string): void {
-    if (this.#stopped || this.#waiting.length >= MAX_WAITING || !this.#admits(entry)) {
-      this.#drop(1)
-      return
-    }
-    this.#waiting.push({ entry, outcome })
-    this.#writing ??= this.#write()
+    const kind = kindOf(entry)
+    const isFull = this.#lanes[kind].waiting.length >= MAX_WAITING
+    if (this.#stopped || isFull || !this.#limits.admits(entry)) this.#omit(kind, { entry, outcome })
+    else this.#enqueue(kind, { entry, outcome })
   }
 
   /** Writes what is waiting, unless the database cannot be reached, and takes nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await this.#writing
     this.#cancelTelling?.()
     this.#tell()
+    await this.#writing
+  }
+
+  #enqueue(kind: RefusalKind, refusal: Refusal): void {
+    this.#lanes[kind].waiting.push(refusal)
+    this.#writing ??= this.#write()
   }
 
   async #write(): Promise<void> {
     // The caller goes on first.
     await Promise.resolve()
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const { kind, refusal } = next
       try {
-        await this.#options.events.refuse(next.entry, next.outcome)
+        await this.#options.events.refuse(refusal.entry, refusal.outcome, refusal.omission)
       } catch (error) {
-        // The others would wait for the same database.
         const { clock, log } = this.#options
         if (this.#throttle.admits(String(error), clock.monotonic())) {
           log.warn({ err: error }, 'refused calls could not be written to the audit trail')
         }
-        this.#drop(1 + this.#waiting.splice(0).length)
+        this.#omit(kind, refusal)
+        // The others would wait for the same database.
+        for (const kind of REFUSAL_KINDS) {
+          for (const refusal of this.#lanes[kind].waiting.splice(0)) this.#omit(kind, refusal)
+        }
       }
     }
     this.#writing = undefined
   }
 
-  #admits({ actor }: AuditEntry): boolean {
-    const at = this.#options.clock.monotonic()
-    const before = this.#allowances.get(actor) ?? { left: BURST, at }
-    const left = Math.min(BURST, before.left + ((at - before.at) / 1000) * PER_SECOND)
-    this.#allowances.set(actor, { left: left < 1 ? left : left - 1, at })
-    return left >= 1
+  /** One of each kind in turn. */
+  #next(): { readonly kind: RefusalKind; readonly refusal: Refusal } | undefined {
+    for (let tried = 0; tried < REFUSAL_KINDS.length; tried += 1) {
+      const kind = REFUSAL_KINDS[this.#turn % REFUSAL_KINDS.length] as RefusalKind
+      this.#turn += 1
+      const refusal = this.#lanes[kind].waiting.shift()
+      if (refusal !== undefined) return { kind, refusal }
+    }
+    return undefined
   }
 
-  #drop(count: number): void {
-    this.#dropped += count
+  #omit(kind: RefusalKind, { entry, omission = { count: 1, since: this.#options.now() } }: Refusal): void {
+    this.#lanes[kind].omissions.add(entry, omission)
     if (this.#stopped) return
     this.#cancelTelling ??= this.#options.clock.after(TELL_EVERY, () => {
       this.#cancelTelling = undefined
@@ -116,9 +137,14 @@ export class AuditTrail {
     })
   }
 
+  /** Logs how many were left out, and writes it down, besides what the queues take. */
   #tell(): void {
-    if (this.#dropped === 0) return
-    this.#options.log.warn({ dropped: this.#dropped }, 'refused calls were not written to the audit trail')
-    this.#dropped = 0
+    for (const kind of REFUSAL_KINDS) {
+      const omitted = this.#lanes[kind].omissions.take()
+      if (omitted === undefined) continue
+      const { entry, omission } = omitted
+      this.#options.log.warn({ kind, dropped: omission.count }, 'refused calls were not written to the audit trail')
+      this.#enqueue(kind, { entry, outcome: OMITTED, omission })
+    }
   }
 }

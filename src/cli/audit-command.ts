@@ -39,7 +39,7 @@ export function auditCommand(): Command {
     .action(async (options: AuditOptions) => {
       const { events, more } = await newestEvents(options)
       print(options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), () =>
-        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'RESOURCE'], events.map(row)),
+        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'], events.map(row)),
       )
       if (more) process.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
     })
@@ -68,9 +68,16 @@ async function newestEvents(options: AuditOptions): Promise<{ events: AuditEvent
 }
 
 /** Which method it was; the name of the service adds nothing, because its methods name what they change. */
-function row({ eventDate, outcome, action, actor, resource }: AuditEvent): string[] {
+function row({ eventDate, outcome, action, actor, clientAddress, resource, omission }: AuditEvent): string[] {
   const method = action.slice(action.lastIndexOf('/') + 1)
-  return [eventDate === undefined ? '' : formatMoment(eventDate), outcome, method, actor, resource]
+  return [
+    eventDate === undefined ? '' : formatMoment(eventDate),
+    omission === undefined ? outcome : `${outcome} ${omission.count}`,
+    method,
+    actor,
+    clientAddress === '' ? '-' : clientAddress,
+    resource,
+  ]
 }
 
 function parseLimit(text: string): number {

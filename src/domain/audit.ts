@@ -10,16 +10,29 @@ export interface AuditEntry {
   readonly action: string
   /** Empty for `system`. */
   readonly requestId: string
+  /** The IP address of the client, or of its network. Left out or empty: none, or not known. */
+  readonly clientAddress?: string
   /** For example `users/<user_id>/secrets/<secret_id>`; empty if it is not known. */
   readonly resource: string
 }
 
+/** Refusals that were left out of the trail, because there were too many or the database could not be reached. */
+export interface Omission {
+  /** At least 1. */
+  readonly count: number
+  /** When the first of them was left out. */
+  readonly since: Date
+}
+
 /** An entry as it is kept. */
 export interface AuditEvent extends AuditEntry {
+  readonly clientAddress: string
   readonly eventId: string
   readonly at: Date
   /** `ok`, or the reason of the refusal. */
   readonly outcome: string
+  /** What the event stands for; null if for itself. */
+  readonly omission: Omission | null
 }
 
 /** Which events to list. All that are set must match. */
@@ -31,3 +44,6 @@ export interface AuditFilter {
   /** The resource itself and its parts. */
   readonly resource: string | null
 }
+
+/** The actor of a call whose caller did not prove who it is. */
+export const ANONYMOUS = 'anonymous'

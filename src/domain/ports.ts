@@ -1,7 +1,7 @@
 /**
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
-import type { AuditEntry, AuditEvent, AuditFilter } from './audit.ts'
+import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { ChangeEntry, VerifiedAccessToken } from './authority.ts'
 import type { NewIntegrity } from './integrity.ts'
 import type { WebKeyConfig } from './key-algorithm.ts'
@@ -98,8 +98,8 @@ export interface IdentityStore {
 
 /** The audit trail in the database. Changes are written by the stores that make them. */
 export interface AuditLog {
-  /** Writes down a refusal. `outcome` is its reason. */
-  refuse(entry: AuditEntry, outcome: string): Promise<void>
+  /** Writes down a refusal. `outcome` is its reason. @param omission Given if it stands for refusals that were left out. */
+  refuse(entry: AuditEntry, outcome: string, omission?: Omission): Promise<void>
   /** Newest first. */
   list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
   /** Deletes events before a time, some at a time, and returns how many. */

@@ -34,6 +34,8 @@ export interface AuthenticatedUser {
 export interface Clients {
   /** The service user behind a client that the engine has authenticated. */
   userOf(client: Client): AuthenticatedUser
+  /** The user whom a client claims to be, proved or not; undefined if there is no such user. */
+  claimedUserIdOf(client: Client | undefined): string | undefined
   /** The secret that a client has proved; null if it was something else. */
   secretIdOf(client: Client): string | null
   /**
@@ -104,6 +106,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       if (user.user === undefined) throw new Error('the client has not been authenticated')
       return { user: user.user, projectName }
     },
+    claimedUserIdOf: (client) => (client === undefined ? undefined : known.get(client)?.user.user?.userId),
     secretIdOf: (client) => {
       const { proof } = namedBy(client).user
       return proof?.kind === 'secret' ? proof.secretId : null

@@ -13,6 +13,7 @@ import { decideTokenGrant, type GrantedToken } from '../domain/token-grant.ts'
 import type { TokenWriter } from './access-token.ts'
 import type { EngineOptions } from './engine.ts'
 import { isUnavailable } from './errors.ts'
+import { writeDownFailure } from './failed-authentications.ts'
 import { beginAuthentication } from './failure-delay.ts'
 import { leaveFound } from './found-user.ts'
 import { type Head, setHead } from './head.ts'
@@ -109,7 +110,10 @@ async function lookUp(
   if (req.readable) return undefined
   // The client has left, so the engine could not read what it should count.
   const proved = provedSecret(directory.secrets, user, { secret, now: now() })
-  if (proved === undefined) attempts.fail({ clientId, address: notes.addressOf(req) })
+  if (proved === undefined) {
+    attempts.fail({ clientId, address: notes.addressOf(req) })
+    if (user !== undefined) writeDownFailure(req, userId, options)
+  }
   return null
 }
 

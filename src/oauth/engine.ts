@@ -13,6 +13,7 @@ import {
   Provider,
 } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
+import type { AuditTrail } from '../app/audit-trail.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
@@ -27,6 +28,7 @@ import {
 import { type Clients, connectClients, failedClient, noteRefusals } from './clients.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, RETRY_AFTER_SECONDS, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
+import { writeDownFailure } from './failed-authentications.ts'
 import { beginAuthentication, untilFailureMayBeTold } from './failure-delay.ts'
 import { limitFields } from './form-fields.ts'
 import type { ClientDirectory } from './named-user.ts'
@@ -47,6 +49,8 @@ export interface EngineOptions {
   readonly attempts: AttemptLimiter
   /** Hears of each secret that got a token. */
   readonly secretUses: Pick<SecretUses, 'note'>
+  /** Hears of each failed authentication of a user who exists. */
+  readonly audit: Pick<AuditTrail, 'refuse'>
   /** Knows where requests come from, and hears who makes them and why they are refused. */
   readonly notes: RequestNotes
   readonly log: Log
@@ -97,6 +101,9 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
     }
     const failed = failedClient(ctx)
     if (failed !== undefined) await answerFailure(ctx, () => connected().failed(failed, ctx.req), options)
+    const userId = ctx.status === 401 ? connected().claimedUserIdOf(failed) : undefined
+    // Behind the answer, which goes out before this turn of the event loop ends: its time must not tell who exists.
+    if (userId !== undefined) setImmediate(() => writeDownFailure(ctx.req, userId, options))
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // The engine lets pages of any origin read an answer. No page should have a client secret.

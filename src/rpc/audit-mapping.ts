@@ -6,9 +6,11 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import {
   AuditEventSchema,
   type ListAuditEventsRequest,
+  OmissionSchema,
   type AuditEvent as WireAuditEvent,
+  type Omission as WireOmission,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import type { AuditEvent, AuditFilter } from '../domain/audit.ts'
+import type { AuditEvent, AuditFilter, Omission } from '../domain/audit.ts'
 import { toDate } from './timestamps.ts'
 
 /** What a request filters by. @throws {ConnectError} `invalid_argument`. */
@@ -30,7 +32,22 @@ export function fromAuditEvent({
   resource,
   outcome,
   requestId,
+  clientAddress,
+  omission,
 }: AuditEvent): WireAuditEvent {
-  const eventDate = timestampFromDate(at)
-  return create(AuditEventSchema, { eventId, eventDate, actor, action, resource, outcome, requestId })
+  const event = {
+    eventId,
+    eventDate: timestampFromDate(at),
+    actor,
+    action,
+    resource,
+    outcome,
+    requestId,
+    clientAddress,
+  }
+  return create(AuditEventSchema, omission === null ? event : { ...event, omission: fromOmission(omission) })
+}
+
+function fromOmission({ count, since }: Omission): WireOmission {
+  return create(OmissionSchema, { count: BigInt(count), sinceDate: timestampFromDate(since) })
 }

@@ -5,8 +5,9 @@
 import type { DescService } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
-import { ANONYMOUS, type AuditTrail } from '../app/audit-trail.ts'
+import type { AuditTrail } from '../app/audit-trail.ts'
 import type { DeprecatedCalls } from '../app/deprecated-calls.ts'
+import { ANONYMOUS } from '../domain/audit.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { entryOfCall, setActor } from './actor.ts'
@@ -46,7 +47,8 @@ export function authorize({
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
-    let entry = entryOfCall(ANONYMOUS, method, requestHeader)
+    const { address: clientAddress } = notes.originOf(values)
+    let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
     if (successor !== undefined && !deprecation.served) {
       // Nobody is asked who they are for that.

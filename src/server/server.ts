@@ -37,7 +37,7 @@ import { masterKeySource } from './master-key-source.ts'
 import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { logRequests } from './request-log.ts'
-import { createApi, createTokenEndpoints } from './services.ts'
+import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
@@ -195,7 +195,7 @@ async function start(
   const initialKeys = replica.keys().ring.filter(({ state }) => state === 'initial')
   await whenAvailable(() => trial.closedAmong(initialKeys), waiting)
 
-  const parts = {
+  const base = {
     config,
     log,
     stack,
@@ -212,6 +212,7 @@ async function start(
     metrics,
     notes,
   }
+  const parts = { ...base, audit: createAuditTrail(base) }
   door.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),

@@ -58,11 +58,22 @@ export interface ServicesOptions {
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
   /** About the requests that come in. */
   readonly notes: RequestNotes
+  readonly audit: AuditTrail
+}
+
+/** The audit trail, which deletes what is old. It must outlive all that is served. */
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+  const { config, log, stack, database, now, tracing } = options
+  const events = tracing.calls('AuditLog', createAuditLog(database))
+  const audit = new AuditTrail({ events, clock: systemClock, now, log })
+  stack.push(() => audit.stop())
+  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
+  return audit
 }
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes, audit } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -79,6 +90,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     assertions: tracing.calls('CredentialUses', uses),
     attempts: new AttemptLimiter({ clock: systemClock }),
     secretUses,
+    audit,
     notes,
     log,
   })
@@ -96,13 +108,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
   const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, now, baseUrl } = options
-  const { changeTime, tracing, metrics, notes } = options
+  const { changeTime, tracing, metrics, notes, audit } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database, publicKeys))
-  const events = tracing.calls('AuditLog', createAuditLog(database))
-  const audit = new AuditTrail({ events, clock: systemClock, log })
-  stack.push(() => audit.stop())
-  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
-
   const keys = tracing.calls('KeyStore', createKeyStore(database, publicKeys))
   // Not the one that serves: listing keys is administration.
   const reader = tracing.calls('InstanceReader', createInstanceReader(database, publicKeys))

@@ -3,11 +3,21 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
-import type { AuditEntry, AuditEvent } from '../domain/audit.ts'
+import type { AuditEntry, AuditEvent, Omission } from '../domain/audit.ts'
 import type { Tables } from './tables.ts'
 
 /** What the table takes, in characters. */
-const MAX_LENGTHS = { actor: 200, action: 200, resource: 500, outcome: 200, requestId: 200 } as const
+const MAX_LENGTHS = {
+  actor: 200,
+  action: 200,
+  resource: 500,
+  outcome: 200,
+  requestId: 200,
+  clientAddress: 64,
+} as const
+
+/** The greatest number that the table takes. */
+const MAX_COUNT = 2 ** 31 - 1
 
 /** The outcome of what was done. */
 const OK = 'ok'
@@ -16,7 +26,11 @@ const OK = 'ok'
 export async function insertAuditEvent(
   db: Kysely<Tables>,
   entry: AuditEntry,
-  { at, outcome = OK }: { readonly at: Date; readonly outcome?: string },
+  {
+    at,
+    outcome = OK,
+    omission,
+  }: { readonly at: Date; readonly outcome?: string; readonly omission?: Omission | undefined },
 ): Promise<void> {
   const row = {
     event_id: randomUUID(),
@@ -26,6 +40,9 @@ export async function insertAuditEvent(
     resource: fitted(entry.resource, MAX_LENGTHS.resource),
     outcome: fitted(outcome, MAX_LENGTHS.outcome),
     request_id: fitted(entry.requestId, MAX_LENGTHS.requestId),
+    client_address: fitted(entry.clientAddress ?? '', MAX_LENGTHS.clientAddress),
+    omitted_count: omission === undefined ? null : Math.min(omission.count, MAX_COUNT),
+    omitted_since: omission?.since ?? null,
   }
   await db.insertInto('audit_events').values(row).execute()
 }
@@ -40,6 +57,9 @@ export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEven
     resource: row.resource,
     outcome: row.outcome,
     requestId: row.request_id,
+    clientAddress: row.client_address,
+    omission:
+      row.omitted_count === null ? null : { count: row.omitted_count, since: row.omitted_since ?? row.event_date },
   }
 }
 

@@ -27,9 +27,9 @@ export function createAuditLog({ db }: Database): AuditLog {
   }
 
   return {
-    refuse: (entry, outcome) =>
+    refuse: (entry, outcome, omission) =>
       usingStorageRepeatedly(async () => {
-        await insertAuditEvent(db, entry, { at: await readChangeTime(db), outcome })
+        await insertAuditEvent(db, entry, { at: await readChangeTime(db), outcome, omission })
       }),
 
     list: (filter, page) =>

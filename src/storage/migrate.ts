@@ -29,6 +29,7 @@ import { rotation } from './migrations/0004-rotation.ts'
 import { integrity } from './migrations/0005-integrity.ts'
 import { publication } from './migrations/0006-publication.ts'
 import { issuer } from './migrations/0007-issuer.ts'
+import { auditAddress } from './migrations/0008-audit-address.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -48,6 +49,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   [TAKES_OVER]: integrity(takeOver),
   '0006-publication': publication,
   '0007-issuer': issuer,
+  '0008-audit-address': auditAddress,
 })
 
 /** Gives an instance that is there an integrity key. */

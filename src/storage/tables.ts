@@ -163,6 +163,9 @@ interface AuditEventTable {
   resource: string
   outcome: string
   request_id: string
+  client_address: Generated<string>
+  omitted_count: ColumnType<number | null, number | null | undefined>
+  omitted_since: ColumnType<Date | null, Date | null | undefined>
 }
 
 interface UsedAssertionTable {

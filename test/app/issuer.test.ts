@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createInstanceReader } from '../../src/storage/instance-reader.ts'
 import { createIssuerStore } from '../../src/storage/issuer-store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 
 const FIRST = 'https://id.example.com'

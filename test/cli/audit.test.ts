@@ -33,13 +33,13 @@ const events = async (...args: string[]) => (await terminal.json<{ events?: Even
 describe('keyturn audit', () => {
   it('lists who did what, newest first', async () => {
     const [heading, ...rows] = (await terminal.lines('audit')).map((line) => line.split(/ {2,}/))
-    expect(heading).toEqual(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'RESOURCE'])
+    expect(heading).toEqual(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'])
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
     const userId = owner.slice(0, 36)
     expect(rows.slice(0, 3)).toEqual([
-      [time, 'PROJECT_NOT_FOUND', 'DeleteProject', userId, `projects/${MISSING}`],
-      [time, 'ok', 'AddProjectRole', userId, expect.stringContaining(`projects/${projectId}`)],
-      [time, 'ok', 'CreateProject', userId, `projects/${projectId}`],
+      [time, 'PROJECT_NOT_FOUND', 'DeleteProject', userId, '127.0.0.1', `projects/${MISSING}`],
+      [time, 'ok', 'AddProjectRole', userId, '127.0.0.1', expect.stringContaining(`projects/${projectId}`)],
+      [time, 'ok', 'CreateProject', userId, '127.0.0.1', `projects/${projectId}`],
     ])
     expect(rows).toHaveLength(all.length)
   })

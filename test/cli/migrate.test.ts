@@ -24,6 +24,7 @@ const MIGRATIONS = [
   '0005-integrity',
   '0006-publication',
   '0007-issuer',
+  '0008-audit-address',
 ]
 
 const APPLIED = {

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { eventually } from '../support/eventually.ts'
 import { findSecrets, type Secret, secretKey, secretText } from '../support/secret-search.ts'
 import { type Administration, administrationOf, administrationWith, NOBODY, refusalOf } from './administration.ts'
-import { type OAuthInstance, startOAuthInstance } from './oauth-instance.ts'
+import { formOf, type OAuthInstance, startOAuthInstance } from './oauth-instance.ts'
 
 const PROJECTS = 'iam.project.v2.ProjectService'
 const USERS = 'iam.user.v2.ServiceUserService'
@@ -123,6 +123,41 @@ describe('a refused call of somebody else is an event', () => {
       resource: '',
       outcome,
     })
+  })
+})
+
+describe('a failed authentication of a user at the token endpoint', () => {
+  const failing = async (fields: Record<string, string>) => {
+    const robot = await instance.addRobot()
+    const response = await instance.postForm({ ...formOf(robot), ...fields })
+    expect(response.status).toBe(401)
+    return { robot, requestId: response.headers.get('x-request-id')! }
+  }
+
+  it('is an event about the user that was named, in the name of no user, with the address', async () => {
+    const { robot, requestId } = await failing({ client_secret: 'not the secret' })
+    expect(await eventOf(requestId)).toEqual({
+      actor: 'anonymous',
+      action: 'oauth/token',
+      resource: `users/${robot.userId}`,
+      outcome: 'INVALID_CLIENT',
+    })
+    const { events } = await admin.audit.listAuditEvents({ resource: `users/${robot.userId}` })
+    expect(events.map(({ clientAddress }) => clientAddress)).toEqual(['127.0.0.1'])
+  })
+
+  it('is answered without waiting for the event', async () => {
+    const locked = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const holding = instance.database.db.transaction().execute(async (trx) => {
+      await sql`lock table audit_events in exclusive mode`.execute(trx)
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    const { requestId } = await failing({ client_secret: 'not the secret' }).finally(() => release.resolve())
+    await holding
+    expect(await eventOf(requestId)).toMatchObject({ outcome: 'INVALID_CLIENT' })
   })
 })
 

@@ -88,6 +88,7 @@ beforeAll(async () => {
     assertions: { useAssertionOnce: async () => true },
     notes: new RequestNotebook(createAddressReader([])),
     attempts: new AttemptLimiter({ clock: systemClock }),
+    audit: { refuse: () => {} },
     secretUses: { note: () => {} },
     log,
   })

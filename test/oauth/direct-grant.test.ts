@@ -18,6 +18,7 @@ import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
+import { splitClientId } from '../../src/domain/client-id.ts'
 import type { ClientSecret } from '../../src/domain/credentials.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { PublicJwk } from '../../src/domain/key-algorithm.ts'
@@ -151,6 +152,9 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
     expect(middle).toEqual(right)
     expect(right?.answered).toHaveLength(1)
     expect(right?.failed).toHaveLength(status === 401 ? 1 : 0)
+    // Only of a user who exists.
+    const claimed = right?.failed.map(splitClientId).filter((parts) => parts !== undefined && users.has(parts.userId))
+    expect(right?.audited).toEqual(claimed?.map((parts) => `anonymous users/${parts?.userId} 127.0.0.1 INVALID_CLIENT`))
     // An assertion is no secret.
     expect(right?.used).toHaveLength(status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
   })
@@ -160,9 +164,10 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
 }
 
 function since({ record }: TokenServer, at: ReturnType<TokenServer['record']>) {
-  const { used, failed, answered } = record()
+  const { used, failed, audited, answered } = record()
   return {
     used: used.slice(at.used.length),
+    audited: audited.slice(at.audited.length),
     failed: failed.slice(at.failed.length),
     answered: answered.slice(at.answered.length),
   }

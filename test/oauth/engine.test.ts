@@ -89,6 +89,7 @@ async function engineSigningWith(
     directory,
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
+    audit: { refuse: () => {} },
     secretUses: { note: (secretId: string) => used.push(secretId) },
     notes: new RequestNotebook(createAddressReader([])),
     log,

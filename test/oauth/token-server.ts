@@ -50,6 +50,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   const notes = new RequestNotebook(createAddressReader([]))
   const used: string[] = []
   const failed: string[] = []
+  const audited: string[] = []
   const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
   let lookUps = 0
   let engineCalls = 0
@@ -86,6 +87,9 @@ export async function startTokenServer(options: TokenServerOptions) {
     },
     assertions: { useAssertionOnce: async () => true },
     attempts,
+    audit: {
+      refuse: (entry, outcome) => audited.push(`${entry.actor} ${entry.resource} ${entry.clientAddress} ${outcome}`),
+    },
     secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
     notes,
     log,
@@ -122,7 +126,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     attempts,
     log,
     /** What is known about all requests so far. */
-    record: () => ({ used: [...used], failed: [...failed], answered: [...answered] }),
+    record: () => ({ used: [...used], failed: [...failed], audited: [...audited], answered: [...answered] }),
     /** How often a user has been looked up, and how often the engine has asked for a client. */
     lookUps: () => lookUps,
     engineCalls: () => engineCalls,

@@ -43,17 +43,32 @@ export function describeAuditLog(current: () => Database): void {
           eventId: expect.any(String),
           at: expect.any(Date),
           outcome: 'permission_missing',
+          clientAddress: '',
+          omission: null,
         },
       ])
       expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
     })
 
+    it('keeps where a refusal came from, and what it stands for', async () => {
+      const entry = { ...anEntry('audit/omitted'), clientAddress: '2001:db8:0:0::/64' }
+      const since = second(1)
+      await log().refuse(entry, 'OMITTED', { count: 9950, since })
+      await log().refuse(entry, 'OMITTED', { count: 2 ** 40, since })
+      const listed = await list()
+      expect(listed.map(({ clientAddress }) => clientAddress)).toEqual(['2001:db8:0:0::/64', '2001:db8:0:0::/64'])
+      expect(listed.map(({ omission }) => omission).sort((a, b) => (a?.count ?? 0) - (b?.count ?? 0))).toEqual([
+        { count: 9950, since },
+        { count: 2 ** 31 - 1, since },
+      ])
+    })
+
     it('cuts what strangers sent to the length that it keeps', async () => {
       const long = '\0"%😀'.repeat(200)
-      await log().refuse({ actor: long, action: long, resource: long, requestId: long }, long)
+      await log().refuse({ actor: long, action: long, resource: long, requestId: long, clientAddress: long }, long)
       const [event] = await list()
       expect(event?.actor.startsWith('\ufffd"%😀')).toBe(true)
-      expect([event?.actor.length, event?.resource.length]).toEqual([200, 500])
+      expect([event?.actor.length, event?.resource.length, event?.clientAddress.length]).toEqual([200, 500, 64])
     })
 
     it('is listed newest first, in complete pages, also when many events have the same date', async () => {

@@ -48,6 +48,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0005-integrity',
       '0006-publication',
       '0007-issuer',
+      '0008-audit-address',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!, TEST_MACS).load([])

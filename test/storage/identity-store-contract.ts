@@ -47,6 +47,8 @@ export function describeIdentityStore(current: () => Database): void {
         eventId: expect.any(String),
         at: created?.createdAt,
         outcome: 'ok',
+        clientAddress: '',
+        omission: null,
       })
     })
 

@@ -26,6 +26,7 @@ const ALL = [
   '0005-integrity',
   '0006-publication',
   '0007-issuer',
+  '0008-audit-address',
 ]
 
 /** What a newer program of the same major version does: it adds. */

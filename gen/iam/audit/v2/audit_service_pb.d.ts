@@ -32,7 +32,7 @@ export declare type ListAuditEventsRequest = Message<"iam.audit.v2.ListAuditEven
   toDate?: Timestamp | undefined;
 
   /**
-   * Only what this actor did: a user id, or `system`.
+   * Only what this actor did: a user id, `anonymous`, or `system`.
    *
    * @generated from field: string actor = 3;
    */
@@ -123,21 +123,24 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
 
   /**
    * What was done: the service and method that was called, for example `iam.user.v2.ServiceUserService/DisableServiceUser`,
-   * or `bootstrap`.
+   * `oauth/token` for a failed authentication at the token endpoint, `audit/omitted` for refusals that were left out, or
+   * `bootstrap`.
    *
    * @generated from field: string action = 4;
    */
   action: string;
 
   /**
-   * What it was done to, for example `users/<user_id>/secrets/<secret_id>`.
+   * What it was done to, for example `users/<user_id>/secrets/<secret_id>`. Of a failed authentication at the token endpoint, the
+   * user that was named: nothing is proved about who named it.
    *
    * @generated from field: string resource = 5;
    */
   resource: string;
 
   /**
-   * What came of it: `ok`, or the reason of the refusal, for example `PERMISSION_MISSING`.
+   * What came of it: `ok`, or the reason of the refusal, for example `PERMISSION_MISSING`, `INVALID_CLIENT` at the token endpoint,
+   * or `OMITTED`.
    *
    * @generated from field: string outcome = 6;
    */
@@ -149,6 +152,21 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
    * @generated from field: string request_id = 7;
    */
   requestId: string;
+
+  /**
+   * IP address of the client, as `KEYTURN_TRUSTED_PROXIES` lets Keyturn see it. Empty for `system`, and for events of versions that
+   * did not keep it. Of an event `audit/omitted`, the address or the IPv6 network of 64 bits.
+   *
+   * @generated from field: string client_address = 8;
+   */
+  clientAddress: string;
+
+  /**
+   * Only of an event `audit/omitted`: what was left out. Actor, resource and address are then those of whom the most was left out.
+   *
+   * @generated from field: iam.audit.v2.Omission omission = 9;
+   */
+  omission?: Omission | undefined;
 };
 
 /**
@@ -158,10 +176,40 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
 export declare const AuditEventSchema: GenMessage<AuditEvent>;
 
 /**
+ * Refusals that are not in the trail, because there were too many or because the database could not be reached.
+ *
+ * @generated from message iam.audit.v2.Omission
+ */
+export declare type Omission = Message<"iam.audit.v2.Omission"> & {
+  /**
+   * How many.
+   *
+   * @generated from field: int64 count = 1;
+   */
+  count: bigint;
+
+  /**
+   * When the first of them was left out. The last was when the event was made.
+   *
+   * @generated from field: google.protobuf.Timestamp since_date = 2;
+   */
+  sinceDate?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message iam.audit.v2.Omission.
+ * Use `create(OmissionSchema)` to create a new message.
+ */
+export declare const OmissionSchema: GenMessage<Omission>;
+
+/**
  * Shows who changed what, and who was refused.
  *
- * Every administrative change is an event, stored in the same transaction as the change, and so is every refused call. No
- * event has a secret in it. Events are deleted after `KEYTURN_AUDIT_RETENTION` days.
+ * Every administrative change is an event, stored in the same transaction as the change. Refused calls are events too, and so are
+ * failed authentications at the token endpoint that name a user who exists. Those are stored behind the answer, and limited for
+ * each user and for each address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
+ * killed takes with it what it has not stored yet. No event has a secret in it. Events are deleted after
+ * `KEYTURN_AUDIT_RETENTION` days.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.
  *

@@ -11,7 +11,7 @@ import { file_iam_auth_v1_permission } from "../../auth/v1/permission_pb.js";
  * Describes the file iam/audit/v2/audit_service.proto.
  */
 export const file_iam_audit_v2_audit_service = /*@__PURE__*/
-  fileDesc("CiBpYW0vYXVkaXQvdjIvYXVkaXRfc2VydmljZS5wcm90bxIMaWFtLmF1ZGl0LnYyIuYBChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0Ei0KCWZyb21fZGF0ZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHdG9fZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoFYWN0b3IYAyABKAlCCLpIBXIDGMgBEhoKCHJlc291cmNlGAQgASgJQgi6SAVyAxj0AxIdCglwYWdlX3NpemUYBSABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgGIAEoCUIIukgFcgMY6AciXAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USKAoGZXZlbnRzGAEgAygLMhguaWFtLmF1ZGl0LnYyLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqQBCgpBdWRpdEV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCmV2ZW50X2RhdGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIQCghyZXNvdXJjZRgFIAEoCRIPCgdvdXRjb21lGAYgASgJEhIKCnJlcXVlc3RfaWQYByABKAkyhQEKDEF1ZGl0U2VydmljZRJ1Cg9MaXN0QXVkaXRFdmVudHMSJC5pYW0uYXVkaXQudjIuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBolLmlhbS5hdWRpdC52Mi5MaXN0QXVkaXRFdmVudHNSZXNwb25zZSIVkAIByvMYDmlhbS5hdWRpdC5yZWFkYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_iam_auth_v1_permission]);
+  fileDesc("CiBpYW0vYXVkaXQvdjIvYXVkaXRfc2VydmljZS5wcm90bxIMaWFtLmF1ZGl0LnYyIuYBChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0Ei0KCWZyb21fZGF0ZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHdG9fZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoFYWN0b3IYAyABKAlCCLpIBXIDGMgBEhoKCHJlc291cmNlGAQgASgJQgi6SAVyAxj0AxIdCglwYWdlX3NpemUYBSABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgGIAEoCUIIukgFcgMY6AciXAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USKAoGZXZlbnRzGAEgAygLMhguaWFtLmF1ZGl0LnYyLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIuYBCgpBdWRpdEV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCmV2ZW50X2RhdGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIQCghyZXNvdXJjZRgFIAEoCRIPCgdvdXRjb21lGAYgASgJEhIKCnJlcXVlc3RfaWQYByABKAkSFgoOY2xpZW50X2FkZHJlc3MYCCABKAkSKAoIb21pc3Npb24YCSABKAsyFi5pYW0uYXVkaXQudjIuT21pc3Npb24iSQoIT21pc3Npb24SDQoFY291bnQYASABKAMSLgoKc2luY2VfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAyhQEKDEF1ZGl0U2VydmljZRJ1Cg9MaXN0QXVkaXRFdmVudHMSJC5pYW0uYXVkaXQudjIuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBolLmlhbS5hdWRpdC52Mi5MaXN0QXVkaXRFdmVudHNSZXNwb25zZSIVkAIByvMYDmlhbS5hdWRpdC5yZWFkYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_iam_auth_v1_permission]);
 
 /**
  * Describes the message iam.audit.v2.ListAuditEventsRequest.
@@ -35,10 +35,20 @@ export const AuditEventSchema = /*@__PURE__*/
   messageDesc(file_iam_audit_v2_audit_service, 2);
 
 /**
+ * Describes the message iam.audit.v2.Omission.
+ * Use `create(OmissionSchema)` to create a new message.
+ */
+export const OmissionSchema = /*@__PURE__*/
+  messageDesc(file_iam_audit_v2_audit_service, 3);
+
+/**
  * Shows who changed what, and who was refused.
  *
- * Every administrative change is an event, stored in the same transaction as the change, and so is every refused call. No
- * event has a secret in it. Events are deleted after `KEYTURN_AUDIT_RETENTION` days.
+ * Every administrative change is an event, stored in the same transaction as the change. Refused calls are events too, and so are
+ * failed authentications at the token endpoint that name a user who exists. Those are stored behind the answer, and limited for
+ * each user and for each address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
+ * killed takes with it what it has not stored yet. No event has a secret in it. Events are deleted after
+ * `KEYTURN_AUDIT_RETENTION` days.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.
  *
