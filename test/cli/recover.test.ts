@@ -160,7 +160,9 @@ describe('without proof of being the operator, keyturn recover', () => {
     const before = await credentials()
     const { code, stdout, stderr } = await recover({ KEYTURN_MASTER_KEYS: generateMasterKey() })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it/)
+    expect(stderr).toMatch(
+      /^keyturn: the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it/,
+    )
     expect(await credentials()).toEqual(before)
   })
 
