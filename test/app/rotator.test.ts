@@ -3,6 +3,7 @@ import { InstanceClock } from '../../src/app/instance-clock.ts'
 import { KeyTrial } from '../../src/app/key-trial.ts'
 import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
+import { thumbprint } from '../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
 import {
   type KeyRing,
@@ -294,10 +295,12 @@ describe('a rotator', () => {
       ),
       result: undefined,
     }))
+    const publicJwk = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } as const
     const generate = async (): Promise<SealedKeyPair> => ({
       ...newKeyPair(),
+      keyId: thumbprint(publicJwk),
       algorithm: 'EdDSA',
-      publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) },
+      publicJwk,
     })
     const { clock, rotator, log, refusals } = await startRotator({ generate })
     await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
