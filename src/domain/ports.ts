@@ -192,14 +192,17 @@ export interface InstanceInitializer {
   ): Promise<boolean>
 }
 
+/** `high`: for a revocation or the rotation, which does not wait behind keys that somebody creates. Default `normal`. */
+export type KeyPairPriority = 'normal' | 'high'
+
 /** Makes key pairs. */
 export interface KeyPairGenerator {
   /**
    * Generates a key pair without blocking, and seals its private half.
    *
-   * @throws {DomainError} `key_generation_busy` when too many are being generated already.
+   * @throws {DomainError} `key_generation_busy` when too many of the same priority are being generated already.
    */
-  generate(config: WebKeyConfig): Promise<SealedKeyPair>
+  generate(config: WebKeyConfig, priority?: KeyPairPriority): Promise<SealedKeyPair>
 }
 
 /** A private key as it is kept, and the web key that it belongs to. */
