@@ -7,7 +7,7 @@ import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
 import type { Rotation } from './rotation.ts'
 import type { ServiceUser } from './service-user.ts'
-import type { ActiveWebKey, RevokedWebKey } from './web-key.ts'
+import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {
@@ -26,8 +26,10 @@ export interface KeyStore {
   /**
    * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
    * after an update that added a key has returned; what another process left undated is dated as well.
+   *
+   * @returns The keys that it dated.
    */
-  publish(): Promise<void>
+  publish(): Promise<readonly InitialWebKey[]>
   /** A key that was revoked, however long ago. */
   findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */

@@ -33,11 +33,9 @@ export function createKeyStore(database: Database): KeyStore {
     },
 
     publish: async () => {
-      await changeInstance(
-        database,
-        null,
-        targetOf((ring, now) => planPublication(ring, { now })),
-      )
+      const target = targetOf((ring, now) => planPublication(ring, { now }))
+      const { result } = await changeInstance(database, null, target)
+      return result
     },
 
     findRevoked: (keyId) =>

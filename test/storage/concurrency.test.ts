@@ -45,6 +45,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0002-identities',
       '0003-many-replicas',
       '0004-rotation',
+      '0006-publication',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)
     const { version, ring } = await createInstanceReader(database!).load([])
