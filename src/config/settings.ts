@@ -112,7 +112,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_ACTIVATION_GUARD',
     default: 'warn',
     meaning:
-      'What to do about activating a key that is younger than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
+      'What to do about activating a key that has been published for less than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
   },
   { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
   {
