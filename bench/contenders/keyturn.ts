@@ -60,6 +60,7 @@ export async function startKeyturn(settings: InstanceSettings, { folder, cleanup
     env: {
       KEYTURN_LISTEN: '127.0.0.1:0',
       KEYTURN_METRICS_LISTEN: '127.0.0.1:0',
+      KEYTURN_DRAIN_SECONDS: '0',
       KEYTURN_DATA_DIR: dataDir,
       ...(settings.databaseUrl === undefined ? {} : { KEYTURN_DATABASE_URL: settings.databaseUrl }),
       ...(settings.masterKey === undefined ? {} : { KEYTURN_MASTER_KEYS: settings.masterKey }),

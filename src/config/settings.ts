@@ -103,6 +103,12 @@ export const SETTINGS = [
       'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. From them, and from nobody else, `X-Forwarded-For` is believed.',
   },
   {
+    variable: 'KEYTURN_DRAIN_SECONDS',
+    default: '5',
+    meaning:
+      'How long to serve on after SIGTERM while load balancers and clients go elsewhere, in seconds, 0 to 300. Longer than load balancers take to notice that a replica is not ready.',
+  },
+  {
     variable: 'KEYTURN_JWKS_MAX_AGE',
     default: '300',
     meaning: 'How long clients may reuse the key set, in seconds, 0 to 86400.',
