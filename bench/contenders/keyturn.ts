@@ -44,9 +44,9 @@ export interface Keyturn extends Program {
   admin(): Promise<Credentials>
 }
 
-/** Settings of an empty instance on a database. */
+/** Settings of an empty instance on a database, for all its replicas. Each is reached at an address of its own. */
 export function postgresInstance(databaseUrl: string): InstanceSettings & { readonly masterKey: string } {
-  return { databaseUrl, masterKey: generateMasterKey() }
+  return { databaseUrl, masterKey: generateMasterKey(), baseUrl: 'http://localhost:1' }
 }
 
 /** Starts a server and waits until it listens. */

@@ -192,6 +192,7 @@ describe('servers on PostgreSQL', () => {
     const refused = await runKeyturn(['serve', '--listen', '127.0.0.1:0'], {
       ...env,
       KEYTURN_MASTER_KEYS: newKey,
+      KEYTURN_BASE_URL: first.baseUrl,
       KEYTURN_DATA_DIR: dataDir,
       KEYTURN_METRICS_LISTEN: 'off',
     })
