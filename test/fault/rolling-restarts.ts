@@ -34,8 +34,17 @@ export interface RollingRestarts {
 /** Sends a request and returns the status of its answer. */
 type Send = (path: string, body: string, headers: Record<string, string>) => Promise<number | undefined>
 
-/** Restarts a replica so often, each the next one. @param databaseUrl An empty database. */
-export async function restartInTurn(count: number, databaseUrl: string): Promise<RollingRestarts> {
+/** What to restart. */
+export interface RestartOptions {
+  readonly restarts: number
+  /** What HAProxy speaks to the replicas. */
+  readonly protocol: 'HTTP/1.1' | 'HTTP/2'
+  /** Of an empty database. */
+  readonly databaseUrl: string
+}
+
+/** Restarts a replica so often, each time the next one. */
+export async function restartInTurn({ restarts, protocol, databaseUrl }: RestartOptions): Promise<RollingRestarts> {
   const folder = await temporaryFolder()
   const url = `http://127.0.0.1:${await freePort()}`
   const env = {
@@ -55,13 +64,13 @@ export async function restartInTurn(count: number, databaseUrl: string): Promise
     const replicas: Keyturn[] = []
     for (let i = 0; i < REPLICAS; i += 1) replicas.push(await start(i))
     undo.push(() => Promise.all(replicas.map((replica) => replica.kill())))
-    const proxy = await startHaProxy(url, addresses, await configFor(folder))
+    const proxy = await startHaProxy(url, addresses, await configFor(folder, protocol))
     undo.push(() => proxy.stop())
 
     const load = await startLoad(url, await replicas[0]!.admin())
     undo.push(() => load.stop())
     const isUp = (i: number) => proxy.log().match(new RegExp(`keyturn-${i + 1} is UP`, 'g'))?.length ?? 0
-    for (let round = 0; round < count; round += 1) {
+    for (let round = 0; round < restarts; round += 1) {
       const i = round % REPLICAS
       const ups = isUp(i)
       expect(await replicas[i]?.stop()).toBe(0)
@@ -75,9 +84,10 @@ export async function restartInTurn(count: number, databaseUrl: string): Promise
 }
 
 /** The configuration that is shipped, for one replica more, with checks that fit into a drain as short as that of the test. */
-async function configFor(folder: string): Promise<string> {
+async function configFor(folder: string, protocol: RestartOptions['protocol']): Promise<string> {
   const shipped = await readFile(HAPROXY_CONFIG, 'utf8')
-  const changed = shipped.replace('check inter 3s fastinter 1s downinter 1s', 'check inter 250ms')
+  const proto = protocol === 'HTTP/2' ? 'proto h2 ' : ''
+  const changed = shipped.replace('proto h2 check inter 3s fastinter 1s downinter 1s', `${proto}check inter 250ms`)
   expect(changed).not.toBe(shipped)
   const path = join(folder, 'haproxy.cfg')
   await writeFile(path, `${changed}  server keyturn-3 "\${KEYTURN_3}"\n`)
