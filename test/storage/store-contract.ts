@@ -61,6 +61,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
-    await trx.updateTable('instance').set({ version: 0, initialised_at: null, changed_at: null }).execute()
+    const nothing = { version: 0, initialised_at: null, changed_at: null, issuer: null }
+    await trx.updateTable('instance').set(nothing).execute()
   })
 }
