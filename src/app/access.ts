@@ -1,7 +1,8 @@
 /**
  * Who is calling and whether they may: bearer tokens of this service, and permissions looked up live (Spec §5).
  *
- * Whatever goes wrong on the way to "yes" is a refusal.
+ * Whatever goes wrong on the way to "yes" is a refusal. Failed authentications are limited, and callers who prove themselves do
+ * not wait behind those who do not (decision 19).
  */
 import {
   assertAuthorized,
@@ -17,6 +18,8 @@ import { DomainError } from '../domain/errors.ts'
 import { allows, type Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
+import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
+import { KnownTokens } from './known-tokens.ts'
 import type { Replica } from './replica.ts'
 import { Semaphore } from './semaphore.ts'
 
@@ -25,9 +28,13 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 /** What tells personal access tokens from access tokens, which are JWTs. */
 const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
 
-/** How many personal access tokens are looked up at the same time, and how many calls may wait for that. */
+/** How many credible personal access tokens are looked up at the same time, and how many calls may wait for that. */
 const MAX_LOOKUPS = 4
 const MAX_WAITING = 100
+
+/** The same for all others: one, so that they never hold more than one connection to the database. */
+const MAX_DOUBTFUL_LOOKUPS = 1
+const MAX_DOUBTFUL_WAITING = 20
 
 /** What access is decided with. */
 export interface AccessOptions {
@@ -35,6 +42,10 @@ export interface AccessOptions {
   readonly verifier: AccessTokenVerifier
   readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
   readonly secrets: ClientSecrets
+  /** Counts failed authentications, here and at the token endpoint. */
+  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
   /** The time at which tokens are looked at. */
   readonly now: () => Date
 }
@@ -45,29 +56,57 @@ export interface AuthenticatedCaller {
   readonly credential: Credential
 }
 
+/** What an `Authorization` header has, as far as that can be told without much work. */
+interface Presented {
+  /** Undefined if the header cannot be read. */
+  readonly token: string | undefined
+  /** Of the token, or of the header. */
+  readonly digest: string
+  /** Null if it is no personal access token. */
+  readonly origin: ReturnType<ClientSecrets['originOfPersonalAccessToken']> | null
+  /** Whether it was accepted the last time, or was made here and has not been refused yet. */
+  readonly isCredible: boolean
+}
+
 export class Access {
   readonly #options: AccessOptions
-  /** Tokens are made up easily, and the replica needs the database for itself as well. */
+  readonly #known = new KnownTokens()
+  /** The replica needs the database for itself as well. */
   readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
+  /** Tokens in the form from before there were tags are made up easily. */
+  readonly #doubtfulLookups = new Semaphore(MAX_DOUBTFUL_LOOKUPS, MAX_DOUBTFUL_WAITING)
 
   constructor(options: AccessOptions) {
     this.#options = options
   }
 
   /**
-   * The caller, if the `Authorization` header has a valid token of an enabled user.
+   * The caller, if the `Authorization` header has a valid token of an enabled user. A token that is refused counts as a failed
+   * authentication; a header that is missing does not, and neither does a token that cannot be judged now.
    *
-   * @throws {DomainError} `token_missing`, `token_invalid`, `storage_unavailable`.
+   * @param address The IP address of the client; empty if it is not known.
+   * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `too_many_failures`
+   * before any work is done for the token.
    */
-  async authenticate(authorization: string | null): Promise<AuthenticatedCaller> {
+  async authenticate(authorization: string | null, address: string): Promise<AuthenticatedCaller> {
     if (authorization === null || authorization === '') {
       throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
     }
-    const token = BEARER.exec(authorization)?.[1]
-    if (token === undefined) {
-      throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
+    const { attempts } = this.#options
+    const presented = this.#examine(authorization)
+    const attempt = { name: presented.digest, address }
+    if (!presented.isCredible) assertMayTry(attempt, attempts)
+    try {
+      const caller = await this.#prove(presented)
+      this.#known.accepted(presented.digest)
+      return caller
+    } catch (error) {
+      if (isFailure(error)) {
+        attempts.fail(attempt)
+        this.#known.refused(presented.digest, presented.origin === 'genuine')
+      }
+      throw error
     }
-    return PERSONAL_ACCESS_TOKEN.test(token) ? this.#ownerOf(token) : this.#subjectOf(token)
   }
 
   /**
@@ -109,6 +148,26 @@ export class Access {
     this.#options.replica.assertCurrent()
   }
 
+  #examine(authorization: string): Presented {
+    const { secrets, digest: digestOf } = this.#options
+    const token = BEARER.exec(authorization)?.[1]
+    const digest = digestOf(token ?? authorization)
+    const isPersonal = token !== undefined && PERSONAL_ACCESS_TOKEN.test(token)
+    const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
+    const outcome = this.#known.outcomeOf(digest)
+    const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'
+    return { token, digest, origin, isCredible }
+  }
+
+  async #prove({ token, origin, isCredible }: Presented): Promise<AuthenticatedCaller> {
+    if (token === undefined) {
+      throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
+    }
+    if (origin === null) return this.#subjectOf(token)
+    if (origin === 'invented') throw invalidPersonalAccessToken()
+    return this.#ownerOf(token, isCredible ? this.#lookups : this.#doubtfulLookups)
+  }
+
   async #subjectOf(token: string): Promise<AuthenticatedCaller> {
     const { replica, now } = this.#options
     const { subject, credential } = await this.#verify(token)
@@ -131,16 +190,27 @@ export class Access {
   }
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
-  async #ownerOf(token: string): Promise<AuthenticatedCaller> {
+  async #ownerOf(token: string, lookups: Semaphore): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.assertReachable()
-    const user = await this.#lookups.run(() =>
-      store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)),
-    )
+    const user = await lookups.run(() => store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)))
     const at = now()
     const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
     const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
     return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId } }
   }
+}
+
+function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): void {
+  const seconds = attempts.blockedForSeconds(attempt)
+  if (seconds === 0) return
+  throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {
+    metadata: { retry_after_seconds: String(seconds) },
+  })
+}
+
+/** Whether a token was refused for what it is. */
+function isFailure(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')
 }

@@ -1,5 +1,5 @@
 /**
- * Limits failed client authentications: per client id and address, and per address.
+ * Limits failed authentications, at the token endpoint and at the API: per client id or token and address, and per address.
  *
  * Never per client id alone: whoever fails on purpose must not lock out a client that proves itself from another
  * address. Secrets and keys cannot be guessed anyway; what is limited is the work and the noise that guessing makes.
@@ -11,10 +11,10 @@ import type { Clock } from './replica.ts'
 /** The longest client id that a service user can have: a UUID, `@` and a project name. */
 const MAX_CLIENT_ID_LENGTH = 100
 
-/** An attempt of somebody at an address to authenticate as a client. */
+/** An attempt of somebody at an address to authenticate. */
 export interface Attempt {
-  /** As it was sent: of any length. */
-  readonly clientId: string
+  /** The client id as it was sent, of any length; or the digest of a bearer token, which names no client. */
+  readonly name: string
   /** The IP address of the other end of the connection; empty if it is not known. */
   readonly address: string
 }
@@ -22,8 +22,8 @@ export interface Attempt {
 /** What a limiter is made of. */
 export interface AttemptLimiterOptions {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Failures in a window for one client id from one address. Default 100: several clients may share an address. */
-  readonly maxPerClient?: number
+  /** Failures in a window for one name from one address. Default 100: several clients may share an address. */
+  readonly maxPerName?: number
   /** Failures in a window from one address. Default 1000. */
   readonly maxPerAddress?: number
   /** From the first failure on, in seconds. Default 60. */
@@ -41,18 +41,18 @@ interface Window {
 export class AttemptLimiter {
   readonly #clock: AttemptLimiterOptions['clock']
   readonly #windowMillis: number
-  readonly #maxPerClient: number
+  readonly #maxPerName: number
   readonly #maxPerAddress: number
-  readonly #perClient: BoundedMap<string, Window>
+  readonly #perName: BoundedMap<string, Window>
   readonly #perAddress: BoundedMap<string, Window>
 
   constructor(options: AttemptLimiterOptions) {
-    const { clock, maxPerClient = 100, maxPerAddress = 1000, windowSeconds = 60, capacity = 10_000 } = options
+    const { clock, maxPerName = 100, maxPerAddress = 1000, windowSeconds = 60, capacity = 10_000 } = options
     this.#clock = clock
     this.#windowMillis = windowSeconds * 1000
-    this.#maxPerClient = maxPerClient
+    this.#maxPerName = maxPerName
     this.#maxPerAddress = maxPerAddress
-    this.#perClient = new BoundedMap(capacity)
+    this.#perName = new BoundedMap(capacity)
     this.#perAddress = new BoundedMap(capacity)
   }
 
@@ -64,7 +64,7 @@ export class AttemptLimiter {
   blockedForSeconds(attempt: Attempt): number {
     const network = networkOf(attempt.address)
     const ends = [
-      this.#blockedUntil(this.#perClient.get(pairOf(attempt, network)), this.#maxPerClient),
+      this.#blockedUntil(this.#perName.get(pairOf(attempt, network)), this.#maxPerName),
       this.#blockedUntil(this.#perAddress.get(network), this.#maxPerAddress),
     ]
     const millis = Math.max(...ends) - this.#clock.monotonic()
@@ -74,21 +74,21 @@ export class AttemptLimiter {
   /** Counts an attempt that was made and failed. */
   fail(attempt: Attempt): void {
     const network = networkOf(attempt.address)
-    this.#count(this.#perClient, pairOf(attempt, network))
+    this.#count(this.#perName, pairOf(attempt, network))
     this.#count(this.#perAddress, network)
   }
 
   /**
-   * Counts an attempt that could not be judged, because the database cannot be asked: for the client from that address, so that
+   * Counts an attempt that could not be judged, because the database cannot be asked: for that name from that address, so that
    * an outage is no time to guess. Not for the address: others there, whose clients are in memory, get tokens meanwhile.
    */
   leaveOpen(attempt: Attempt): void {
-    this.#count(this.#perClient, pairOf(attempt, networkOf(attempt.address)))
+    this.#count(this.#perName, pairOf(attempt, networkOf(attempt.address)))
   }
 
   /** What is remembered: never more than twice the capacity. */
   get size(): number {
-    return this.#perClient.size + this.#perAddress.size
+    return this.#perName.size + this.#perAddress.size
   }
 
   #blockedUntil(window: Window | undefined, max: number): number {
@@ -105,6 +105,6 @@ export class AttemptLimiter {
 }
 
 // What is cut off is longer than any client id, so no client shares its count with a longer one.
-function pairOf({ clientId }: Attempt, network: string): string {
-  return `${network} ${clientId.slice(0, MAX_CLIENT_ID_LENGTH + 1)}`
+function pairOf({ name }: Attempt, network: string): string {
+  return `${network} ${name.slice(0, MAX_CLIENT_ID_LENGTH + 1)}`
 }

@@ -2,7 +2,7 @@
  * Client secrets and personal access tokens: how they are made, kept and compared. Which of a user's are live is decided
  * in the domain.
  */
-import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ClientSecrets } from '../domain/ports.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
@@ -10,14 +10,28 @@ import type { DerivedKeys } from './integrity-key.ts'
 const SECRET_PREFIX = 'ktn_cs_'
 const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
+/** 96 bits, which nobody guesses, and who did would have gained one look at the database. */
+const TAG_BYTES = 12
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64
+
+/** The length in characters of so many bytes in base64url. */
+const lengthOf = (bytes: number) => Math.ceil((bytes * 4) / 3)
+
+const UNTAGGED_LENGTH = PERSONAL_ACCESS_TOKEN_PREFIX.length + lengthOf(SECRET_BYTES)
+const TAGGED_LENGTH = UNTAGGED_LENGTH + lengthOf(TAG_BYTES)
+
+/** The keys of what is made and compared here. */
+type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | 'personalAccessTokenTags'>
 
 /**
  * Client secrets and personal access tokens with 256 random bits, each kept as the HMAC of its SHA-256: who can write to
  * the database cannot make one that works. The SHA-256 first, because that is what was kept before there were keys.
+ *
+ * A personal access token ends in a tag, which is the beginning of its HMAC under a key of its own (decision 19). The tag tells
+ * invented tokens from those that were made here, and nothing about which of these are still good.
  */
-export function createClientSecrets(keys: Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens'>): ClientSecrets {
+export function createClientSecrets(keys: SecretKeys): ClientSecrets {
   const clientSecrets = createComparison(keys.clientSecrets)
   const personalAccessTokens = createComparison(keys.personalAccessTokens)
   return {
@@ -27,8 +41,17 @@ export function createClientSecrets(keys: Pick<DerivedKeys, 'clientSecrets' | 'p
     },
 
     generatePersonalAccessToken() {
-      const token = newSecret(PERSONAL_ACCESS_TOKEN_PREFIX)
+      const untagged = newSecret(PERSONAL_ACCESS_TOKEN_PREFIX)
+      const token = untagged + tagOf(untagged, keys.personalAccessTokenTags)
       return { token, hash: personalAccessTokens.hashOf(token) }
+    },
+
+    originOfPersonalAccessToken(token) {
+      if (token.length === UNTAGGED_LENGTH) return 'older'
+      if (token.length !== TAGGED_LENGTH) return 'invented'
+      const tag = Buffer.from(token.slice(UNTAGGED_LENGTH))
+      const expected = Buffer.from(tagOf(token.slice(0, UNTAGGED_LENGTH), keys.personalAccessTokenTags))
+      return equal(tag, expected) ? 'genuine' : 'invented'
     },
 
     hashPersonalAccessToken: personalAccessTokens.hashOf,
@@ -90,6 +113,11 @@ function createMac(key: Uint8Array): (message: string, result: Buffer) => void {
 
 function newSecret(prefix: string): string {
   return prefix + randomBytes(SECRET_BYTES).toString('base64url')
+}
+
+function tagOf(untagged: string, key: Uint8Array): string {
+  const mac = createHmac('sha256', key).update(untagged).digest()
+  return mac.subarray(0, TAG_BYTES).toString('base64url')
 }
 
 // A fast hash is right for a secret with 256 random bits: there is nothing to guess, so nothing to slow down.

@@ -22,6 +22,7 @@ const USES = {
   userKeys: 'keyturn user keys',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
+  personalAccessTokenTags: 'keyturn personal access token tags',
 } as const
 
 /** A key for each use. */

@@ -37,6 +37,7 @@ export type DomainErrorCode =
   | 'token_invalid'
   | 'token_key_unknown'
   | 'permission_missing'
+  | 'too_many_failures'
   | 'service_switched_off'
   | 'change_not_in_force'
   | 'storage_unavailable'

@@ -250,8 +250,13 @@ export interface SignerFactory {
 export interface ClientSecrets {
   /** A new secret and the hash to keep. The secret is not kept anywhere. */
   generate(): { readonly secret: string; readonly hash: Uint8Array }
-  /** A new personal access token, which begins with `ktn_pat_`, and the hash to keep. */
+  /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
+  /**
+   * What can be told of a personal access token without the database: its tag shows that this instance has made it, or it has
+   * the form of those from before there were tags, or neither. The time it takes tells nothing about the right tag.
+   */
+  originOfPersonalAccessToken(token: string): 'genuine' | 'older' | 'invented'
   /** The hash under which a personal access token is kept. */
   hashPersonalAccessToken(token: string): Uint8Array
   /**

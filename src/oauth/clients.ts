@@ -76,7 +76,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
     const ctx = currentContext()
     const parts = splitClientId(clientId)
     if (parts !== undefined) notes.identified(ctx.req, clientId)
-    assertMayTry(ctx, { clientId, address: notes.addressOf(ctx.req) }, attempts)
+    assertMayTry(ctx, { name: clientId, address: notes.addressOf(ctx.req) }, attempts)
 
     const user =
       parts === undefined
@@ -123,7 +123,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
     },
     failed: async (client, req) => {
       await confirmed(namedBy(client).user)
-      attempts.fail({ clientId: client.clientId, address: notes.addressOf(req) })
+      attempts.fail({ name: client.clientId, address: notes.addressOf(req) })
       notes.refused(req, 'invalid_client')
     },
   }

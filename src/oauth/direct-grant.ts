@@ -111,7 +111,7 @@ async function lookUp(
   // The client has left, so the engine could not read what it should count.
   const proved = provedSecret(directory.secrets, user, { secret, now: now() })
   if (proved === undefined) {
-    attempts.fail({ clientId, address: notes.addressOf(req) })
+    attempts.fail({ name: clientId, address: notes.addressOf(req) })
     if (user !== undefined) writeDownFailure(req, userId, options)
   }
   return null
@@ -122,7 +122,7 @@ function recognise(req: IncomingMessage, form: string, { attempts, notes }: Engi
   const named = request === undefined ? undefined : splitClientId(request.clientId)
   if (request === undefined || named === undefined) return undefined
   const { clientId, secret, scope } = request
-  if (attempts.blockedForSeconds({ clientId, address: notes.addressOf(req) }) > 0) return undefined
+  if (attempts.blockedForSeconds({ name: clientId, address: notes.addressOf(req) }) > 0) return undefined
   return { clientId, secret, scope, userId: named.userId, projectName: named.projectName }
 }
 

@@ -48,7 +48,7 @@ export async function readNamed(
   try {
     return await directory.readServiceUser(userId)
   } catch (error) {
-    attempts.leaveOpen({ clientId, address: notes.addressOf(req) })
+    attempts.leaveOpen({ name: clientId, address: notes.addressOf(req) })
     throw error
   }
 }

@@ -57,7 +57,7 @@ export function authorize({
       throw refusal
     }
     try {
-      const caller = await access.authenticate(requestHeader.get('authorization'))
+      const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress)
       const { userId } = caller.user
       entry = { ...entry, actor: userId }
       if (successor !== undefined) deprecation.calls.note(entry.action, userId)

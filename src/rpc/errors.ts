@@ -48,6 +48,7 @@ const WIRE = {
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   change_not_in_force: [Code.Unavailable, 'CHANGE_NOT_IN_FORCE'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
@@ -88,11 +89,12 @@ export function invalidArgument(error: ConnectError): ConnectError {
 
 function fromDomainError(error: DomainError): ConnectError {
   const [code, reason] = WIRE[error.code]
-  return new ConnectError(error.message, code, headersOf(error.code), [errorInfo(reason, error.metadata)])
+  return new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)])
 }
 
-/** RFC 9110 §11.6.1 for 401, §10.2.3 for 503. Where HTTP does not show the status, they are trailers. */
-function headersOf(code: DomainErrorCode): Record<string, string> {
+/** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */
+function headersOf({ code, metadata }: DomainError): Record<string, string> {
+  if (metadata.retry_after_seconds !== undefined) return { 'retry-after': metadata.retry_after_seconds }
   switch (WIRE[code][0]) {
     case Code.Unauthenticated:
       return { 'www-authenticate': challenge(code) }

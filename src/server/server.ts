@@ -5,6 +5,7 @@
  * and nowhere else.
  */
 import { randomUUID } from 'node:crypto'
+import { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { bootstrap } from '../app/bootstrap.ts'
 import { InstanceClock } from '../app/instance-clock.ts'
 import { settleIssuer } from '../app/issuer.ts'
@@ -217,6 +218,7 @@ async function start(
     tracing,
     metrics,
     notes,
+    attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base) }
   door.serve({

@@ -1,9 +1,9 @@
 /**
  * Makes what is served: the OAuth endpoints and the RPC services, with what they need in the background.
  */
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { Access } from '../app/access.ts'
-import { AttemptLimiter } from '../app/attempt-limiter.ts'
+import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { startAuditRetention } from '../app/audit-retention.ts'
 import { AuditTrail } from '../app/audit-trail.ts'
 import { Credentials } from '../app/credentials.ts'
@@ -59,6 +59,8 @@ export interface ServicesOptions {
   /** About the requests that come in. */
   readonly notes: RequestNotes
   readonly audit: AuditTrail
+  /** One for the process: an address that guesses at the token endpoint and at the API has one budget. */
+  readonly attempts: AttemptLimiter
 }
 
 /** The audit trail, which deletes what is old. It must outlive all that is served. */
@@ -73,7 +75,7 @@ export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): Audit
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes, audit } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes, audit, attempts } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -88,7 +90,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
       secrets,
     },
     assertions: tracing.calls('CredentialUses', uses),
-    attempts: new AttemptLimiter({ clock: systemClock }),
+    attempts,
     secretUses,
     audit,
     notes,
@@ -108,7 +110,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
   const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, now, baseUrl } = options
-  const { changeTime, tracing, metrics, notes, audit } = options
+  const { changeTime, tracing, metrics, notes, audit, attempts } = options
   const store = tracing.calls('IdentityStore', createIdentityStore(database, publicKeys))
   const keys = tracing.calls('KeyStore', createKeyStore(database, publicKeys))
   // Not the one that serves: listing keys is administration.
@@ -162,6 +164,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),
       store,
       secrets,
+      attempts,
+      digest: (text) => hash('sha256', text, 'base64url'),
       now,
     }),
     notes,

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { AttemptLimiter, type AttemptLimiterOptions } from '../../src/app/attempt-limiter.ts'
 
-const CLIENT = { clientId: '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11@billing', address: '192.0.2.1' }
+const CLIENT = { name: '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11@billing', address: '192.0.2.1' }
 
 /** A limiter of 3 failures a minute for a client, 5 for an address, and the clock that it reads. */
 function limiterAt(options: Partial<AttemptLimiterOptions> = {}) {
   const clock = { now: 1_000_000, monotonic: () => clock.now }
-  const limiter = new AttemptLimiter({ clock, maxPerClient: 3, maxPerAddress: 5, windowSeconds: 60, ...options })
+  const limiter = new AttemptLimiter({ clock, maxPerName: 3, maxPerAddress: 5, windowSeconds: 60, ...options })
   const fail = (times: number, attempt = CLIENT) => {
     for (let i = 0; i < times; i += 1) limiter.fail(attempt)
   }
@@ -27,7 +27,7 @@ describe('limiting failed authentications of a client', () => {
     const { limiter, fail } = limiterAt()
     fail(3)
     expect(limiter.blockedForSeconds({ ...CLIENT, address: '192.0.2.2' })).toBe(0)
-    expect(limiter.blockedForSeconds({ ...CLIENT, clientId: 'another' })).toBe(0)
+    expect(limiter.blockedForSeconds({ ...CLIENT, name: 'another' })).toBe(0)
   })
 
   it('lets it try again when a minute has passed since its first failure, with a new count', () => {
@@ -48,9 +48,9 @@ describe('limiting failed authentications of a client', () => {
 
   it('counts attempts that could not be judged for the client and not for the address', () => {
     const { limiter } = limiterAt()
-    for (const clientId of ['a', 'b', 'c']) {
-      for (let i = 0; i < 3; i += 1) limiter.leaveOpen({ ...CLIENT, clientId })
-      expect(limiter.blockedForSeconds({ ...CLIENT, clientId })).toBe(60)
+    for (const name of ['a', 'b', 'c']) {
+      for (let i = 0; i < 3; i += 1) limiter.leaveOpen({ ...CLIENT, name })
+      expect(limiter.blockedForSeconds({ ...CLIENT, name })).toBe(60)
     }
     expect(limiter.blockedForSeconds(CLIENT)).toBe(0)
   })
@@ -64,14 +64,14 @@ describe('limiting failed authentications of a client', () => {
       }
     }
     expect(failures(() => CLIENT)).toBe(100)
-    expect(failures((i) => ({ clientId: `client-${i}`, address: '192.0.2.9' }))).toBe(1000)
+    expect(failures((i) => ({ name: `client-${i}`, address: '192.0.2.9' }))).toBe(1000)
   })
 })
 
 describe('limiting failed authentications of an address', () => {
   it('blocks all its clients, whatever they are called', () => {
     const { limiter } = limiterAt()
-    for (let i = 0; i < 5; i += 1) limiter.fail({ ...CLIENT, clientId: `client-${i}` })
+    for (let i = 0; i < 5; i += 1) limiter.fail({ ...CLIENT, name: `client-${i}` })
     expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
     expect(limiter.blockedForSeconds({ ...CLIENT, address: '192.0.2.2' })).toBe(0)
   })
@@ -91,14 +91,14 @@ describe('limiting failed authentications of an address', () => {
   ])('counts %j and %j as one: %j', (one, other, same) => {
     const { limiter, fail } = limiterAt()
     fail(5, { ...CLIENT, address: one })
-    expect(limiter.blockedForSeconds({ clientId: 'another', address: other }) > 0).toBe(same)
+    expect(limiter.blockedForSeconds({ name: 'another', address: other }) > 0).toBe(same)
   })
 })
 
 describe('the memory of a limiter', () => {
   it('is bounded, whatever clients and addresses call themselves', () => {
     const { limiter } = limiterAt({ capacity: 10 })
-    const attempt = fc.record({ clientId: fc.string({ maxLength: 300 }), address: fc.oneof(fc.ipV4(), fc.ipV6()) })
+    const attempt = fc.record({ name: fc.string({ maxLength: 300 }), address: fc.oneof(fc.ipV4(), fc.ipV6()) })
     fc.assert(
       fc.property(attempt, (made) => {
         limiter.fail(made)
@@ -111,17 +111,17 @@ describe('the memory of a limiter', () => {
   it('forgets first who has not been seen for longest', () => {
     const { limiter, fail } = limiterAt({ capacity: 2 })
     fail(3)
-    fail(1, { ...CLIENT, clientId: 'second' })
+    fail(1, { ...CLIENT, name: 'second' })
     expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
-    fail(1, { ...CLIENT, clientId: 'third', address: '192.0.2.3' })
+    fail(1, { ...CLIENT, name: 'third', address: '192.0.2.3' })
     expect(limiter.blockedForSeconds(CLIENT)).toBe(60)
   })
 
   it('does not take a long name for that of a client', () => {
     const { limiter, fail } = limiterAt()
-    const longest = `${CLIENT.clientId.slice(0, 37)}${'b'.repeat(63)}`
-    fail(3, { ...CLIENT, clientId: `${longest}${'b'.repeat(50_000)}` })
-    expect(limiter.blockedForSeconds({ ...CLIENT, clientId: longest })).toBe(0)
-    expect(limiter.blockedForSeconds({ ...CLIENT, clientId: `${longest}bb` })).toBe(60)
+    const longest = `${CLIENT.name.slice(0, 37)}${'b'.repeat(63)}`
+    fail(3, { ...CLIENT, name: `${longest}${'b'.repeat(50_000)}` })
+    expect(limiter.blockedForSeconds({ ...CLIENT, name: longest })).toBe(0)
+    expect(limiter.blockedForSeconds({ ...CLIENT, name: `${longest}bb` })).toBe(60)
   })
 })

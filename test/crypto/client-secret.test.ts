@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { createClientSecrets, createSecretHash } from '../../src/crypto/client-secret.ts'
 
 const key = (byte: number) => new Uint8Array(32).fill(byte)
-const keys = { clientSecrets: key(1), personalAccessTokens: key(2) }
+const keys = { clientSecrets: key(1), personalAccessTokens: key(2), personalAccessTokenTags: key(4) }
 const clientSecrets = createClientSecrets(keys)
 
 /** What a database must have: made by the HMAC of the platform. */
@@ -37,7 +37,7 @@ describe('a client secret', () => {
 
   it('does not match its SHA-256, the hash of another instance, or the hash that a personal access token has', () => {
     const { secret, hash } = clientSecrets.generate()
-    const others = createClientSecrets({ clientSecrets: key(3), personalAccessTokens: key(1) })
+    const others = createClientSecrets({ ...keys, clientSecrets: key(3), personalAccessTokens: key(1) })
     expect(clientSecrets.matches(secret, [createHash('sha256').update(secret).digest()])).toBe(false)
     expect(others.matches(secret, [hash])).toBe(false)
     expect(clientSecrets.matches(secret, [clientSecrets.hashPersonalAccessToken(secret)])).toBe(false)
@@ -81,7 +81,7 @@ describe('a personal access token', () => {
   it('has 256 random bits behind a prefix that secret scanners can look for', () => {
     const tokens = Array.from({ length: 100 }, () => clientSecrets.generatePersonalAccessToken().token)
     expect(new Set(tokens).size).toBe(100)
-    for (const token of tokens) expect(token).toMatch(/^ktn_pat_[A-Za-z0-9_-]{43}$/)
+    for (const token of tokens) expect(token).toMatch(/^ktn_pat_[A-Za-z0-9_-]{59}$/)
   })
 
   it('is kept as the HMAC of its SHA-256, under which it is looked for [RFC 2104 §2]', () => {
@@ -90,5 +90,30 @@ describe('a personal access token', () => {
     expect(clientSecrets.hashPersonalAccessToken(token)).toEqual(hash)
     expect(clientSecrets.matchesPersonalAccessToken(token, [hash])).toBe(true)
     expect(clientSecrets.matchesPersonalAccessToken(`${token}A`, [hash])).toBe(false)
+  })
+  it('ends in a tag: the first 96 bits of the HMAC of what stands before it, under a key of its own [RFC 2104 §5]', () => {
+    const { token } = clientSecrets.generatePersonalAccessToken()
+    const tag = createHmac('sha256', keys.personalAccessTokenTags).update(token.slice(0, 51)).digest()
+    expect(token.slice(51)).toBe(tag.subarray(0, 12).toString('base64url'))
+    expect(clientSecrets.originOfPersonalAccessToken(token)).toBe('genuine')
+  })
+
+  it('is known for invented when any character of it is another one, and in another instance', () => {
+    const { token } = clientSecrets.generatePersonalAccessToken()
+    for (let at = 0; at < token.length; at += 1) {
+      const altered = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
+      expect(clientSecrets.originOfPersonalAccessToken(altered)).toBe('invented')
+    }
+    const others = createClientSecrets({ ...keys, personalAccessTokenTags: key(5) })
+    expect(others.originOfPersonalAccessToken(token)).toBe('invented')
+  })
+
+  it('may be from before there were tags only if it is exactly as long as those', () => {
+    const { token } = clientSecrets.generatePersonalAccessToken()
+    for (let length = 0; length < token.length; length += 1) {
+      const origin = clientSecrets.originOfPersonalAccessToken(token.slice(0, length))
+      expect([length, origin]).toEqual([length, length === 'ktn_pat_'.length + 43 ? 'older' : 'invented'])
+    }
+    expect(clientSecrets.originOfPersonalAccessToken(`${token}A`)).toBe('invented')
   })
 })

@@ -60,7 +60,8 @@ beforeAll(async () => {
   }
   const statuses: (number | undefined)[] = []
   for (let sent = 0; sent < JUNK; sent += AT_ONCE) {
-    const batch = Array.from({ length: AT_ONCE }, () => send(LIST, JUNK_ADDRESS, {}, 'Bearer nonsense'))
+    // Another token each time: a single one would soon be answered with 429.
+    const batch = Array.from({ length: AT_ONCE }, (_, i) => send(LIST, JUNK_ADDRESS, {}, `Bearer nonsense-${sent + i}`))
     statuses.push(...(await Promise.all(batch)))
   }
   expect(new Set(statuses)).toEqual(new Set([401]))

@@ -522,7 +522,7 @@ describe('a token request that the engine is not needed for', () => {
     }
     const strict = await startTokenServer(options)
     try {
-      for (let i = 0; i < 3; i += 1) strict.attempts.fail({ clientId: 'x', address: '127.0.0.1' })
+      for (let i = 0; i < 3; i += 1) strict.attempts.fail({ name: 'x', address: '127.0.0.1' })
       const answer = await post(strict.url, usual)
       expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60'])
     } finally {

@@ -62,13 +62,13 @@ export async function startTokenServer(options: TokenServerOptions) {
       return super.blockedForSeconds(attempt)
     }
     override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
-      failed.push(attempt.clientId)
+      failed.push(attempt.name)
       super.fail(attempt)
     }
   }
   const attempts = new Attempts({
     clock: { monotonic: () => 0 },
-    maxPerClient: maxFailures,
+    maxPerName: maxFailures,
     maxPerAddress: maxFailures,
   })
   const service = new TokenService({
