@@ -221,7 +221,7 @@ it('keyturn master-key status refuses a schema that is not the one of this versi
     refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
   )
   const { rows } = await look(({ db }) => sql<{ name: string }>`select name from kysely_migration`.execute(db))
-  expect(rows).toHaveLength(3)
+  expect(rows).not.toContainEqual({ name: '0004-rotation' })
 
   await look(({ db }) => sql`update instance set schema_major = 2`.execute(db))
   const { code, stderr } = await masterKey('status')

@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const APPLIED = {
   code: 0,
-  stdout: 'Applied: 0001-initial-schema, 0002-identities, 0003-many-replicas, 0004-rotation.\n',
+  stdout: 'Applied: 0001-initial-schema, 0002-identities, 0003-many-replicas, 0004-rotation, 0006-publication.\n',
   stderr: '',
 }
 const NOTHING_TO_DO = { code: 0, stdout: 'The schema is up to date.\n', stderr: '' }
