@@ -53,5 +53,11 @@ export async function loadIntegrity(database: Database, masterKeys: MasterKeys):
   const sealed = await createSealedKeyStore(database).integrityKey()
   if (sealed === null)
     throw new Error('the integrity key of the instance is missing: restore the database from a backup')
-  return await openIntegrity(sealed, masterKeys)
+  try {
+    return await openIntegrity(sealed, masterKeys)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const advice = 'KEYTURN_MASTER_KEYS must have the one that sealed it; in an embedded setup, restore master.key'
+    throw new Error(`${reason} (${advice})`, { cause })
+  }
 }

@@ -183,7 +183,7 @@ describe('servers on PostgreSQL', () => {
     }
   })
 
-  it('need the master key that sealed the active key, and take a new one beside it', async () => {
+  it('need the master key that sealed the integrity key, and take a new one beside it', async () => {
     const dataDir = await newFolder()
     const first = await start({ dataDir, env })
     const admin = await first.admin()
@@ -199,7 +199,7 @@ describe('servers on PostgreSQL', () => {
     })
     expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(
-      /^keyturn: the private key of the active web key [\w-]{43} cannot be opened with the configured master keys: add the one that sealed it to KEYTURN_MASTER_KEYS/m,
+      /^keyturn: the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it and is not configured: .*KEYTURN_MASTER_KEYS must have the one that sealed it/m,
     )
 
     const both = { ...env, KEYTURN_MASTER_KEYS: `${newKey},${env.KEYTURN_MASTER_KEYS}` }

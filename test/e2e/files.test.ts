@@ -69,7 +69,7 @@ describe('the generated master key', () => {
     await writeFile(join(folder, 'master.key'), generateMasterKey())
     const { code, stderr } = await serve({ KEYTURN_DATA_DIR: folder })
     expect(code).toBe(1)
-    expect(stderr).toContain('cannot be opened with the configured master keys')
+    expect(stderr).toMatch(/the integrity key of the instance cannot be opened: .*restore master\.key/)
   })
 })
 
