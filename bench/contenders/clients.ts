@@ -19,15 +19,25 @@ export function derivedClients(count: number): Credentials[] {
   })
 }
 
-/** The SQL that inserts the same clients, one secret each. As many statements as strings. */
-export function insertDerivedClients(count: number): readonly string[] {
+/**
+ * The SQL that inserts the same clients, one secret each. As many statements as strings.
+ *
+ * @param secretKey What the instance derives for client secrets. PostgreSQL has no HMAC, so it is written out (RFC 2104 §2).
+ */
+export function insertDerivedClients(count: number, secretKey: Uint8Array): readonly string[] {
+  const [inner, outer] = [0x36, 0x5c].map((pad) => {
+    const block = Buffer.alloc(64, pad)
+    for (const [i, byte] of secretKey.entries()) block[i] = pad ^ byte
+    return `decode('${block.toString('hex')}', 'hex')`
+  })
+  const secret = `'ktn_cs_' || left(encode(sha256(convert_to('secret ' || n, 'UTF8')), 'hex'), 43)`
   return [
     `insert into projects (project_id, name, creation_date) values ('${PROJECT_ID}', '${PROJECT_NAME}', now())`,
     `insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date)
      select md5('user ' || n)::uuid, '${PROJECT_ID}', 'robot ' || n, true, true, now() from generate_series(1, ${count}) n`,
     `insert into client_secrets (secret_id, user_id, hash, creation_date)
-     select gen_random_uuid(), md5('user ' || n)::uuid, sha256(convert_to('ktn_cs_' ||
-       left(encode(sha256(convert_to('secret ' || n, 'UTF8')), 'hex'), 43), 'UTF8')), now()
+     select gen_random_uuid(), md5('user ' || n)::uuid,
+       sha256(${outer} || sha256(${inner} || sha256(convert_to(${secret}, 'UTF8')))), now()
      from generate_series(1, ${count}) n`,
     'update instance set version = version + 1',
     'analyze',

@@ -5,11 +5,13 @@
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { deriveKeys, withIntegrityKey } from '../../src/crypto/integrity-key.ts'
+import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
+import type { TestPostgres } from '../../test/support/postgres.ts'
 import { childrenOf } from '../../test/support/proc.ts'
 import { type Program, startProgram } from '../processes/program.ts'
 import { Administrator } from './administrator.ts'
-import { PROJECT_NAME } from './clients.ts'
+import { insertDerivedClients, PROJECT_NAME } from './clients.ts'
 import { type Algorithm, type Contender, type Credentials, USUAL_CLIENTS } from './contender.ts'
 import type { Place } from './references.ts'
 
@@ -44,9 +46,25 @@ export interface Keyturn extends Program {
   admin(): Promise<Credentials>
 }
 
-/** Settings of an empty instance on a database. */
+/** Settings of an empty instance on a database, for all its replicas. Each is reached at an address of its own. */
 export function postgresInstance(databaseUrl: string): InstanceSettings & { readonly masterKey: string } {
-  return { databaseUrl, masterKey: generateMasterKey() }
+  return { databaseUrl, masterKey: generateMasterKey(), baseUrl: 'http://localhost:1' }
+}
+
+/** Puts the derived clients into the database of an instance that is set up. */
+export async function insertClients(
+  count: number,
+  { databaseUrl, masterKey }: { readonly databaseUrl: string; readonly masterKey: string },
+  postgres: Pick<TestPostgres, 'query'>,
+): Promise<void> {
+  const [row] = await postgres.query<{ sealed: string }>(
+    'select sealed_integrity_key as sealed from instance',
+    [],
+    databaseUrl,
+  )
+  if (row === undefined) throw new Error('the instance is not set up')
+  const { clientSecrets } = await withIntegrityKey(row.sealed, parseMasterKeys(masterKey), deriveKeys)
+  for (const statement of insertDerivedClients(count, clientSecrets)) await postgres.query(statement, [], databaseUrl)
 }
 
 /** Starts a server and waits until it listens. */
@@ -60,6 +78,7 @@ export async function startKeyturn(settings: InstanceSettings, { folder, cleanup
     env: {
       KEYTURN_LISTEN: '127.0.0.1:0',
       KEYTURN_METRICS_LISTEN: '127.0.0.1:0',
+      KEYTURN_DRAIN_SECONDS: '0',
       KEYTURN_DATA_DIR: dataDir,
       ...(settings.databaseUrl === undefined ? {} : { KEYTURN_DATABASE_URL: settings.databaseUrl }),
       ...(settings.masterKey === undefined ? {} : { KEYTURN_MASTER_KEYS: settings.masterKey }),

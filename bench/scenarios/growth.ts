@@ -3,9 +3,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Administrator } from '../contenders/administrator.ts'
-import { derivedClients, insertDerivedClients } from '../contenders/clients.ts'
+import { derivedClients } from '../contenders/clients.ts'
 import { USUAL_CLIENTS } from '../contenders/contender.ts'
-import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
+import { insertClients, type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
 import { costRow } from './rows.ts'
 import type { Bench, Result, Row } from './scenario.ts'
@@ -68,7 +68,7 @@ async function startWithKeys(count: number, { postgres }: Bench, place: Place): 
   await administrator.signWith('ES256')
   // The instance has made one itself.
   for (let keys = 2; keys < count; keys += 1) await administrator.createKey('ES256')
-  for (const statement of insertDerivedClients(USUAL_CLIENTS)) await postgres.query(statement, [], databaseUrl)
+  await insertClients(USUAL_CLIENTS, { databaseUrl, masterKey: settings.masterKey }, postgres)
   return { keyturn, settings, databaseUrl }
 }
 

@@ -2,9 +2,9 @@
  * What it costs that there are many service users: in the database, in memory, and at the first request of each.
  */
 import { Administrator, tokenForm } from '../contenders/administrator.ts'
-import { derivedClients, insertDerivedClients } from '../contenders/clients.ts'
+import { derivedClients } from '../contenders/clients.ts'
 import { type Credentials, USUAL_CLIENTS } from '../contenders/contender.ts'
-import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
+import { insertClients, type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
 import type { Place } from '../contenders/references.ts'
 import { Connection } from '../load/connection.ts'
 import { postRequest } from '../load/requests.ts'
@@ -94,7 +94,7 @@ async function startWith(count: number, { postgres }: Bench, place: Place): Prom
   const setUp = await startKeyturn(settings, place)
   await new Administrator(setUp, await setUp.admin()).signWith('ES256')
   await setUp.stop()
-  for (const statement of insertDerivedClients(count)) await postgres.query(statement, [], databaseUrl)
+  await insertClients(count, { databaseUrl, masterKey: settings.masterKey }, postgres)
   return { databaseUrl, keyturn: await startKeyturn(settings, place) }
 }
 

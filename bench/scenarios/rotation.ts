@@ -26,7 +26,6 @@ export async function rotation({ postgres, effort }: Bench, place: Place): Promi
   for (const feed of ['listen', 'poll'] as const) {
     const settings = {
       ...postgresInstance(await postgres.createDatabase()),
-      baseUrl: 'http://localhost:1',
       env: { KEYTURN_CHANGE_FEED: feed },
     }
     const rotator = await startRotator(await startKeyturn(settings, place))

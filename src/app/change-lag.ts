@@ -11,7 +11,9 @@ export class ChangeLag {
     return this.#seconds
   }
 
-  note(seconds: number): void {
+  /** A change of this date has been taken over so many milliseconds after the database's clock was read. */
+  note(changedAt: Date, databaseTime: Date, sinceReading: number): void {
+    const seconds = Math.max(0, databaseTime.getTime() - changedAt.getTime() + sinceReading) / 1000
     this.#seconds = seconds
     for (const listener of this.#listeners) listener(seconds)
   }

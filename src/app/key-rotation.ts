@@ -36,6 +36,8 @@ export interface KeyRotationOptions {
 /** Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`. */
 export class KeyRotation {
   readonly #options: KeyRotationOptions
+  /** Key pairs that are being made, each by the id of the key that it replaces. */
+  readonly #replacements = new Map<string, Promise<SealedKeyPair>>()
 
   constructor(options: KeyRotationOptions) {
     this.#options = options
@@ -59,7 +61,7 @@ export class KeyRotation {
   /**
    * Stops trusting a key at once. For a key that is revoked already, nothing changes: whoever lost the answer gets it again.
    *
-   * @throws {DomainError} also `key_generation_busy`, if a new key has to take over.
+   * If a new key has to take over, its generation neither waits behind `CreateWebKey` nor needs room in the key ring.
    */
   async revoke(actor: Actor, keyId: string): Promise<Revocation> {
     try {
@@ -79,7 +81,7 @@ export class KeyRotation {
     // Keys are never made under the lock, and rarely is there no other one that could take over.
     const { key, active, trustedUntil } =
       (await this.#tryToRevoke(actor, keyId, { closed, replacement: undefined })) ??
-      (await this.#tryToRevoke(actor, keyId, { closed, replacement: await this.#newPair() })) ??
+      (await this.#tryToRevoke(actor, keyId, { closed, replacement: await this.#replacementOf(keyId) })) ??
       neverHappens()
     await replica.refreshAfterWrite()
     log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
@@ -153,10 +155,15 @@ export class KeyRotation {
     return this.#options.trial.closedAmong((await this.list()).filter(({ state }) => state === 'initial'))
   }
 
-  async #newPair(): Promise<SealedKeyPair> {
+  /** One pair for all calls that revoke the same key at once: one of them succeeds, and the others find that it is done. */
+  #replacementOf(keyId: string): Promise<SealedKeyPair> {
     const { generator, replica } = this.#options
+    const running = this.#replacements.get(keyId)
+    if (running !== undefined) return running
     const config: WebKeyConfig = replica.status().rotation.policy.config
-    return await generator.generate(config)
+    const pair = generator.generate(config, 'high').finally(() => this.#replacements.delete(keyId))
+    this.#replacements.set(keyId, pair)
+    return pair
   }
 }
 

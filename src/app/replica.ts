@@ -21,7 +21,6 @@ import { StalenessGuard } from './staleness-guard.ts'
 
 /** How often callers can make it be compared, in milliseconds: a made-up token does. */
 const CONFIRM_EVERY = 100
-
 const NOT_IN_FORCE = 'the change is stored, but this replica could not take it over: its log and /readyz say why'
 
 /** Time as a replica measures it. */
@@ -159,7 +158,7 @@ export class Replica {
     return this.#keys.subscribe(listener)
   }
 
-  /** Calls `listener` with the lag of each change that is taken over, in seconds, until the returned function is called. */
+  /** Calls `listener` with the lag of each change, in seconds, until the returned function is called. */
   onLag(listener: (lagSeconds: number) => void): () => void {
     return this.#lag.subscribe(listener)
   }
@@ -288,9 +287,7 @@ export class Replica {
     this.#rotation = state.rotation
     this.#known = { version: state.version, changedAt: state.changedAt }
     if (before.version < 0 || state.changedAt === null) return
-    // By the clock of the database up to its reading, and by a clock that only measures from there.
-    const atReading = state.clock.databaseTime.getTime() - state.changedAt.getTime()
-    this.#lag.note(Math.max(0, atReading + clock.monotonic() - startedAt) / 1000)
+    this.#lag.note(state.changedAt, state.clock.databaseTime, clock.monotonic() - startedAt)
   }
 
   #tell(): void {

@@ -158,7 +158,7 @@ export class Rotator {
     const { store, generator, replica, limits, log } = this.#options
     if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
     if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
-    const pair = wanted.kind === 'create' ? await generator.generate(wanted.config) : undefined
+    const pair = wanted.kind === 'create' ? await generator.generate(wanted.config, 'high') : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
     const done = await store.update(entry, (ring, now, rotation) =>

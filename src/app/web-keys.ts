@@ -57,8 +57,8 @@ export class WebKeys {
     signal.throwIfAborted()
     const key = await this.#update(actor, pair.keyId, (ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
     log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
-    await this.#publish()
-    return key
+    const published = await this.#publish()
+    return published.find(({ keyId }) => keyId === key.keyId) ?? key
   }
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */
@@ -89,14 +89,16 @@ export class WebKeys {
   }
 
   /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
-  async #publish(): Promise<void> {
+  async #publish(): Promise<readonly InitialWebKey[]> {
     const { store, replica, log } = this.#options
     try {
-      await store.publish()
+      const published = await store.publish()
+      await replica.refreshAfterWrite()
+      return published
     } catch (error) {
       log.warn({ err: error }, 'the publication of a web key could not be dated, which is tried again')
+      return []
     }
-    await replica.refreshAfterWrite()
   }
 
   async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {

@@ -5,10 +5,11 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
 import type { ServerLog } from '../server/log.ts'
+import type { StopOptions } from '../server/server.ts'
 import { exitCodeOf } from './exit-codes.ts'
 import { describeFailure } from './failure.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
-import { firstSignal, STOP_SIGNALS } from './signals.ts'
+import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
 
 /** What the operator is told about a server. */
 interface Serving {
@@ -34,7 +35,8 @@ export function serveCommand(): Command {
 
 async function serve(config: Config): Promise<void> {
   const stopping = new AbortController()
-  const stopped = firstSignal().then(() => stopping.abort())
+  const stopped = firstSignal()
+  void stopped.then(() => stopping.abort())
   // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
   const [{ startServer }, { openLog }, { keepHeapSmall }] = await Promise.all([
     import('../server/server.ts'),
@@ -51,8 +53,8 @@ async function serve(config: Config): Promise<void> {
   keepHeapSmall()
   announce(server, config)
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
-  await stopped
-  await stopWithLastLines(() => server.stop(), log)
+  const signal = await stopped
+  await stopWithLastLines(() => server.stop({ drains: drainsAt(signal) }), log)
 }
 
 async function serveWithWorkers(config: Config): Promise<void> {
@@ -63,13 +65,13 @@ async function serveWithWorkers(config: Config): Promise<void> {
   ])
   const log = openLog(config.logLevel)
   const workers = new Workers(config, log)
-  const stopping = stopped.then(() => {
+  const stopping = stopped.then((first) => {
     void firstSignal().then((signal) => {
       // Nobody would be left to end those that hang. Then this process ends as the signal says.
       workers.kill()
       process.kill(process.pid, signal)
     })
-    return workers.stop()
+    return workers.stop({ drains: drainsAt(first) })
   })
   const server = await workers.start()
   if (server !== undefined) announce(server, config)
@@ -78,8 +80,8 @@ async function serveWithWorkers(config: Config): Promise<void> {
 
 async function serveAsWorker(config: Config): Promise<void> {
   // Ctrl-C reaches every process of the group, so a worker hears of it twice, and of the second time from the primary.
-  const signalled = Promise.withResolvers<void>()
-  for (const signal of STOP_SIGNALS) process.on(signal, () => signalled.resolve())
+  const signalled = Promise.withResolvers<StopOptions>()
+  for (const signal of STOP_SIGNALS) process.on(signal, () => signalled.resolve({ drains: drainsAt(signal) }))
   const [{ runWorker }, { openLog }] = await Promise.all([
     import('../server/workers/worker.ts'),
     import('../server/log.ts'),

@@ -8,6 +8,11 @@ export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** One of them. */
 export type StopSignal = (typeof STOP_SIGNALS)[number]
 
+/** Whether clients get the time to go elsewhere: not when somebody at a terminal waits for the end. */
+export function drainsAt(signal: StopSignal): boolean {
+  return signal === 'SIGTERM'
+}
+
 /** Aborts at the first of them, so that nothing is left behind, and then lets it end the process as it does by default. */
 export function abortAtSignal(): AbortSignal {
   const stopping = new AbortController()

@@ -54,6 +54,8 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
+  /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
+  readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
   readonly jwksMaxAgeSeconds: number
   /** Lifetime of access tokens, in seconds. Default 3600, range 1 to 86 400. */
@@ -104,6 +106,7 @@ const schema = z.strictObject({
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
@@ -237,6 +240,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
+    drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,

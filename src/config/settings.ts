@@ -103,6 +103,12 @@ export const SETTINGS = [
       'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. From them, and from nobody else, `X-Forwarded-For` is believed.',
   },
   {
+    variable: 'KEYTURN_DRAIN_SECONDS',
+    default: '5',
+    meaning:
+      'How long to serve on after SIGTERM while load balancers and clients go elsewhere, in seconds, 0 to 300. Longer than load balancers take to notice that a replica is not ready.',
+  },
+  {
     variable: 'KEYTURN_JWKS_MAX_AGE',
     default: '300',
     meaning: 'How long clients may reuse the key set, in seconds, 0 to 86400.',
@@ -112,7 +118,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_ACTIVATION_GUARD',
     default: 'warn',
     meaning:
-      'What to do about activating a key that is younger than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
+      'What to do about activating a key that has been published for less than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
   },
   { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
   {

@@ -5,36 +5,48 @@ import { generateKeyPair } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/key-algorithm.ts'
 import type { SealedKeyPair } from '../domain/key-ring.ts'
-import type { KeyPairGenerator } from '../domain/ports.ts'
+import type { KeyPairGenerator, KeyPairPriority } from '../domain/ports.ts'
 import { thumbprint } from './public-key-macs.ts'
 import type { KeySealer } from './sealed-key.ts'
 
 const MAX_WAITING = 8
 
 /**
- * A generator that makes one key pair at a time, in the order of the calls, and lets at most eight calls wait.
+ * A generator with a queue for each priority. Each makes one key pair at a time, in the order of the calls, and lets at most
+ * eight calls wait.
  *
- * One at a time because an RSA pair occupies a thread of the pool for seconds, and signing tokens needs that pool.
+ * One at a time because an RSA pair occupies a thread of the pool for seconds, and signing tokens needs that pool, which
+ * has four.
  */
 export function createKeyPairGenerator(sealer: KeySealer): KeyPairGenerator {
-  let unfinished = 0
-  let last: Promise<unknown> = Promise.resolve()
-
+  const queues: Readonly<Record<KeyPairPriority, Queue>> = { normal: new Queue(), high: new Queue() }
   return {
-    async generate(config) {
-      if (unfinished > MAX_WAITING) {
-        throw new DomainError('key_generation_busy', `${unfinished} keys are being generated already: try again later`)
-      }
-      unfinished++
-      const pair = last.then(() => generateSealed(config, sealer))
-      // A failure is for the caller whose key it was, not for those who wait behind.
-      last = pair.catch(() => undefined)
-      try {
-        return await pair
-      } finally {
-        unfinished--
-      }
-    },
+    generate: (config, priority = 'normal') => queues[priority].run(() => generateSealed(config, sealer)),
+  }
+}
+
+/** Runs one at a time, in the order of the calls. */
+class Queue {
+  #unfinished = 0
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** @throws {DomainError} `key_generation_busy` if too many wait already. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#unfinished > MAX_WAITING) {
+      throw new DomainError(
+        'key_generation_busy',
+        `${this.#unfinished} keys are being generated already: try again later`,
+      )
+    }
+    this.#unfinished += 1
+    const result = this.#last.then(work)
+    // A failure is for the caller whose key it was, not for those who wait behind.
+    this.#last = result.catch(() => undefined)
+    try {
+      return await result
+    } finally {
+      this.#unfinished -= 1
+    }
   }
 }
 

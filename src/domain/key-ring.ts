@@ -114,10 +114,14 @@ export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
  * after the one that created them: what it has is committed, so every replica can read it from `now` on.
  *
  * Keys are created one at a time and dated all at once, so the order of creation is that of publication, undated keys last.
+ * The result is the keys with their dates.
  */
-export function planPublication(ring: KeyRing, options: { readonly now: Date }): KeyRingChange<undefined> {
-  const steps = unpublishedKeys(ring).map((key) => ({ kind: 'move' as const, key: publish(key, options.now) }))
-  return { steps, result: undefined }
+export function planPublication(
+  ring: KeyRing,
+  options: { readonly now: Date },
+): KeyRingChange<readonly InitialWebKey[]> {
+  const published = unpublishedKeys(ring).map((key) => publish(key, options.now))
+  return { steps: published.map((key) => ({ kind: 'move', key })), result: published }
 }
 
 /**

@@ -9,7 +9,7 @@ import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
 import type { Rotation } from './rotation.ts'
 import type { ServiceUser } from './service-user.ts'
-import type { ActiveWebKey, RevokedWebKey } from './web-key.ts'
+import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {
@@ -32,8 +32,10 @@ export interface KeyStore {
   /**
    * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
    * after an update that added a key has returned; what another process left undated is dated as well.
+   *
+   * @returns The keys that it dated.
    */
-  publish(): Promise<void>
+  publish(): Promise<readonly InitialWebKey[]>
   /** A key that was revoked, however long ago. */
   findRevoked(keyId: string): Promise<RevokedWebKey | undefined>
   /** The keys that were revoked last, at most 1000, ordered by creation date, oldest first. */
@@ -215,14 +217,17 @@ export interface InstanceInitializer {
   initialise(content: FirstContent, beforeCommit: () => Promise<void>): Promise<boolean>
 }
 
+/** `high`: for a revocation or the rotation, which does not wait behind keys that somebody creates. Default `normal`. */
+export type KeyPairPriority = 'normal' | 'high'
+
 /** Makes key pairs. */
 export interface KeyPairGenerator {
   /**
    * Generates a key pair without blocking, and seals its private half.
    *
-   * @throws {DomainError} `key_generation_busy` when too many are being generated already.
+   * @throws {DomainError} `key_generation_busy` when too many of the same priority are being generated already.
    */
-  generate(config: WebKeyConfig): Promise<SealedKeyPair>
+  generate(config: WebKeyConfig, priority?: KeyPairPriority): Promise<SealedKeyPair>
 }
 
 /** Signs with one private key. */

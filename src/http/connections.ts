@@ -12,6 +12,9 @@ import { Queue, Queued } from './queue.ts'
 /** Where sockets and sessions have their connection. A `WeakMap` would have to make a hash for each request. */
 const CONNECTION = Symbol('connection')
 
+/** How long a new connection may take to ask for something while the server stops, in milliseconds. */
+const TIME_TO_ASK = 1_000
+
 /** A socket, of TCP or TLS, or an HTTP/2 session. */
 type Known = object & { [CONNECTION]?: Connection }
 
@@ -25,6 +28,7 @@ class Connection extends Queued {
   /** Requests that have come and are not answered. */
   readonly answering = new Queue<Exchange>()
   answered = false
+  readonly since = performance.now()
   /** Whether it is the one that its address pair stands for now. */
   open = true
 
@@ -122,12 +126,14 @@ export class Connections {
   }
 
   /**
-   * Closes connections that are not in the middle of anything, also those with half a head of a request. HTTP/2 sessions
-   * are left out: they can be told to go.
+   * Closes connections that are not in the middle of anything, also those with half a head of a request. New ones get the time
+   * to ask. HTTP/2 sessions are left out: they can be told to go.
    */
   closeQuiet(): void {
-    for (const queue of [this.#neverAsked, this.#idle]) {
-      for (const { socket, session } of queue) if (session === null) socket.destroy()
+    for (const { socket, session } of this.#idle) if (session === null) socket.destroy()
+    const now = performance.now()
+    for (const { socket, session, since } of this.#neverAsked) {
+      if (session === null && now - since > TIME_TO_ASK) socket.destroy()
     }
   }
 

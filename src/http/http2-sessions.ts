@@ -31,6 +31,12 @@ const STREAM_RESETS = { streamResetBurst: 200, streamResetRate: 33 }
 /** How long a client that has been told to go may take to close its end of the connection, in milliseconds. */
 const LEAVE_TIMEOUT = 500
 
+/**
+ * A GOAWAY that refuses nothing: all streams that the client may still open count as served (RFC 9113 §6.8). Node can send one
+ * only together with refusing every new stream, so it goes to the socket as it is; Node writes whole frames.
+ */
+const SHUTDOWN_NOTICE = Buffer.from('000008' + '07' + '00' + '00000000' + '7fffffff' + '00000000', 'hex')
+
 /** What each field of a head counts besides its text (RFC 9113 §6.5.2), in bytes. */
 const FIELD_OVERHEAD = 32
 
@@ -59,11 +65,19 @@ export function isHeadTooLong({ stream, rawHeaders }: Http2ServerRequest, { maxH
   return bytes > maxHeadBytes
 }
 
+/** How a client is told to go. */
+interface Departure {
+  /** That it should open no more streams. Those that it opens all the same are served. */
+  notify(): void
+  /** That no more streams are served than have come by the time that it knows. */
+  leave(): void
+}
+
 /** The open HTTP/2 connections of a server. */
 export class Http2Sessions {
   readonly #limits: Limits
-  /** Each with what shortens its waiting for requests. */
-  readonly #sessions = new Map<ServerHttp2Session, () => void>()
+  readonly #sessions = new Map<ServerHttp2Session, Departure>()
+  #draining = false
   #closing = false
 
   constructor(server: Http2Server | Http2SecureServer, limits: Limits, connections: Connections) {
@@ -73,17 +87,21 @@ export class Http2Sessions {
       session.once('close', () => this.#sessions.delete(session))
       // A client that breaks the protocol ends its own connection, and nothing else.
       session.on('error', () => session.destroy())
+      if (this.#closing) this.#sessions.get(session)?.leave()
     })
     server.on('sessionError', () => {})
   }
 
-  /** Tells clients to go; what they have asked for is still answered. */
+  /** Tells clients to go elsewhere; what they ask for all the same is answered. */
+  drain(): void {
+    this.#draining = true
+    for (const departure of this.#sessions.values()) departure.notify()
+  }
+
+  /** Tells clients to go; what they have asked for by the time that they know is still answered. */
   close(): void {
     this.#closing = true
-    for (const [session, hurry] of this.#sessions) {
-      session.close()
-      hurry()
-    }
+    for (const departure of this.#sessions.values()) departure.leave()
   }
 
   /** Ends all connections as they are. */
@@ -91,8 +109,7 @@ export class Http2Sessions {
     for (const session of this.#sessions.keys()) session.destroy()
   }
 
-  /** @returns What shortens the waiting for requests, because the client has been told to go. */
-  #watch(session: ServerHttp2Session, socket: Socket | undefined): () => void {
+  #watch(session: ServerHttp2Session, socket: Socket | undefined): Departure {
     const { idleTimeout, pingEvery, maxControlFrames, requestTimeout } = this.#limits
     const close = (): void => {
       if (socket !== undefined) closeConnection(socket, session)
@@ -106,6 +123,22 @@ export class Http2Sessions {
     session.setTimeout(0)
 
     let open = 0
+    let asked = false
+    let notified = false
+    // Before its first request a client would only come again at once.
+    const notify = (): void => {
+      // TLS in Node takes one write at a time, and those of the session cannot be seen.
+      if (!asked || notified || session.encrypted || socket?.writable !== true) return
+      notified = true
+      socket.write(SHUTDOWN_NOTICE)
+    }
+    const leave = (): void => {
+      wait()
+      if (session.destroyed || session.closed) return
+      notify()
+      // What the client sent before it knew comes before its answer to the ping.
+      if (!notified || !session.ping(() => session.close())) session.close()
+    }
     let ended = false
     let idle: NodeJS.Timeout | undefined
     const wait = (): void => {
@@ -123,6 +156,8 @@ export class Http2Sessions {
 
     session.on('stream', (stream: ServerHttp2Stream) => {
       open += 1
+      asked = true
+      if (this.#draining) notify()
       wait()
       const limit = setTimeout(() => cancelIfIncomplete(stream), requestTimeout)
       stream.on('close', () => {
@@ -151,7 +186,7 @@ export class Http2Sessions {
       wait()
       clearInterval(pings)
     })
-    return wait
+    return { notify, leave }
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type Http2Server,
   type Http2ServerRequest,
 } from 'node:http2'
-import { type AddressInfo, isIP, type Socket } from 'node:net'
+import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
 import type { Log } from '../domain/ports.ts'
 import { Answers } from './answers.ts'
 import { ClientAuthorities } from './client-authorities.ts'
@@ -43,6 +43,11 @@ export interface Listener {
   readonly url: string
   /** How many connections are open. */
   connections(): number
+  /**
+   * Steers clients away and serves on: HTTP/1.1 connections end with their next answer (RFC 9112 §9.6), HTTP/2 clients without
+   * TLS get a GOAWAY that refuses nothing yet (RFC 9113 §6.8).
+   */
+  drain(): void
   /**
    * Takes no more connections, finishes what is in flight, and ends when all connections have.
    *
@@ -98,11 +103,13 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     answers.close()
     parts.unfollow()
     const closed = once(server, 'close')
-    server.close()
+    // Closing the server itself would end connections and sessions with what is on its way on them.
+    await afterPoll()
+    NetServer.prototype.close.call(server)
     sessions.close()
     connections.closeQuiet()
-    // Connections that become quiet later, and those that had been accepted and not been handed over yet.
-    const quiet = setInterval(() => connections.closeQuiet(), CLOSE_QUIET_EVERY)
+    // Connections that become quiet later.
+    const quiet = setInterval(() => void afterPoll().then(() => connections.closeQuiet()), CLOSE_QUIET_EVERY)
     const cut = setTimeout(() => {
       sessions.destroy()
       connections.destroy()
@@ -111,12 +118,18 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     clearInterval(quiet)
     clearTimeout(cut)
     answers.stop()
+    // Now only its timer is left.
+    server.close()
   }
   let closed: Promise<void> | undefined
   return {
     port: actual,
     url: `${tls === null ? 'http' : 'https'}://${isIP(host) === 6 ? `[${host}]` : host}:${actual}`,
     connections: () => connections.size,
+    drain: () => {
+      answers.close()
+      sessions.drain()
+    },
     close: (grace) => {
       closed ??= close(grace)
       return closed
@@ -204,6 +217,11 @@ function setHttp1Limits(server: Server, limits: Limits): void {
 
 function isTooLong(req: AnyRequest, limits: Limits): boolean {
   return 'stream' in req && isHeadTooLong(req, limits)
+}
+
+/** Resolves when everything that clients had sent by now has been read: the event loop polls before its check phase. */
+function afterPoll(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 async function startListening(server: AnyServer, address: { host: string; port: number }): Promise<void> {

@@ -66,6 +66,7 @@ export function fromWebKey(key: AnyWebKey): WireWebKey {
     ...fromDate('deactivationDate', 'deactivatedAt' in key ? key.deactivatedAt : null),
     ...fromDate('revocationDate', key.state === 'revoked' ? key.revokedAt : null),
     hasPrivateKey: hasPrivateKey(key),
+    ...fromDate('publicationDate', key.state === 'initial' ? key.publishedAt : null),
   })
 }
 

@@ -4,6 +4,7 @@
  * While there is nothing to serve it says that the server is not ready.
  */
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
@@ -86,6 +87,13 @@ export class FrontDoor {
     this.#routing.wait(reason)
   }
 
+  /** Says that it is not ready, and serves on while clients go elsewhere. */
+  async drain(milliseconds: number): Promise<void> {
+    this.#routing.refuseProbes()
+    this.#listener?.drain()
+    await delay(milliseconds)
+  }
+
   /** Finishes what is in flight. @param grace After so many milliseconds the rest is cut off. */
   async close(grace: number): Promise<void> {
     this.#routing.stop()
@@ -154,10 +162,15 @@ class Routing {
     this.#readiness = () => ({ ready: false, reason })
   }
 
-  /** Says that the server stops, and ends what would not end by itself. */
-  stop(): void {
+  /** Says that the server stops. */
+  refuseProbes(): void {
     this.#readiness = () => ({ ready: false, reason: 'the server is stopping' })
     this.#canAdminister = () => false
+  }
+
+  /** Says that the server stops, and ends what would not end by itself. */
+  stop(): void {
+    this.refuseProbes()
     this.#public.endStreams()
   }
 

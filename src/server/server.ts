@@ -55,8 +55,14 @@ export interface RunningServer {
   readonly initialised: boolean
   /** The metrics of this process, as Prometheus reads them. */
   metrics(): Promise<string>
-  /** Finishes what is in flight and lets go of everything. */
-  stop(): Promise<void>
+  /** Finishes what is in flight and lets go of everything, after the configured drain if there is to be one. */
+  stop(options?: StopOptions): Promise<void>
+}
+
+/** How to stop. */
+export interface StopOptions {
+  /** Whether clients get the time to go elsewhere. Default false. */
+  readonly drains?: boolean
 }
 
 /** How to start. */
@@ -237,7 +243,17 @@ async function start(
   await door.open()
   // Requests in flight need everything else, so once there are any the port is the first to close.
   stack.push(() => door.close(GRACE))
-  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop: () => stack.unwind() }
+  const stop = async ({ drains = false }: StopOptions = {}): Promise<void> => {
+    if (drains) await drain(door, config.drainSeconds, log)
+    await stack.unwind()
+  }
+  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop }
+}
+
+async function drain(door: FrontDoor, seconds: number, log: Log): Promise<void> {
+  if (seconds === 0) return
+  log.info({ seconds }, 'draining: not ready any more, and serving on while clients go elsewhere')
+  await door.drain(seconds * 1000)
 }
 
 function assertCanSign(replica: Replica): void {

@@ -8,5 +8,5 @@ export const GRACE = 10_000
 /** For what is written behind them, and for the database to say goodbye. */
 const MARGIN = 5_000
 
-/** For a worker process from the order to stop to its end. Beyond it, it hangs. */
+/** For a process from the end of its drain to its own. Beyond it, it hangs. */
 export const STOP_LIMIT = GRACE + MARGIN

@@ -34,11 +34,9 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
     },
 
     publish: async () => {
-      await changeInstance(
-        database,
-        null,
-        targetOf(macs, (ring, now) => planPublication(ring, { now })),
-      )
+      const target = targetOf(macs, (ring, now) => planPublication(ring, { now }))
+      const { result } = await changeInstance(database, null, target)
+      return result
     },
 
     findRevoked: (keyId) =>

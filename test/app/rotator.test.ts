@@ -184,7 +184,7 @@ describe('a rotator', () => {
     const publish = async () => {
       tries += 1
       if (tries < 3) throw new Error('not now')
-      await store.publish()
+      return store.publish()
     }
     const { clock } = await startRotator({ publish })
     await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))

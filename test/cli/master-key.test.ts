@@ -224,7 +224,7 @@ it('keyturn master-key status refuses a schema that is not the one of this versi
     refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
   )
   const { rows } = await look(({ db }) => sql<{ name: string }>`select name from kysely_migration`.execute(db))
-  expect(rows).toHaveLength(4)
+  expect(rows).not.toContainEqual({ name: '0005-integrity' })
 
   await look(({ db }) => sql`update instance set schema_major = 3`.execute(db))
   const { code, stderr } = await masterKey('status')

@@ -86,7 +86,7 @@ describe('keyturn migrate', () => {
     const { code, stdout, stderr } = await runKeyturn(['migrate'], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
-      /^keyturn: the database is not available: .+: check KEYTURN_DATABASE_URL and the database\n$/,
+      /^keyturn: the database (is not available|refuses: .+ \(SQLSTATE \w+\)): .+: check KEYTURN_DATABASE_URL and the database\n$/,
     )
     expect(stderr).toContain(reason)
     for (const password of [TEST_PASSWORD, 'pa55word']) expect(stderr).not.toContain(password)

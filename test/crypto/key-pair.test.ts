@@ -67,6 +67,26 @@ describe('generating a key pair', () => {
     expect(await Promise.all([...accepted, another])).toHaveLength(10)
   })
 
+  it('keeps a place for revocation and rotation, however many ordinary ones wait', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const finished: string[] = []
+    const ordinary = [
+      generator.generate({ kind: 'rsa', bits: 4096, hasher: 'sha256' }).then(() => finished.push('ordinary')),
+      ...Array.from({ length: 8 }, () => generator.generate(ed25519)),
+    ]
+    await expect(generator.generate(ed25519)).rejects.toMatchObject({ code: 'key_generation_busy' })
+    await generator.generate(ed25519, 'high').then(() => finished.push('high'))
+    expect(finished).toEqual(['high'])
+    await Promise.all(ordinary)
+  })
+
+  it('bounds these as well, one at a time', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const accepted = Array.from({ length: 9 }, () => generator.generate(ed25519, 'high'))
+    await expect(generator.generate(ed25519, 'high')).rejects.toMatchObject({ code: 'key_generation_busy' })
+    expect(await Promise.all([...accepted, generator.generate(ed25519)])).toHaveLength(10)
+  })
+
   it('goes on with those who wait after a failure, which takes no room for ever', async () => {
     const generator = createKeyPairGenerator(sealer)
     const impossible = { kind: 'rsa', bits: 8, hasher: 'sha256' } as unknown as WebKeyConfig

@@ -176,7 +176,8 @@ describe('servers on PostgreSQL', () => {
 
       await clientOfA.activateWebKey({ keyId: details!.keyId })
       await eventually(async () => expect(decodeProtectedHeader(await requestToken(askB)).kid).toBe(details!.keyId))
-      await eventually(() => expect(announcements).toEqual([CHANGES_CHANNEL, CHANGES_CHANNEL]))
+      // The creation, the date of the publication, the activation.
+      await eventually(() => expect(announcements).toEqual(Array(3).fill(CHANGES_CHANNEL)))
     } finally {
       await listener.end()
     }
@@ -192,6 +193,7 @@ describe('servers on PostgreSQL', () => {
     const refused = await runKeyturn(['serve', '--listen', '127.0.0.1:0'], {
       ...env,
       KEYTURN_MASTER_KEYS: newKey,
+      KEYTURN_BASE_URL: first.baseUrl,
       KEYTURN_DATA_DIR: dataDir,
       KEYTURN_METRICS_LISTEN: 'off',
     })

@@ -3,6 +3,7 @@
  * fetch it. However late it becomes visible, its cache time begins then.
  */
 
+import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { ConnectError } from '@connectrpc/connect'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
@@ -97,7 +98,11 @@ describe('a key whose creation hangs in its commit', () => {
     const unseen = await timeWithoutKey()
     await setStandby('')
     const { keyId } = (await creation).webKey!
-    expect((await publicationOf(keyId, administration)).getTime()).toBeGreaterThan(unseen.getTime())
+    const publication = await publicationOf(keyId, administration)
+    expect(publication.getTime()).toBeGreaterThan(unseen.getTime())
+    const { webKey } = await administration.keys.getWebKey({ keyId })
+    expect(timestampDate(webKey!.publicationDate!)).toEqual(publication)
+    expect(timestampDate(webKey!.creationDate!).getTime()).toBeLessThan(unseen.getTime())
   })
 
   it('is dated by another replica if the one that created it has died, and is not activated before', async () => {

@@ -1,9 +1,7 @@
 /**
  * Two replicas behind HAProxy, with the configuration in `deploy/haproxy`.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
@@ -18,19 +16,15 @@ import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
+import { HAPROXY_CONFIG, type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
 
-const CONFIG = join(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg')
-const HAPROXY = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
-const WITHOUT_HAPROXY = HAPROXY === undefined ? 'haproxy is not installed' : undefined
-
 let postgres: TestPostgres
 let folder: string
-let balancer: ChildProcess
-let balancerLog: string
+let balancer: HaProxy
 let url: string
 let admin: AdminCredentials
 let replicas: Keyturn[] = []
@@ -54,7 +48,7 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     await startBalancer()
   })
   afterEach(async () => {
-    await end(balancer)
+    await balancer.stop()
     for (const replica of replicas.splice(0)) await replica.kill()
     await removeFolder(folder)
   })
@@ -99,9 +93,9 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
   })
 
   it('keep telling who watches the health, who hears nothing for longer than other requests may take', async () => {
-    await end(balancer)
+    await balancer.stop()
     const impatient = join(folder, 'haproxy.cfg')
-    const config = await readFile(CONFIG, 'utf8')
+    const config = await readFile(HAPROXY_CONFIG, 'utf8')
     expect(config.match(/timeout (client|server) 60s/g)).toHaveLength(2)
     await writeFile(impatient, config.replace(/timeout (client|server) 60s/g, 'timeout $1 2s'))
     await startBalancer(impatient)
@@ -140,7 +134,7 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
       await replicas[0]!.kill()
       const before = answers
       await eventually(() => expect(answers).toBeGreaterThan(before + 200))
-      await eventually(() => expect(balancerLog).toMatch(/keyturn-1 is DOWN/))
+      await eventually(() => expect(balancer.log()).toMatch(/keyturn-1 is DOWN/))
     } finally {
       stopped = true
     }
@@ -183,28 +177,7 @@ async function postWrongSecret(localAddress: string): Promise<number | undefined
   return response.statusCode
 }
 
-async function startBalancer(config = CONFIG): Promise<void> {
-  const [one, two] = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
-  balancerLog = ''
-  balancer = spawn(HAPROXY ?? '', ['-db', '-f', config], {
-    env: { LISTEN: new URL(url).host, KEYTURN_1: one, KEYTURN_2: two },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  for (const stream of [balancer.stdout, balancer.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      balancerLog += chunk
-    })
-  }
-  const ended = once(balancer, 'exit').then(() => {
-    throw new Error(`haproxy ended:\n${balancerLog}`)
-  })
-  ended.catch(() => {})
-  const serves = eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200))
-  await Promise.race([serves, ended])
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+async function startBalancer(config?: string): Promise<void> {
+  const addresses = replicas.map(({ listenUrl }) => new URL(listenUrl).host)
+  balancer = await startHaProxy(url, addresses, config)
 }

@@ -39,6 +39,7 @@ async function start(stderr: number | 'pipe'): Promise<string> {
       KEYTURN_METRICS_LISTEN: 'off',
       KEYTURN_DATA_DIR: folder,
       KEYTURN_LOG_LEVEL: 'debug',
+      KEYTURN_DRAIN_SECONDS: '0',
     },
     stdio: ['ignore', 'pipe', stderr],
   })

@@ -3,11 +3,31 @@ import http from 'node:http'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
+import { checkHealth, watchHealth } from '../support/grpc-health.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+
+const BUSY_CLIENTS = 16
 
 let server: Keyturn | undefined
+let postgres: TestPostgres
+let databaseUrl: string
+beforeAll(async () => {
+  postgres = await startPostgres()
+  databaseUrl = await postgres.createDatabase()
+})
+afterAll(async () => {
+  await postgres?.stop()
+})
+
+/** Several processes need PostgreSQL. */
+function databaseOf(args: readonly string[]): Record<string, string> {
+  return args.length === 0 ? {} : { KEYTURN_DATABASE_URL: databaseUrl, KEYTURN_MASTER_KEYS: generateMasterKey() }
+}
+
 const clients: { destroy(): void }[] = []
 afterEach(async () => {
   for (const client of clients.splice(0)) client.destroy()
@@ -149,6 +169,102 @@ describe('a server that is told to stop', () => {
     expect(running.process.signalCode).toBe('SIGTERM')
   })
 })
+
+describe('a server that drains', () => {
+  /** Long enough for what is looked at while it drains, on a busy machine too. */
+  const DRAIN_SECONDS = '3'
+
+  it('is not ready at once, serves on, old connections and new ones, and ends with exit code 0', async () => {
+    const { running, form, url } = await start({ env: { KEYTURN_DRAIN_SECONDS: DRAIN_SECONDS } })
+    const watching = watchHealth(running.listenUrl)
+    clients.push({ destroy: () => watching.cancel() })
+    await eventually(() => expect(watching.statuses).toEqual(['SERVING']))
+    const session = await openSession(url)
+    expect(await tokenOver(session, url, form)).toEqual({ status: 200, body: aToken })
+
+    running.process.kill('SIGTERM')
+    const probe = (path: string) =>
+      fetch(new URL(path, url)).then(({ status, headers }) => [status, headers.get('connection')])
+    await eventually(async () => expect(await probe('/readyz')).toEqual([503, 'close']))
+    expect(await probe('/healthz')).toEqual([200, 'close'])
+    expect(await checkHealth(running.listenUrl)).toBe('NOT_SERVING')
+    const body = new URLSearchParams(form)
+    const answer = await fetch(url, { method: 'POST', body })
+    expect([answer.status, answer.headers.get('connection'), await answer.json()]).toEqual([200, 'close', aToken])
+    await eventually(() => expect(watching.statuses).toEqual(['SERVING', 'NOT_SERVING']))
+    expect(await exitCodeOf(running)).toBe(0)
+    expect(running.output().stderr).toMatch(/"seconds":3.*draining/)
+  })
+
+  it.each([
+    ['in one process', []],
+    ['in two workers', ['--workers', '2']],
+  ])('%s, loses nothing of clients that ask all the time and go when an answer says so', async (_name, args) => {
+    const { running, form, url } = await start({
+      env: { ...databaseOf(args), KEYTURN_DRAIN_SECONDS: DRAIN_SECONDS },
+      args,
+    })
+    const load = keepAsking(url, form)
+    await eventually(() => expect(load.answers()).toBeGreaterThan(200))
+    running.process.kill('SIGTERM')
+    await load.sentAway
+    // Those that do not know of another place come back, and are served too.
+    await Promise.all(Array.from({ length: BUSY_CLIENTS }, () => askOnce(url, form)))
+    expect(load.failures).toEqual([])
+    expect(await exitCodeOf(running)).toBe(0)
+  })
+
+  it('does not when it is interrupted at a terminal', async () => {
+    const { running } = await start({ env: { KEYTURN_DRAIN_SECONDS: '300' } })
+    expect(await running.stop('SIGINT')).toBe(0)
+  })
+
+  it('ends at once when it is told twice', async () => {
+    const { running, url } = await start({ env: { KEYTURN_DRAIN_SECONDS: '300' } })
+    running.process.kill('SIGTERM')
+    await eventually(async () => expect((await fetch(new URL('/readyz', url))).status).toBe(503))
+    running.process.kill('SIGTERM')
+    await exitCodeOf(running)
+    expect(running.process.signalCode).toBe('SIGTERM')
+  })
+})
+
+/** A token request over HTTP/2. */
+async function tokenOver(session: http2.ClientHttp2Session, { pathname }: URL, form: string) {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': pathname,
+    'content-type': 'application/x-www-form-urlencoded',
+  })
+  stream.end(form)
+  const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+  return { status: headers[':status'], body: await json(stream) }
+}
+
+/** A token request over HTTP/1.1, and whether its answer ends the connection. */
+async function askOnce(url: URL, form: string, agent = new http.Agent()): Promise<boolean> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': form.length }
+  const request = http.request(url, { method: 'POST', agent, headers })
+  request.end(form)
+  const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+  expect(await json(answer)).toEqual(aToken)
+  return answer.headers.connection === 'close'
+}
+
+/** Clients with one connection each, on which they ask again and again until an answer ends it. */
+function keepAsking(url: URL, form: string) {
+  const failures: unknown[] = []
+  let answers = 0
+  const ask = async (): Promise<void> => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    clients.push(agent)
+    for (let isOver = false; !isOver; answers += 1) isOver = await askOnce(url, form, agent)
+  }
+  const sentAway = Promise.all(
+    Array.from({ length: BUSY_CLIENTS }, () => ask().catch((error: unknown) => failures.push(error))),
+  )
+  return { failures, sentAway, answers: () => answers }
+}
 
 describe('standard output of a server', () => {
   it('has only what a person needs to go on, and standard error only JSON lines', async () => {

@@ -102,7 +102,7 @@ describe('a server that starts before its database', () => {
     proxy = await startTcpProxy(databasePort, Number(url.port))
     const { code, stdout, stderr } = await runKeyturn(['serve'], { ...env, KEYTURN_DATABASE_URL: spoilt() })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^keyturn: the database is not available: /m)
+    expect(stderr).toMatch(/^keyturn: the database refuses: .+ \(SQLSTATE \w{5}\): /m)
     expect(stderr).toContain(reason)
     for (const password of [TEST_PASSWORD, 'pa55word']) expect(stderr).not.toContain(password)
   })

@@ -374,9 +374,9 @@ describe('the audit trail of version 2', () => {
     expect(await rotations()).toEqual(['web_keys', ...before])
 
     // As if verifiers had known it for an hour.
-    await sql`update web_keys set creation_date = creation_date - interval '1 hour' where key_id = ${standby!.keyId}`.execute(
-      instance.database.db,
-    )
+    await sql`
+      update web_keys set creation_date = creation_date - interval '1 hour', publication_date = publication_date - interval '1 hour'
+        where key_id = ${standby!.keyId}`.execute(instance.database.db)
     const third = await admin.keys.rotateWebKey({})
     expect(third).toMatchObject({ done: true, webKey: { keyId: standby!.keyId, state: WebKeyState.ACTIVE } })
     expect((await rotations())[0]).toBe(`web_keys/${standby!.keyId}`)

@@ -116,19 +116,25 @@ describe('the place of a worker', () => {
     const { clock, puppets, slot, crash } = setUp()
     slot.run()
     await crash()
-    await slot.stop()
+    await slot.stop(0)
     clock.advance(60_000)
     expect(puppets).toHaveLength(1)
   })
 
-  it('lets a worker that is told to stop finish, and ends one that takes longer than 15 seconds', async () => {
-    const { clock, puppets, slot } = setUp()
-    slot.run()
-    const stopped = slot.stop()
-    clock.advance(14_999)
-    expect(puppets[0]!.orders).toEqual(['stop'])
-    clock.advance(1)
-    await stopped
-    expect(puppets[0]!.orders).toEqual(['stop', 'kill'])
-  })
+  it.each([
+    [0, 14_999],
+    [5, 19_999],
+  ])(
+    'lets a worker finish after a drain of %d s, and ends one that takes 15 s longer',
+    async (drainSeconds, almost) => {
+      const { clock, puppets, slot } = setUp()
+      slot.run()
+      const stopped = slot.stop(drainSeconds)
+      clock.advance(almost)
+      expect(puppets[0]!.orders).toEqual(['stop'])
+      clock.advance(1)
+      await stopped
+      expect(puppets[0]!.orders).toEqual(['stop', 'kill'])
+    },
+  )
 })

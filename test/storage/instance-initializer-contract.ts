@@ -18,14 +18,15 @@ export function describeInstanceInitializer(current: () => Database): void {
   const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
 
   describe('initialising the instance', () => {
-    it('stores an administrator with a secret, and one active web key', async () => {
+    it('stores the issuer, an administrator with a secret, and one active web key', async () => {
       const content = newInstanceContent()
       const { userId, projectId, projectName, secretId, secretHash } = content.administrator
       expect(await initializer().isInitialised()).toBe(false)
       expect(await initializer().initialise(content, nothing)).toBe(true)
       expect(await initializer().isInitialised()).toBe(true)
 
-      const { version, ring, sealedActiveKey, users } = await load(userId)
+      const { version, issuer, ring, sealedActiveKey, users } = await load(userId)
+      expect(issuer).toBe(content.issuer)
       expect(version).toBe(1)
       expect(ring).toMatchObject([
         { keyId: content.firstKey.keyId, state: 'active', publicJwk: content.firstKey.publicJwk },

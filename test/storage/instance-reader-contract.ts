@@ -22,6 +22,7 @@ export function describeInstanceReader(current: () => Database): void {
       expect(state).toEqual({
         version: 0,
         changedAt: null,
+        issuer: null,
         ring: [],
         sealedActiveKey: null,
         // As it is for instances that existed before there was a policy.

@@ -67,9 +67,8 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
-    await trx
-      .updateTable('instance')
-      .set({ version: 0, initialised_at: null, changed_at: null, latest_at: null, sealed_integrity_key: null })
-      .execute()
+    const dates = { initialised_at: null, changed_at: null, latest_at: null }
+    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null }
+    await trx.updateTable('instance').set(nothing).execute()
   })
 }

@@ -15,20 +15,32 @@ const COLLECTIONS = 2
 
 /** What a server holds after a collection, in mebibytes. @throws {Error} if it cannot be asked. */
 export async function heldMebibytes(server: Keyturn): Promise<number> {
+  const held = await inspecting(server, (threads) => Promise.all(threads.map(heldBytes)))
+  return held.reduce((sum, bytes) => sum + bytes, 0) / MEBIBYTE
+}
+
+/** Makes a server collect what it does not need any more. @throws {Error} if it cannot be asked. */
+export async function collectGarbage(server: Keyturn): Promise<void> {
+  await inspecting(server, (threads) => Promise.all(threads.map(collect)))
+}
+
+async function inspecting<T>(server: Keyturn, work: (threads: readonly Session[]) => Promise<T>): Promise<T> {
   const address = /^Debugger listening on (ws:\S+)$/m.exec(server.output().stderr)?.[1]
   if (address === undefined) throw new Error('the server was not started to be inspected')
   const socket = new WebSocket(address)
   try {
-    const threads = await threadsBehind(socket)
-    const held = await Promise.all(threads.map(heldBytes))
-    return held.reduce((sum, bytes) => sum + bytes, 0) / MEBIBYTE
+    return await work(await threadsBehind(socket))
   } finally {
     socket.close()
   }
 }
 
-async function heldBytes(thread: Session): Promise<number> {
+async function collect(thread: Session): Promise<void> {
   for (let i = 0; i < COLLECTIONS; i += 1) await thread.call('HeapProfiler.collectGarbage')
+}
+
+async function heldBytes(thread: Session): Promise<number> {
+  await collect(thread)
   const question = { expression: 'process.memoryUsage()', returnByValue: true }
   const { result } = await thread.call<{ result: { value: NodeJS.MemoryUsage } }>('Runtime.evaluate', question)
   return result.value.heapUsed + result.value.external

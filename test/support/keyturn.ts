@@ -144,9 +144,9 @@ export function spawnKeyturn(
   env: Readonly<Record<string, string>>,
   options: { readonly detached?: boolean } = {},
 ): ChildProcess {
-  // Nothing of the surrounding environment may configure the server under test.
+  // Nothing of the surrounding environment may configure the server under test. Stopping takes no longer than it must.
   return spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, KEYTURN_DRAIN_SECONDS: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...options,
   })

@@ -17,8 +17,11 @@ export interface StatementProxy {
   readonly port: number
   /** The statements so far, of all connections. */
   readonly statements: readonly string[]
-  /** Freezes all connections at the n-th statement from now, counted from 1. Resolves when that has come. */
-  freezeAt(statement: number, point: FreezePoint): Promise<void>
+  /**
+   * Freezes all connections at the n-th statement from now, counted from 1, or at the first one with a text. Resolves when
+   * that has come.
+   */
+  freezeAt(statement: number | string, point: FreezePoint): Promise<void>
   /** Passes on what has been held back, and all that comes after. */
   thaw(): void
   close(): Promise<void>
@@ -35,7 +38,9 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
   const sockets = new Set<Socket>()
   const servers = new Set<Socket>()
   const statements: string[] = []
-  let trap: { left: number; readonly point: FreezePoint; readonly sprung: () => void } | undefined
+  let trap:
+    | { readonly isAt: (statement: string) => boolean; readonly point: FreezePoint; readonly sprung: () => void }
+    | undefined
   let held: (() => void)[] | undefined
 
   const pass = (send: () => void): void => {
@@ -51,8 +56,7 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
   }
   const forward = ({ messages, statement }: Flight, far: Socket): void => {
     if (statement !== '') statements.push(statement)
-    if (statement !== '' && trap !== undefined) trap.left -= 1
-    if (statement === '' || trap === undefined || trap.left > 0) {
+    if (statement === '' || trap === undefined || !trap.isAt(statement)) {
       pass(() => far.write(Buffer.concat(messages)))
       return
     }
@@ -90,7 +94,12 @@ export async function startStatementProxy(targetPort: number): Promise<Statement
     statements,
     freezeAt: (statement, point) =>
       new Promise((resolve) => {
-        trap = { left: statement, point, sprung: resolve }
+        let seen = 0
+        const isAt = (text: string): boolean => {
+          seen += 1
+          return typeof statement === 'string' ? text.includes(statement) : seen === statement
+        }
+        trap = { isAt, point, sprung: resolve }
       }),
     thaw: () => {
       const waiting = held ?? []

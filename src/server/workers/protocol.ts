@@ -12,7 +12,7 @@ export type Order =
   | { readonly kind: 'start'; readonly port: number; readonly baseUrl: string | null }
   /** Nobody else serves the port any more, so it has to be open although there is nothing to serve yet. */
   | { readonly kind: 'open'; readonly port: number }
-  | { readonly kind: 'stop' }
+  | { readonly kind: 'stop'; readonly drains: boolean }
   /** To be answered with `metrics`. */
   | { readonly kind: 'measure' }
 

@@ -78,14 +78,18 @@ export class Slot {
     })
   }
 
-  /** Lets the process finish what is in flight; if it hangs, ends it. */
-  async stop(): Promise<void> {
+  /**
+   * Lets the process finish what is in flight; if it hangs, ends it.
+   *
+   * @param drainSeconds For how long it serves on before that.
+   */
+  async stop(drainSeconds: number): Promise<void> {
     this.#stopping = true
     this.#cancelRestart()
     const worker = this.#worker
     if (worker === undefined) return
-    worker.stop()
-    const cancel = this.#options.clock.after(STOP_LIMIT, () => {
+    worker.stop(drainSeconds > 0)
+    const cancel = this.#options.clock.after(drainSeconds * 1000 + STOP_LIMIT, () => {
       this.#options.log.error({ pid: worker.pid }, 'a worker did not stop in time and is ended')
       worker.kill()
     })

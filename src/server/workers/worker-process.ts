@@ -28,8 +28,8 @@ export interface WorkerProcess {
   readonly hasAnswered: boolean
   /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
   measure(): Promise<void>
-  /** Tells it to finish what is in flight and end. */
-  stop(): void
+  /** Tells it to finish what is in flight and end. @param drains Whether clients get the time to go elsewhere before. */
+  stop(drains: boolean): void
   /** Ends it at once. */
   kill(): void
 }
@@ -110,7 +110,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
       }
       return Promise.race([measuring.promise, exited.promise.then(() => undefined)])
     },
-    stop: () => tell({ kind: 'stop' }),
+    stop: (drains) => tell({ kind: 'stop', drains }),
     kill: () => void worker.process.kill('SIGKILL'),
   }
 }

@@ -8,7 +8,7 @@ import { type Config, ConfigError } from '../../config/config.ts'
 import type { Log } from '../../domain/ports.ts'
 import { keepHeapSmall } from '../heap.ts'
 import type { ServerLog } from '../log.ts'
-import { type RunningServer, startServer } from '../server.ts'
+import { type RunningServer, type StopOptions, startServer } from '../server.ts'
 import { STOP_LIMIT } from '../stop-limit.ts'
 import type { Failure, Order, Report } from './protocol.ts'
 
@@ -17,7 +17,7 @@ export interface WorkerOptions {
   readonly config: Config
   readonly log: ServerLog
   /** Resolves when the process is told to stop by a signal. */
-  readonly signalled: Promise<unknown>
+  readonly signalled: Promise<StopOptions>
   /** What the operator is told about an error. */
   readonly describe: (error: unknown) => string
 }
@@ -31,7 +31,8 @@ export interface WorkerOptions {
 export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
   const stopping = new AbortController()
-  const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled]).then(() => stopping.abort())
+  const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled])
+  void stopped.then(() => stopping.abort())
   const openEarly = orderTo('open').then(({ port }) => port)
   let server: RunningServer | undefined
   try {
@@ -56,9 +57,10 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { listenUrl, initialised } = server
   answerMeasurements(server, log)
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
-  await stopped
+  const { drains = false } = await stopped
   // Without the primary nobody else ends a worker that hangs.
-  await Promise.race([server.stop(), delay(STOP_LIMIT)])
+  const limit = (drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT
+  await Promise.race([server.stop({ drains }), delay(limit)])
   return undefined
 }
 
@@ -70,14 +72,15 @@ function orderTo<Kind extends Order['kind']>(kind: Kind): Promise<Extract<Order,
   return promise
 }
 
-async function primaryGone(): Promise<void> {
+/** Clients go elsewhere then, because this process is not replaced. */
+async function primaryGone(): Promise<StopOptions> {
   const { worker } = cluster
   if (worker === undefined) throw new Error('this process is no worker')
-  const { promise, resolve } = Promise.withResolvers<void>()
+  const { promise, resolve } = Promise.withResolvers<StopOptions>()
   worker.once('disconnect', () => {
     // Otherwise Node.js ends the process here and now, with all requests in flight.
     worker.exitedAfterDisconnect = true
-    resolve()
+    resolve({ drains: true })
   })
   return promise
 }

@@ -5,6 +5,7 @@ import { type Config, ConfigError } from '../../config/config.ts'
 import type { Log } from '../../domain/ports.ts'
 import { checkConfigFiles } from '../config-files.ts'
 import { serveMetrics } from '../metrics-server.ts'
+import type { StopOptions } from '../server.ts'
 import { systemClock } from '../system-clock.ts'
 import type { ServerFacts } from './protocol.ts'
 import { Slot } from './slot.ts'
@@ -56,8 +57,8 @@ export class Workers {
   }
 
   /** Lets all workers finish what is in flight, ends those that hang, and resolves when the last is gone. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
+  stop({ drains = false }: StopOptions = {}): Promise<void> {
+    this.#stopping ??= this.#stop(drains ? this.#config.drainSeconds : 0)
     return this.#stopping
   }
 
@@ -85,8 +86,8 @@ export class Workers {
     return server
   }
 
-  async #stop(): Promise<void> {
-    await Promise.all(this.#slots.map((slot) => slot.stop()))
+  async #stop(drainSeconds: number): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.stop(drainSeconds)))
     const stopMetrics = await this.#metricsServer
     await stopMetrics()
     clearInterval(this.#keepAlive)

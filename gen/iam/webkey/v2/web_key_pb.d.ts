@@ -80,6 +80,14 @@ export declare type WebKey = Message<"iam.webkey.v2.WebKey"> & {
    * @generated from field: bool has_private_key = 9;
    */
   hasPrivateKey: boolean;
+
+  /**
+   * Since when verifiers can fetch the key: noted right after its creation was seen committed, and what its cache time counts
+   * from. Set while the key is initial, unless that is still to come.
+   *
+   * @generated from field: google.protobuf.Timestamp publication_date = 10;
+   */
+  publicationDate?: Timestamp | undefined;
 };
 
 /**
