@@ -46,7 +46,7 @@ export function grantCommand(): Command {
 
 /** The command that revokes. */
 export function revokeCommand(): Command {
-  return changeCommand('revoke').description('Take a role or scope away from a user. Works at once for new tokens.')
+  return changeCommand('revoke').description('Take a role or scope away from a user. Tokens that it has keep it.')
 }
 
 function changeCommand(direction: Direction): Command {

@@ -78,7 +78,7 @@ function listCommand(): Command {
 
 function removeCommand(): Command {
   return withRemoteOptions(new Command('remove'))
-    .description('Remove a public key. What it signed is refused at once.')
+    .description('Remove a public key. Assertions that it signed are refused.')
     .addArgument(userArgument())
     .argument('<key-id>')
     .action(async (userId: string, keyId: string, options: RemoteOptions) => {

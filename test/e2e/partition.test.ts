@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { SignJWT } from 'jose'
+import { decodeProtectedHeader, SignJWT } from 'jose'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
@@ -123,6 +123,13 @@ async function addKey(userId: string, kid?: string): Promise<void> {
   await admin.users.addUserKey({ userId, publicJwk: JSON.stringify(jwk) })
 }
 
+/** The key set of the replica, and how old it says that it is, in seconds. */
+async function publishedThere() {
+  const response = await fetch(`${there.listenUrl}/.well-known/openid-configuration/jwks`)
+  const { keys } = (await response.json()) as { keys: { kid: string }[] }
+  return { age: Number(response.headers.get('age')), keyIds: keys.map(({ kid }) => kid) }
+}
+
 /** Connections break, and new ones are refused. */
 async function cut(): Promise<void> {
   await proxy.close()
@@ -189,6 +196,9 @@ describe('a replica that has not heard of a change, with the database there', ()
 describe('a replica that is cut off from the database', () => {
   let known: Client
   let disabled: Client
+  /** Loses a scope, and is disabled, while the replica is cut off. */
+  let lost: Client
+  let revokedKeyId: string
   let token: string
   let changes: { secret: Client; unmet: Client; token: string }
 
@@ -197,12 +207,19 @@ describe('a replica that is cut off from the database', () => {
     disabled = await newClient()
     await admin.users.disableServiceUser({ userId: disabled.userId })
     await eventually(async () => expect(await answer(disabled)).toEqual(REFUSED))
+    lost = await newClient()
+    await admin.users.grantScope({ userId: lost.userId, scope: 'print' })
+    expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
     token = await requestToken(owner)
+    revokedKeyId = decodeProtectedHeader(token).kid!
     await administrationWith(there, token).keys.listWebKeys({})
     await cut()
 
     const { details } = await admin.webKeys.createWebKey(ED25519)
     await admin.webKeys.activateWebKey({ keyId: details!.keyId })
+    await admin.keys.revokeWebKey({ keyId: revokedKeyId })
+    await admin.users.revokeScope({ userId: lost.userId, scope: 'print' })
+    await admin.users.disableServiceUser({ userId: lost.userId })
     await admin.users.grantScope({ userId: known.userId, scope: 'print' })
     await admin.users.enableServiceUser({ userId: disabled.userId })
     await admin.users.setInstanceRoles({ userId: known.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
@@ -233,6 +250,21 @@ describe('a replica that is cut off from the database', () => {
     expect(await summaryOf(await ask({ ...(await assertionOf(known, { kid: 'mine' })), ...more }))).toEqual(UNAVAILABLE)
   })
 
+  it('goes on with a key, a user and a scope that were taken away elsewhere, and its key set says its age', async () => {
+    const response = await ask({ client_id: lost.clientId, client_secret: lost.clientSecret, scope: 'print' })
+    const { access_token, scope } = (await response.json()) as { access_token: string; scope: string }
+    expect(scope).toBe('print')
+    expect(decodeProtectedHeader(access_token).kid).toBe(revokedKeyId)
+    await eventually(async () => {
+      const { age, keyIds } = await publishedThere()
+      expect(keyIds).toContain(revokedKeyId)
+      expect(age).toBeGreaterThanOrEqual(1)
+    })
+    // Only administration asks the database.
+    const calls = administrationWith(there, token)
+    expect(await refusalOf(calls.keys.listWebKeys({}))).toMatchObject({ reason: 'STORAGE_UNAVAILABLE' })
+  })
+
   it('says "unavailable" to a token of a key and to a permission that it may not know, "unauthenticated" to nonsense', async () => {
     const unavailable = { code: 'Unavailable', reason: 'STORAGE_UNAVAILABLE' }
     expect(await refusalOf(administrationWith(there, changes.token).keys.listWebKeys({}))).toMatchObject(unavailable)
@@ -255,6 +287,8 @@ describe('a replica that is cut off from the database', () => {
     await heal()
     expect(await answer(changes.secret)).toEqual(GRANTED)
     expect(await answer(disabled)).toEqual(GRANTED)
+    expect(await answer(lost)).toEqual(REFUSED)
+    expect((await publishedThere()).keyIds).not.toContain(revokedKeyId)
     expect(await answer(known, { scope: 'print' })).toEqual(GRANTED)
     expect(await answer({ ...known, clientSecret: 'wrong' })).toEqual(REFUSED)
     await administrationWith(there, changes.token).keys.listWebKeys({})

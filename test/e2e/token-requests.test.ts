@@ -184,6 +184,32 @@ describe('the Authorization header of a token request', () => {
   })
 })
 
+describe('a token request of a page of another origin', () => {
+  const origin = 'https://elsewhere.example'
+  const corsHeadersOf = ({ headers }: Response) =>
+    [...headers.keys()].filter((name) => name.startsWith('access-control-'))
+
+  it.each([
+    ['a form that browsers send without asking', {}, 200],
+    ['one that the engine answers', { audience: 'a' }, 200],
+    ['one that is refused', { client_secret: 'wrong' }, 401],
+  ])('is answered, and the page may not read it: %s [Fetch §3.3]', async (_, more, status) => {
+    const headers = { origin, 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' }
+    const answer = await instance.postForm({ ...formOf(robot), ...more }, headers)
+    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status, cors: [] })
+  })
+
+  it('does not come when the browser has to ask first, as for HTTP Basic', async () => {
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization',
+    }
+    const answer = await instance.fetch(TOKEN, { method: 'OPTIONS', headers })
+    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status: 405, cors: [] })
+  })
+})
+
 function append(form: FormData, [name, value]: [string, string]): FormData {
   form.append(name, value)
   return form

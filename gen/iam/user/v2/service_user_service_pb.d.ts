@@ -1131,6 +1131,11 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * `unavailable` (`STORAGE_UNAVAILABLE`, or `CHANGE_NOT_IN_FORCE` for a change that is stored and that the replica could not
  * take over), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
+ * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
+ * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by
+ * what it knows for up to `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Access tokens that were issued before are
+ * good at other services until they expire.
+ *
  * @generated from service iam.user.v2.ServiceUserService
  */
 export declare const ServiceUserService: GenService<{
@@ -1185,8 +1190,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof EnableServiceUserResponseSchema;
   },
   /**
-   * Stops a user at once: no tokens, no calls. Disabling a disabled user changes nothing. Errors:
-   * `failed_precondition` (`LAST_OWNER`): it is the last enabled owner.
+   * Stops a user: it gets no more tokens, and its calls of this API are refused, from when the service comment above says.
+   * Disabling a disabled user changes nothing. Errors: `failed_precondition` (`LAST_OWNER`): it is the last enabled owner.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.DisableServiceUser
    */
@@ -1324,7 +1329,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof ListUserKeysResponseSchema;
   },
   /**
-   * Removes a public key: assertions signed by it are refused at once. Errors: `not_found` (`USER_KEY_NOT_FOUND`).
+   * Removes a public key: assertions signed by it are refused. A replica that is cut off from the database accepts no
+   * assertions. Errors: `not_found` (`USER_KEY_NOT_FOUND`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.RemoveUserKey
    */
@@ -1356,7 +1362,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof ListPersonalAccessTokensResponseSchema;
   },
   /**
-   * Revokes a personal access token at once. Errors: `not_found` (`PERSONAL_ACCESS_TOKEN_NOT_FOUND`).
+   * Revokes a personal access token, on all replicas at the same time: each call with one asks the database. Errors:
+   * `not_found` (`PERSONAL_ACCESS_TOKEN_NOT_FOUND`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.RevokePersonalAccessToken
    */

@@ -337,6 +337,11 @@ export const RevokePersonalAccessTokenResponseSchema = /*@__PURE__*/
  * `unavailable` (`STORAGE_UNAVAILABLE`, or `CHANGE_NOT_IN_FORCE` for a change that is stored and that the replica could not
  * take over), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
+ * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
+ * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by
+ * what it knows for up to `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Access tokens that were issued before are
+ * good at other services until they expire.
+ *
  * @generated from service iam.user.v2.ServiceUserService
  */
 export const ServiceUserService = /*@__PURE__*/

@@ -87,7 +87,7 @@ export declare type ActivateWebKeyResponse = Message<"iam.webkey.v2.ActivateWebK
   webKey?: WebKey | undefined;
 
   /**
-   * Set if the key had been published for less than the key set's cache time: no verifier lacks it from then on, at the earliest.
+   * Set if the key had been published for less than the key set's cache time: the earliest time from which no verifier lacks it.
    *
    * @generated from field: google.protobuf.Timestamp known_from = 2;
    */
@@ -533,13 +533,15 @@ export declare const WebKeyService: GenService<{
     output: typeof RotateWebKeyResponseSchema;
   },
   /**
-   * Stops trusting a key that has leaked, at once and for good, whatever its state: it leaves the key set, Keyturn refuses
-   * what it has signed, and its private key is destroyed. If it was active, an initial key takes over in the same step: one
-   * that has been published for the `max-age` of the key set rather than a younger one, then one of the policy's kind rather
-   * than another, then the oldest; never one that cannot be opened. Without one, a new key of the policy's kind does, which waits
-   * neither behind `CreateWebKey` nor for room among the keys. Verifiers that have copied the key set trust the key until their copy expires: the response
-   * says until when. Revoking a revoked key changes nothing and gives that answer again, with the key that signs now, so the
-   * call can be repeated.
+   * Stops trusting a key that has leaked, for good and whatever its state: it leaves the key set, Keyturn refuses what it has
+   * signed, and its private key is destroyed. That holds on the replica that was asked when it answers, on the others within
+   * about a second while they reach the database, and on one that is cut off when it stops, after `KEYTURN_MAX_STALENESS` at the
+   * latest. If the key was active, an initial key takes over in the same step: one that has been published for the `max-age` of
+   * the key set rather than a younger one, then one of the policy's kind rather than another, then the oldest; never one that
+   * cannot be opened. Without one, a new key of the policy's kind does, which waits neither behind `CreateWebKey` nor for room
+   * among the keys. Verifiers that have copied the key set trust the key until their copy expires: the response says until when,
+   * for those that keep it no longer than its `max-age`. Revoking a revoked key changes nothing and gives that answer again, with
+   * the key that signs now, so the call can be repeated.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RevokeWebKey
    */
