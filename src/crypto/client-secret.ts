@@ -10,7 +10,7 @@ import type { DerivedKeys } from './integrity-key.ts'
 const SECRET_PREFIX = 'ktn_cs_'
 const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
-/** 96 bits, which nobody guesses, and who did would have gained one look at the database. */
+/** 96 bits cannot be guessed, and a guessed tag would gain no more than one query. */
 const TAG_BYTES = 12
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64

@@ -105,7 +105,7 @@ describe('keyturn users tokens', () => {
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
     const lines = await terminal.lines('users', 'tokens', 'create', clientId, '--expires', '90d')
     expect(lines).toEqual([
-      expect.stringMatching(/^token {5}ktn_pat_[\w-]{43}$/),
+      expect.stringMatching(/^token {5}ktn_pat_[\w-]{59}$/),
       expect.stringMatching(`^token id  ${UUID}$`),
       expect.stringMatching(/^expires {3}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       'The token is not shown again.',

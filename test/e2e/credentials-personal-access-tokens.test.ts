@@ -57,7 +57,7 @@ async function expectRefused(): Promise<void> {
 
 describe('a personal access token', () => {
   it('looks like one, so that secret scanners find it', () => {
-    expect(token).toMatch(/^ktn_pat_[\w-]{43,}$/)
+    expect(token).toMatch(/^ktn_pat_[\w-]{59}$/)
   })
 
   it('lives for a year at most', async () => {
@@ -118,7 +118,10 @@ describe('a personal access token', () => {
   })
 
   it.each([
-    ['that nobody has', () => `ktn_pat_${'A'.repeat(43)}`],
+    ['that nobody has', () => `ktn_pat_${'A'.repeat(59)}`],
+    ['that nobody has and that has no tag', () => `ktn_pat_${'A'.repeat(43)}`],
+    ['without its tag', () => token.slice(0, -16)],
+    ['with the tag of another one', () => `ktn_pat_${'A'.repeat(43)}${token.slice(-16)}`],
     ['with a character more', () => `${token}A`],
     ['with a character less', () => token.slice(0, -1)],
     ['without its beginning', () => token.slice('ktn_pat_'.length)],

@@ -1000,7 +1000,8 @@ export declare type CreatePersonalAccessTokenResponse = Message<"iam.user.v2.Cre
   personalAccessToken?: PersonalAccessToken | undefined;
 
   /**
-   * The token. It begins with `ktn_pat_` and cannot be shown again.
+   * The token: `ktn_pat_`, 43 random characters, and a tag of 16, by which invented tokens are told from it without a look at
+   * the database. All of them are of `A-Za-z0-9_-`. It cannot be shown again.
    *
    * @generated from field: string token = 2;
    */
@@ -1125,6 +1126,8 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo`
  * detail with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`),
  * `permission_denied` (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations),
+ * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
+ * `retry_after_seconds`),
  * `unavailable` (`STORAGE_UNAVAILABLE`, or `CHANGE_NOT_IN_FORCE` for a change that is stored and that the replica could not
  * take over), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *

@@ -455,6 +455,8 @@ export declare const GetRotationScheduleResponseSchema: GenMessage<GetRotationSc
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo`
  * detail with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`),
  * `permission_denied` (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations),
+ * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
+ * `retry_after_seconds`),
  * `unavailable` (`STORAGE_UNAVAILABLE`, or `CHANGE_NOT_IN_FORCE` for a change that is stored and that the replica could not
  * take over), and for a key that does not exist `not_found` (`WEB_KEY_NOT_FOUND`).
  *

@@ -263,6 +263,8 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  *   - `permission_denied`: `PERMISSION_MISSING`, if no role of the caller includes the method's permission.
  *   - `invalid_argument`: the request breaks a rule of this schema, or JSON has an unknown field or enum name. The
  *     message names the field. Requests that can be read carry a `buf.validate.Violations` detail.
+ *   - `resource_exhausted`: `TOO_MANY_FAILURES`. Too many tokens from the address of the caller were refused; try again after
+ *     `retry_after_seconds`.
  *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed, or the outcome could not be learnt; try again. Or
  *     `CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it over.
  *
