@@ -207,7 +207,10 @@ describe('servers on PostgreSQL', () => {
     await client.activateWebKey({ keyId: (await client.createWebKey(ED25519)).details!.keyId })
     await second.stop()
 
-    // What was sealed since then is sealed with the new one alone.
+    // What was sealed since then is sealed with the new one, and the rest after this.
+    expect(await runKeyturn(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })).toMatchObject({
+      code: 0,
+    })
     const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
     await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
   })

@@ -192,7 +192,7 @@ describe('rotating the master key on PostgreSQL', () => {
     )
     expect(events.length).toBeGreaterThanOrEqual(6)
     for (const event of events)
-      expect(event).toEqual({ actor: 'system', resource: expect.stringMatching(/^web_keys\/./) })
+      expect(event).toEqual({ actor: 'system', resource: expect.stringMatching(/^(web_keys\/.|integrity_key$)/) })
   })
 
   it('goes on where it was killed, and has lost nothing in between', async () => {
