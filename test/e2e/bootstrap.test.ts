@@ -209,7 +209,9 @@ describe('servers on PostgreSQL', () => {
     await client.activateWebKey({ keyId: (await client.createWebKey(ED25519)).details!.keyId })
     await second.stop()
 
-    // What was sealed since then is sealed with the new one alone.
+    const rotated = await runKeyturn(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })
+    expect(rotated).toMatchObject({ code: 0, stderr: '' })
+    // Everything is sealed with the new one alone now.
     const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
     await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
   })
