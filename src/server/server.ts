@@ -169,13 +169,13 @@ async function start(
     waiting,
   )
 
+  // Before anything else is read: it says what is believed.
+  const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
+
   const issuers = createIssuerStore(database)
   // With an embedded database there is no other replica that could go on under the old one.
   const followsPort = config.baseUrl === null && config.database.kind !== 'postgres'
   await whenAvailable(() => settleIssuer({ store: issuers, issuer: baseUrl, followsPort, log }), waiting)
-
-  // Before anything else is read: it says what is believed.
-  const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
 
   const signers = createSignerFactory(sealer)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })

@@ -57,7 +57,7 @@ async function newUser(name: string): Promise<AdminCredentials & { readonly user
 
 /** A public key without a kind. */
 async function breakRowOf(userId: string): Promise<void> {
-  await query("insert into user_keys values ($1, $2, '{}', now(), null)", [KEY_ID, userId])
+  await query("insert into user_keys values ($1, $2, '{}', now(), null, sha256(''))", [KEY_ID, userId])
 }
 
 const mend = () => query('delete from user_keys where key_id = $1', [KEY_ID])

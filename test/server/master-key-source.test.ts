@@ -152,7 +152,7 @@ describe('a server with a command for its master keys', () => {
       await server.stop()
     }
     const { stdout } = await runKeyturn(['master-key', 'status'], { KEYTURN_DATA_DIR: dataDir, ...env })
-    expect(stdout).toMatch(/^mk-\w+ +first +1$/m)
+    expect(stdout).toMatch(/^mk-\w+ +first +2$/m)
 
     await script('vault.js', 'console.error("permission denied"); process.exitCode = 1')
     const failed = await runKeyturn(['serve'], {
