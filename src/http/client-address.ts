@@ -4,7 +4,7 @@
  * Anybody can send `X-Forwarded-For`. It is read from right to left, each entry being believed only as far as the one who
  * added it is a proxy that the operator trusts.
  */
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
 /** Entries that are looked at. No deployment has so many proxies behind each other. */
 const MAX_HOPS = 20
@@ -55,11 +55,15 @@ function toBlockList(networks: readonly string[]): BlockList {
   return list
 }
 
-/** A socket that listens for IPv6 sees clients of IPv4 as `::ffff:192.0.2.1`. */
+/**
+ * An IPv4 address that is mapped into IPv6 as what it is (RFC 4291 §2.5.5.2), however it is written: a socket that listens for
+ * IPv6 sees clients of IPv4 as `::ffff:192.0.2.1`, and proxies may write `::ffff:c000:201`.
+ */
 function withoutMapping(address: string): string {
-  if (!address.startsWith(':')) return address
-  const inner = address.slice(MAPPED.length)
-  return address.slice(0, MAPPED.length).toLowerCase() === MAPPED && isIPv4(inner) ? inner : address
+  if (!/^[0:]+:ffff:/i.test(address) || isIP(address) !== 6) return address
+  const canonical = new SocketAddress({ address: withoutZone(address), family: 'ipv6' }).address
+  const inner = canonical.slice(MAPPED.length)
+  return canonical.startsWith(MAPPED) && isIPv4(inner) ? inner : address
 }
 
 function withoutZone(address: string): string {
