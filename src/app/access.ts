@@ -19,6 +19,7 @@ import { allows, type Permission } from '../domain/permission.ts'
 import type { AccessTokenVerifier, ClientSecrets, IdentityStore } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
+import { CoalescedByKey } from './coalesced.ts'
 import { KnownTokens } from './known-tokens.ts'
 import type { Replica } from './replica.ts'
 import { Semaphore } from './semaphore.ts'
@@ -28,7 +29,10 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 /** What tells personal access tokens from access tokens, which are JWTs. */
 const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
 
-/** How many credible personal access tokens are looked up at the same time, and how many calls may wait for that. */
+/**
+ * How many credible personal access tokens and callers who have proved themselves are looked up at the same time, and how many
+ * calls may wait for that.
+ */
 const MAX_LOOKUPS = 4
 const MAX_WAITING = 100
 
@@ -73,6 +77,8 @@ export class Access {
   readonly #known = new KnownTokens()
   /** The replica needs the database for itself as well. */
   readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
+  /** Reads callers who have proved themselves, before they are denied anything. */
+  readonly #callers = new CoalescedByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
   /** Tokens in the form from before there were tags are made up easily. */
   readonly #doubtfulLookups = new Semaphore(MAX_DOUBTFUL_LOOKUPS, MAX_DOUBTFUL_WAITING)
 
@@ -116,7 +122,7 @@ export class Access {
    */
   async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
     if (!allows(user.instanceRoles, permission)) {
-      const asStored = await this.#options.replica.readServiceUser(user.userId)
+      const asStored = await this.#asStored(user.userId)
       assertPermitted(asStored?.enabled === true ? asStored : { instanceRoles: [] }, permission)
     }
     return { kind: 'user', userId: user.userId, permission, credential }
@@ -138,7 +144,7 @@ export class Access {
     } catch {
       // Memory alone denies nothing: the database may know better.
       await replica.confirm()
-      const asStored = await replica.readServiceUser(userId)
+      const asStored = await this.#asStored(userId)
       assertAuthorized(authority, { user: asStored, ring: replica.keys().ring, now: now() })
     }
   }
@@ -172,7 +178,7 @@ export class Access {
     const { replica, now } = this.#options
     const { subject, credential } = await this.#verify(token)
     const inMemory = await replica.findServiceUser(subject)
-    const caller = inMemory?.enabled === true ? inMemory : await replica.readServiceUser(subject)
+    const caller = inMemory?.enabled === true ? inMemory : await this.#asStored(subject)
     const user = authenticated(credential, { user: caller, ring: replica.keys().ring, now: now() })
     return { user, credential }
   }
@@ -187,6 +193,12 @@ export class Access {
       await replica.confirm()
       return await verifier.verify(token, replica.keys().ring)
     }
+  }
+
+  /** The caller as the database has it now. Not behind the client IDs at the token endpoint, which prove nothing. */
+  async #asStored(userId: string): Promise<ServiceUser | undefined> {
+    this.#options.replica.assertReachable()
+    return this.#callers.request(userId)
   }
 
   /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */

@@ -40,7 +40,26 @@ export class Coalesced<T> {
   }
 }
 
-/** The same, with a pause between the beginnings of two runs. */
+/** The same for each key by itself. Only keys for which something is under way are remembered. */
+export class CoalescedByKey<T> {
+  readonly #run: (key: string) => Promise<T>
+  readonly #runs = new Map<string, Coalesced<T>>()
+
+  constructor(run: (key: string) => Promise<T>) {
+    this.#run = run
+  }
+
+  /** Resolves after a run for this key that began no sooner than this call. Fails as that does. */
+  request(key: string): Promise<T> {
+    const runs = this.#runs.get(key) ?? new Coalesced(() => this.#run(key))
+    this.#runs.set(key, runs)
+    return runs.request().finally(() => {
+      if (runs.isIdle && this.#runs.get(key) === runs) this.#runs.delete(key)
+    })
+  }
+}
+
+/** One run at a time as well, with a pause between the beginnings of two runs. */
 export class Throttled {
   readonly #options: { readonly clock: Clock; readonly everyMilliseconds: number; readonly run: () => Promise<void> }
   #beganAt = Number.NEGATIVE_INFINITY

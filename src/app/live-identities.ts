@@ -7,12 +7,12 @@
 import type { InstanceReader, InstanceState } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { BoundedMap } from './bounded-map.ts'
-import { Coalesced } from './coalesced.ts'
+import { CoalescedByKey } from './coalesced.ts'
 import { Semaphore } from './semaphore.ts'
 
 const DEFAULT_CAPACITY = 10_000
 
-/** How many users are read at the same time unless it is said, and how many requests may wait for that. */
+/** How many users are read at the same time unless it is said, and how many requests may wait for that in each queue. */
 const DEFAULT_MAX_READS = 4
 const MAX_WAITING = 1000
 
@@ -41,9 +41,11 @@ export interface IdentityCounts {
 export class LiveIdentities {
   readonly #reader: Pick<InstanceReader, 'findServiceUser'>
   readonly #users: BoundedMap<string, Entry>
-  readonly #reading = new Map<string, Coalesced<ServiceUser | undefined>>()
   /** Client IDs are made up easily, and the replica needs the database for itself as well. */
   readonly #semaphore: Semaphore
+  readonly #named = new CoalescedByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
+  /** Apart from those who are only named, also for the same user: that read may have to wait. */
+  readonly #proved = new CoalescedByKey((userId) => this.#semaphore.runFirst(() => this.#read(userId)))
   #version = -1
   /** How often the database has gone back. */
   #setbacks = 0
@@ -58,27 +60,24 @@ export class LiveIdentities {
   }
 
   /**
-   * The user with this id, or undefined if there is none.
+   * The user with this id, or undefined if there is none: for callers who have proved that they are this user. They do not wait
+   * behind those of `read`.
    *
    * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached, or is
    * asked for too many users already.
    */
   async find(userId: string): Promise<ServiceUser | undefined> {
-    return this.recall(userId) ?? (await this.read(userId))
+    return this.recall(userId) ?? (await this.#request(this.#proved, userId))
   }
 
   /**
-   * The user with this id as the database has it after this call, whatever is in memory. Each user is read once at a time.
+   * The user with this id as the database has it after this call, whatever is in memory: for requests that only name the user.
+   * Each user is read once at a time.
    *
    * @throws {DomainError} `storage_unavailable` like `find`.
    */
   read(userId: string): Promise<ServiceUser | undefined> {
-    this.#misses++
-    const reads = this.#reading.get(userId) ?? new Coalesced(() => this.#semaphore.run(() => this.#read(userId)))
-    this.#reading.set(userId, reads)
-    return reads.request().finally(() => {
-      if (reads.isIdle && this.#reading.get(userId) === reads) this.#reading.delete(userId)
-    })
+    return this.#request(this.#named, userId)
   }
 
   /** The user with this id, if it is in memory. Only what is found is counted. */
@@ -115,6 +114,11 @@ export class LiveIdentities {
       if (user !== undefined) this.#users.replace(userId, { version: state.version, user })
       else if (requested.has(userId) || version < state.version || hasGoneBack) this.#users.delete(userId)
     }
+  }
+
+  #request(reads: CoalescedByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {
+    this.#misses++
+    return reads.request(userId)
   }
 
   async #read(userId: string): Promise<ServiceUser | undefined> {

@@ -43,13 +43,27 @@ export class ClientAuthorities {
   }
 
   #check(socket: TLSSocket): void {
-    const fingerprint = rootOf(socket.getPeerCertificate(true))
-    if (fingerprint === undefined || !this.#trusted.has(fingerprint)) socket.destroy()
+    // One that is destroyed has no certificate any more, although its `close` is still to come.
+    if (!socket.destroyed && !this.#isTrusted(socket)) socket.destroy()
+  }
+
+  /** What cannot be checked is not trusted, and does not keep the others from being checked. */
+  #isTrusted(socket: TLSSocket): boolean {
+    try {
+      const fingerprint = rootOf(socket.getPeerCertificate(true))
+      return fingerprint !== undefined && this.#trusted.has(fingerprint)
+    } catch {
+      return false
+    }
   }
 }
 
-/** The fingerprint of the last certificate that is known of a chain; undefined if it is longer than any should be. */
-function rootOf(leaf: Partial<DetailedPeerCertificate>): string | undefined {
+/**
+ * The fingerprint of the last certificate that is known of a chain; undefined if there is none, or if the chain is longer than
+ * any should be.
+ */
+function rootOf(leaf: Partial<DetailedPeerCertificate> | null): string | undefined {
+  if (leaf === null) return undefined
   let certificate = leaf
   for (let i = 0; i < MAX_CHAIN; i += 1) {
     const { issuerCertificate } = certificate

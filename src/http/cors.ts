@@ -21,7 +21,7 @@ const MAX_AGE = '7200'
 export const READ_ONLY: CorsPolicy = {
   methods: 'GET, HEAD',
   requestHeaders: 'if-none-match',
-  responseHeaders: 'etag, x-request-id',
+  responseHeaders: 'etag, retry-after, x-request-id',
 }
 
 /** For Connect and gRPC-Web. */

@@ -46,8 +46,13 @@ function isHost(value: string): boolean {
   const groups = HOST.exec(value)?.groups
   if (groups === undefined) return false
   const { literal, port } = groups
-  if (literal !== undefined && !isIPv6(literal) && !FUTURE_LITERAL.test(literal)) return false
+  if (literal !== undefined && !isLiteral(literal)) return false
   return port === undefined || Number(port) <= MAX_PORT
+}
+
+/** Whether this may stand in brackets. A zone, which Node takes as a part of an address, may not (RFC 3986 §3.2.2). */
+function isLiteral(text: string): boolean {
+  return FUTURE_LITERAL.test(text) || (isIPv6(text) && !text.includes('%'))
 }
 
 /** In lower case and without the port that the scheme has anyway (RFC 9110 §4.2.3). */

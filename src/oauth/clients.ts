@@ -119,7 +119,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
     assertMayAssert: async (client) => {
       const { user } = namedBy(client)
       if (!user.hasProved(now())) await confirmed(user)
-      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('the user is disabled')
+      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('the user is disabled, or a key is gone')
     },
     failed: async (client, req) => {
       await confirmed(namedBy(client).user)

@@ -92,7 +92,8 @@ export class NamedUser {
     if (user?.enabled !== true || this.proof === undefined) return false
     if (this.proof.kind === 'key') {
       const live = user.keys.filter((key) => isLive(key, now)).map(({ keyId }) => keyId)
-      return this.proof.keyIds.every((keyId) => live.includes(keyId))
+      const { keyIds } = this.proof
+      return keyIds.length > 0 && keyIds.every((keyId) => live.includes(keyId))
     }
     const { secretId } = this.proof
     return user.secrets.some((secret) => secret.secretId === secretId && isLive(secret, now))

@@ -8,7 +8,10 @@ import type { Interceptor } from '@connectrpc/connect'
 import type { Access } from '../app/access.ts'
 import { actorOf } from './actor.ts'
 
-/** Refuses calls whose right has been lost since the gate. What is wrong with the request is only said after that. */
+/**
+ * Refuses calls whose right has been lost since the gate, before the rules for the fields of a request are applied. A body
+ * that is too long, does not decode or has a NUL in a text has been answered by then, to a caller whose right the gate has seen.
+ */
 export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
   return (next) => async (req) => {
     // The messages of a stream would come after this. Every method is unary today.

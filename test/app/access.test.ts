@@ -61,6 +61,8 @@ async function startAccess() {
     outage: undefined as Error | undefined,
     /** What a query for a token waits for. */
     hold: (_hash: Uint8Array): Promise<void> | undefined => undefined,
+    /** What a read of a user for the memory waits for. */
+    holdUsers: undefined as Promise<void> | undefined,
     add(token: string): string {
       const hash = secrets.hashPersonalAccessToken(token)
       const personalAccessTokens = [{ tokenId: token.slice(-8), hash, createdAt: NOW, expiresAt: LATER }]
@@ -87,7 +89,10 @@ async function startAccess() {
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       users: new Map(),
     }),
-    findServiceUser: async () => ({ version: 1, user }),
+    findServiceUser: async () => {
+      await instance.holdUsers
+      return { version: 1, user }
+    },
   }
   const log = createRecordingLog()
   const replica = new Replica({
@@ -193,6 +198,23 @@ describe('callers who prove themselves', () => {
     const outcomes = await ended()
     expect(outcomes.filter((code) => code === 'token_invalid')).toHaveLength(21)
     expect(outcomes.filter((code) => code === 'storage_unavailable')).toHaveLength(MANY - 21)
+  })
+
+  it('do not wait behind invented client IDs, also before they are denied anything', async () => {
+    const { access, instance, replica, codeOf } = await startAccess()
+    instance.signed.add('a.b.c')
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    const release = Promise.withResolvers<void>()
+    instance.holdUsers = release.promise
+    const flood = Array.from({ length: 1004 }, (_, i) => replica.readServiceUser(`invented-${i}`))
+    await expect(replica.readServiceUser('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
+
+    const credential = { kind: 'personal_access_token', tokenId: 't' } as const
+    const before = { user: { ...newUser('u'), instanceRoles: [] }, credential }
+    expect(await access.authorize(before, 'iam.user.read')).toMatchObject({ userId: 'u' })
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    release.resolve()
+    await Promise.all(flood)
   })
 
   it('do not wait behind tokens that were revoked', async () => {

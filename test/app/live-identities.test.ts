@@ -88,13 +88,30 @@ describe('the identities in memory', () => {
     instance.held = []
     const early = identities.read('a')
     instance.set(user('a', 'renamed'))
-    const late = [identities.read('a'), identities.find('a'), identities.read('a')]
+    const late = [identities.read('a'), identities.read('a'), identities.read('a')]
     expect(instance.reads).toEqual(['a'])
     for (const release of instance.held) release()
     instance.held = null
     expect((await early)?.name).toBe('a')
     expect((await Promise.all(late)).map((found) => found?.name)).toEqual(['renamed', 'renamed', 'renamed'])
     expect(instance.reads).toEqual(['a', 'a'])
+  })
+
+  it('of callers who are proved do not wait behind names, not even behind their own', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance, { maxReads: 1 })
+    instance.held = []
+    const named = ['x', ...Array.from({ length: 999 }, (_, i) => `nobody-${i}`), 'a'].map((id) => identities.read(id))
+    await expect(identities.read('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    const proved = [identities.find('a'), identities.find('a')]
+
+    const [first] = instance.held
+    instance.held = null
+    first?.()
+    await Promise.all([...named, ...proved])
+    expect(instance.reads.slice(0, 2)).toEqual(['x', 'a'])
+    expect((await proved[1])?.userId).toBe('a')
   })
 
   it('are as the database has them when they are read, and stay so', async () => {

@@ -47,4 +47,18 @@ describe('a semaphore', () => {
     await Promise.all(outcomes)
     expect(await semaphore.run(async () => 'again')).toBe('again')
   })
+
+  it('lets what goes first run before all others that wait, however many do, in a queue with a limit of its own', async () => {
+    const semaphore = new Semaphore(1, 2)
+    const running = work()
+    const order: string[] = []
+    const note = (name: string) => async () => void order.push(name)
+    const outcomes: Promise<unknown>[] = [semaphore.run(running.run)]
+    for (const name of ['a', 'b']) outcomes.push(semaphore.run(note(name)))
+    for (const name of ['first', 'second']) outcomes.push(semaphore.runFirst(note(name)))
+    await expect(semaphore.runFirst(note('third'))).rejects.toMatchObject({ code: 'storage_unavailable' })
+    running.end()
+    await Promise.all(outcomes)
+    expect(order).toEqual(['first', 'second', 'a', 'b'])
+  })
 })

@@ -74,6 +74,8 @@ describe('a request over HTTP/1.1', () => {
     ['two ports', ['Host: a:1:2']],
     ['an address of IPv6 without brackets', ['Host: ::1']],
     ['something else in brackets', ['Host: [localhost]']],
+    ['a zone of an address of IPv6', ['Host: [fe80::1%25eth0]']],
+    ['a zone that is not escaped', ['Host: [fe80::1%eth0]']],
   ])('with %s is refused [RFC 9112 §3.2]', async (_name, lines) => {
     expect(await statusOf(lines)).toBe(400)
     expect(await statusOf(lines, 'POST /token HTTP/1.1')).toBe(400)

@@ -81,6 +81,8 @@ describe('the router', () => {
   it('lets pages of any origin read what is public, and nothing else', async () => {
     const headers = { origin: 'https://app.example' }
     expect((await call('/public', { headers })).headers.get('access-control-allow-origin')).toBe('*')
+    const exposed = (await call('/public', { headers })).headers.get('access-control-expose-headers')
+    expect(exposed?.split(', ')).toEqual(['etag', 'retry-after', 'x-request-id'])
     const open = await call('/private', { method: 'POST', headers })
     expect(open.headers.get('access-control-allow-origin')).toBeNull()
 
