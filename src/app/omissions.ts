@@ -16,11 +16,6 @@ export class Omissions {
   #since: Date | undefined
   readonly #sources = new Map<string, { readonly source: Source; count: number }>()
 
-  /** How many have been left out since `take`. */
-  get count(): number {
-    return this.#count
-  }
-
   /** Counts refusals of one source, the first of them at `since`. */
   add(entry: AuditEntry, { count, since }: Omission): void {
     this.#count += count

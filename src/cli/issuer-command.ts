@@ -4,6 +4,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
 
@@ -34,7 +35,7 @@ export function issuerCommand(): Command {
         import('../server/issuer.ts'),
         import('../server/log.ts'),
       ])
-      const before = await replaceIssuer(config, next, openLog(config.logLevel))
+      const before = await replaceIssuer(config, next, openLog(config.logLevel), abortAtSignal())
       process.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
     })
   return issuer

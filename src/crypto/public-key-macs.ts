@@ -44,8 +44,8 @@ function mac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8A
   return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
 }
 
-function assertSame(expected: Uint8Array, found: Uint8Array | null): void {
-  if (found !== null && found.length === expected.length && timingSafeEqual(expected, found)) return
+function assertSame(expected: Uint8Array, found: Uint8Array): void {
+  if (found.length === expected.length && timingSafeEqual(expected, found)) return
   throw new Error('its mac does not fit, so it was not written by a program that has the integrity key of the instance')
 }
 

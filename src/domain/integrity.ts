@@ -16,14 +16,14 @@ export interface PublicKeyMacs {
   /** @throws {Error} if the key id is not the thumbprint of the key (RFC 7638). */
   ofWebKey(key: KeyPairFacts): Uint8Array
   /** @throws {Error} if the key id is not the thumbprint of the key, or this is not its code. */
-  assertWebKey(key: KeyPairFacts, mac: Uint8Array | null): void
+  assertWebKey(key: KeyPairFacts, mac: Uint8Array): void
   ofRevokedWebKey(key: KeyPairFacts): Uint8Array
   /** @throws {Error} if this is not its code. */
-  assertRevokedWebKey(key: KeyPairFacts, mac: Uint8Array | null): void
+  assertRevokedWebKey(key: KeyPairFacts, mac: Uint8Array): void
   /** Of a key of a service user, and of no other user. */
   ofUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>): Uint8Array
   /** @throws {Error} if this is not its code. */
-  assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array | null): void
+  assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array): void
 }
 
 /** What an open integrity key is good for. */

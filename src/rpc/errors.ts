@@ -50,7 +50,8 @@ const WIRE = {
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
-  change_not_in_force: [Code.Unavailable, 'CHANGE_NOT_IN_FORCE'],
+  // Not `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
+  change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 

@@ -6,8 +6,10 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createIssuerStore } from '../storage/issuer-store.ts'
-import { assertMigrated, migrate } from '../storage/migrate.ts'
+import { assertMigrated } from '../storage/migrate.ts'
 import { openExisting } from './database.ts'
+import { bringUpToDate } from './integrity.ts'
+import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
@@ -25,14 +27,20 @@ export async function storedIssuer(config: Config, log: Log): Promise<string | n
 /**
  * Makes this the issuer of the instance.
  *
+ * @param signal Ends the command for the master keys, which is run only to take over an instance without an integrity key.
  * @returns The one before; null if none was stored.
  * @throws {Error} that says what to do, if the instance has not been set up or its embedded database is in use.
  */
-export async function replaceIssuer(config: Config, issuer: string, log: Log): Promise<string | null> {
+export async function replaceIssuer(
+  config: Config,
+  issuer: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<string | null> {
   const stack = new Stack()
   try {
     const database = await openExisting(config, log, stack)
-    await migrate(database)
+    await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
     if (!(await createInstanceInitializer(database).isInitialised())) {
       throw new Error(
         'the instance has not been set up: "keyturn serve" stores its base URL as the issuer when it starts',

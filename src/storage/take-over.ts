@@ -37,7 +37,7 @@ export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
 /**
  * Takes over an instance.
  *
- * @throws {Error} that names a web key that cannot be proved and says what to do.
+ * @throws {Error} that names a key that cannot be read or proved, and says what to do.
  */
 export async function takeOverInstance(db: Kysely<Tables>, takeOver: TakeOver): Promise<TakenOver> {
   // Replicas of the version before note uses of secrets, in any order: none shall hold a row that is waited for here.
@@ -91,10 +91,14 @@ async function naming<T>(keyId: string, look: () => T | Promise<T>): Promise<T> 
   try {
     return await look()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const advice = 'mend that, or delete or revoke the web key with the version before'
-    throw new Error(`web key ${keyId} cannot be taken over: ${reason}: ${advice}`, { cause: error })
+    throw notTakenOver(`web key ${keyId}`, error, 'delete or revoke the web key')
   }
+}
+
+function notTakenOver(key: string, cause: unknown, wayOut: string): Error {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const advice = `mend that, or ${wayOut} with the version before`
+  return new Error(`${key} cannot be taken over: ${reason}: ${advice}`, { cause })
 }
 
 type KeyPairRow = Parameters<typeof toKeyPairFacts>[0]
@@ -129,7 +133,7 @@ async function revoke(
 /** Records of keys that are trusted no more: there is nothing to prove. */
 async function takeOverRevokedWebKeys(db: Kysely<Tables>, { publicKeys }: TakeOver): Promise<void> {
   const { rows } = await sql<KeyPairRow>`
-    select key_id, algorithm, public_jwk from revoked_web_keys where mac is null`.execute(db)
+    select key_id, algorithm, public_jwk from revoked_web_keys`.execute(db)
   for (const row of rows) {
     const mac = publicKeys.ofRevokedWebKey(await naming(row.key_id, () => toKeyPairFacts(row)))
     await sql`update revoked_web_keys set mac = ${mac} where key_id = ${row.key_id}`.execute(db)
@@ -153,8 +157,13 @@ function takeOverUserKeys(db: Kysely<Tables>, { publicKeys }: TakeOver): Promise
     id: 'key_id',
     from: ['user_id', 'public_jwk'],
     to: 'mac',
-    change: ({ id, user_id, public_jwk }) =>
-      publicKeys.ofUserKey(user_id, { keyId: id, publicJwk: toUserJwk(public_jwk) }),
+    change: ({ id, user_id, public_jwk }) => {
+      try {
+        return publicKeys.ofUserKey(user_id, { keyId: id, publicJwk: toUserJwk(public_jwk) })
+      } catch (error) {
+        throw notTakenOver(`user key ${id}`, error, `delete that key of the service user ${user_id}`)
+      }
+    },
   })
 }
 

@@ -57,7 +57,9 @@ async function newUser(name: string): Promise<AdminCredentials & { readonly user
 
 /** A public key without a kind. */
 async function breakRowOf(userId: string): Promise<void> {
-  await query("insert into user_keys values ($1, $2, '{}', now(), null, sha256(''))", [KEY_ID, userId])
+  const row = `
+    insert into user_keys (key_id, user_id, public_jwk, creation_date, mac) values ($1, $2, '{}', now(), sha256(''))`
+  await query(row, [KEY_ID, userId])
 }
 
 const mend = () => query('delete from user_keys where key_id = $1', [KEY_ID])
@@ -81,7 +83,7 @@ async function unreadable(): Promise<string[]> {
 }
 
 const NOT_IN_FORCE = {
-  code: 'Unavailable',
+  code: 'Unknown',
   reason: 'CHANGE_NOT_IN_FORCE',
   message: expect.stringMatching(/^the change is stored, but /),
 }

@@ -62,7 +62,8 @@ export class Administrator {
       const { status, body } = await this.#send(url, { method: 'POST', headers, body: JSON.stringify(request) })
       if (status === 200) return { kind: 'done', value: JSON.parse(body) as T }
       // Without a connection to the database it is not known what became of a transaction that was being committed.
-      if (status === 503) return this.#unavailable(false)
+      // Nor does this replica know of one that was.
+      if (status === 503 || body.includes('CHANGE_NOT_IN_FORCE')) return this.#unavailable(false)
       const { code = 'none', message = body } = JSON.parse(body) as { code?: string; message?: string }
       // A call that waits for the database may outlive its token.
       if (code === 'unauthenticated' && performance.now() > token.at + TOKEN_LIFE_MILLIS) return this.#unavailable(true)

@@ -134,6 +134,13 @@ describe('taking over an instance from before there were integrity keys', () => 
     expect(await rowsOf(database)).toEqual(before)
   })
 
+  it('is refused for a key of a service user that cannot be read, which is named', async () => {
+    const { database, older } = await openOlder()
+    await sql`update user_keys set public_jwk = '{}'`.execute(database.db)
+    await expect(takeOver(database)).rejects.toThrow(`user key ${older.userKeyId} cannot be taken over: `)
+    expect(await hasColumns(database)).toBe(false)
+  })
+
   it('is refused for a web key whose master key is not there, and says which one that is', async () => {
     const { database } = await openOlder()
     const other = generateMasterKey()

@@ -181,8 +181,8 @@ export const RemoveProjectScopeResponseSchema = /*@__PURE__*/
  * `permission_denied` (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`),
- * `unavailable` (`STORAGE_UNAVAILABLE`, or `CHANGE_NOT_IN_FORCE` for a change that is stored and that the replica could not
- * take over), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
+ * `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it
+ * over; look before you repeat it), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
  *
  * @generated from service iam.project.v2.ProjectService
  */
