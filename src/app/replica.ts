@@ -261,9 +261,9 @@ export class Replica {
     try {
       const status = await reader.status()
       time.adjust(status.clock)
-      version = status.version
       assertSameIssuer(status.issuer, issuer)
-      if (!isSame(status, this.#known)) await this.#takeOver()
+      version = isSame(status, this.#known) ? undefined : status.version
+      if (version !== undefined) await this.#takeOver()
     } catch (error) {
       this.#guard.failed({ at, version, error })
       throw error

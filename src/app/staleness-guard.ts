@@ -2,10 +2,11 @@
  * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
  *
  * Memory goes stale in two ways. The database cannot be asked: then nothing is known to have changed, and tokens go on for the
- * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read: then
- * what is in memory is known to be out of date, and tokens go on only for as long as it takes to notice.
+ * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read or because
+ * the database refuses to hand it over: then what is in memory is known to be out of date, and tokens go on only for as long
+ * as it takes to notice.
  */
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, StorageRefusal } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Clock } from './replica.ts'
@@ -28,7 +29,7 @@ export interface StalenessGuardOptions {
 export interface FailedComparison {
   /** When it began, by the monotonic clock. */
   readonly at: number
-  /** The version that the database has; undefined if that is not known. */
+  /** The version that the database has instead of the one in memory; undefined if it is not known to have another one. */
   readonly version: number | undefined
   readonly error: unknown
 }
@@ -64,8 +65,10 @@ export class StalenessGuard {
 
   failed({ at, version, error }: FailedComparison): void {
     this.#failure = error
-    // That the database is out of reach as well does not make a newer state unknown.
-    if (unavailability(error) !== undefined) return
+    // A newer state that is known stays so when the database is out of reach as well. What the database refuses while it has
+    // none may be waited for.
+    const isRefused = error instanceof StorageRefusal && version !== undefined
+    if (unavailability(error) !== undefined && !isRefused) return
     const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : { kind: 'other' as const, id: '' }
     this.#unreadable = { since: this.#unreadable?.since ?? at, version, row }
   }
@@ -149,8 +152,9 @@ export class StalenessGuard {
     const { since, version } = this.#unreadable
     const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
     const seconds = Math.floor(this.#secondsSince(since))
+    const why = unavailability(this.#failure)?.message ?? 'the log says why'
     const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
-    return `${what} cannot be taken over, the log says why: ${tokens}`
+    return `${what} cannot be taken over, ${why}: ${tokens}`
   }
 
   #whyStale(): string | undefined {

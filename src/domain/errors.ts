@@ -59,3 +59,10 @@ export class DomainError extends Error {
     this.metadata = options.metadata ?? {}
   }
 }
+
+/** The database is there and refuses: somebody has changed it, or it is damaged. That is no loss of the connection to it. */
+export class StorageRefusal extends DomainError {
+  constructor(meaning: string, cause: unknown) {
+    super('storage_unavailable', `the database refuses: ${meaning}`, { cause })
+  }
+}

@@ -14,7 +14,7 @@ import { latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import { readAuthorityFacts } from './authority-row.ts'
 import type { Database } from './database.ts'
-import { bumpVersion, lockInstance, readChangeTime } from './instance-row.ts'
+import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
@@ -41,11 +41,30 @@ type Outcome<Decision> =
 /**
  * Makes a change and returns the decision.
  *
- * @param entry Becomes an audit event if anything changed. Null: an observation of the system, such as a date, that is no
- * change which somebody asked for.
+ * @param entry By whose right, and what becomes an audit event if anything changed.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
  */
-export async function changeInstance<Before, Decision>(
+export function changeInstance<Before, Decision>(
+  database: Database,
+  entry: ChangeEntry,
+  target: ChangeTarget<Before, Decision>,
+): Promise<Decision> {
+  return transact(database, entry, target)
+}
+
+/**
+ * Stores an observation of the system, such as a date, and returns the decision. No caller has asked for it, so that no right
+ * is checked, and it is no event of the audit trail. What a caller asks for goes through `changeInstance`.
+ */
+export function observeInstance<Before, Decision>(
+  database: Database,
+  target: ChangeTarget<Before, Decision>,
+): Promise<Decision> {
+  return transact(database, null, target)
+}
+
+/** @param entry Null for an observation. */
+async function transact<Before, Decision>(
   database: Database,
   entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
@@ -71,16 +90,17 @@ async function changeUnderLock<Before, Decision>(
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
   await lockInstance(trx)
-  const time = await readChangeTime(trx)
+  const { clock, date } = await readChangeMoment(trx)
   const authority = entry?.authority
   if (authority?.kind === 'user') {
-    // The right of the caller as it is now: no change can take it away before this transaction ends.
+    // The right of the caller as it is now: no change can take it away before this transaction ends. It ends by the clock, as
+    // the dates of tokens do, and not by the date of the change, which may be ahead.
     const facts = await readAuthorityFacts(trx, authority)
-    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: time }))
+    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: clock }))
     if (ruling.kind === 'refused') return ruling
   }
   const before = await target.read(trx)
-  const now = latest(time, ...target.datesOf(before))
+  const now = latest(date, ...target.datesOf(before))
   const ruling = rule(() => target.decide(before, now))
   // Nothing has been written, so there is nothing to roll back.
   if (ruling.kind === 'refused') return ruling

@@ -60,24 +60,36 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
   return { initialised: initialised_at !== null }
 }
 
+/** The moment of a change. */
+export interface ChangeMoment {
+  /** By the clock of the database. What expires is compared with it. */
+  readonly clock: Date
+  /** The date of the change: after that of every change before, so that it may be ahead of the clock. */
+  readonly date: Date
+}
+
 /**
- * The date of a change that is made now, in whole milliseconds as the tables keep it: by the clock of the database, and
- * after every change before, unless the clock has gone back by more than a day. Ask after taking the lock: `now()` would
- * be the time at which the transaction began to wait for it.
+ * The moment of a change that is made now, in whole milliseconds as the tables keep it. Its date is by the clock of the
+ * database, and after every change before, unless the clock has gone back by more than a day. Ask after taking the lock:
+ * `now()` would be the time at which the transaction began to wait for it.
  */
-export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
-  const { now } = await db
+export async function readChangeMoment(db: Kysely<Tables>): Promise<ChangeMoment> {
+  return await db
     .selectFrom('instance')
-    .select(CHANGE_TIME.as('now'))
+    .select([CLOCK.as('clock'), CHANGE_TIME.as('date')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
-  return now
+}
+
+/** The date of a change that is made now, as `readChangeMoment` has it. */
+export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
+  return (await readChangeMoment(db)).date
 }
 
 /**
  * Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits.
  *
- * @param change Its date, as `readChangeTime` gave it or later.
+ * @param change Its date, as `readChangeMoment` gave it or later.
  */
 export async function bumpVersion(
   trx: Transaction<Tables>,

@@ -11,7 +11,7 @@ import type { KeyChange, KeyStore } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
 import { datesOf } from '../domain/web-key.ts'
 import type { Database } from './database.ts'
-import { type ChangeTarget, changeInstance } from './instance-change.ts'
+import { type ChangeTarget, changeInstance, observeInstance } from './instance-change.ts'
 import { readRevokedWebKey, readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
 import { readRotation, writeRotation } from './rotation-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
@@ -35,7 +35,7 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
 
     publish: async () => {
       const target = targetOf(macs, (ring, now) => planPublication(ring, { now }))
-      const { result } = await changeInstance(database, null, target)
+      const { result } = await observeInstance(database, target)
       return result
     },
 

@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, StorageRefusal } from '../domain/errors.ts'
 import { EmbeddedDatabaseStopped } from './embedded-session.ts'
 import { NewerSchema } from './schema-major.ts'
 
@@ -151,8 +151,8 @@ export function meaningOfRefusal(error: unknown): string | undefined {
 
 function storageUnavailable(cause: unknown): DomainError {
   const meaning = cause instanceof NoResultError ? MISSING_ROW : meaningOfRefusal(cause)
-  const message = meaning === undefined ? 'the database is not available' : `the database refuses: ${meaning}`
-  return new DomainError('storage_unavailable', message, { cause })
+  if (meaning !== undefined) return new StorageRefusal(meaning, cause)
+  return new DomainError('storage_unavailable', 'the database is not available', { cause })
 }
 
 function isUnavailable(error: unknown): boolean {

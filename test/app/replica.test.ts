@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { InstanceClock } from '../../src/app/instance-clock.ts'
 import { Replica } from '../../src/app/replica.ts'
-import { DomainError } from '../../src/domain/errors.ts'
+import { DomainError, StorageRefusal } from '../../src/domain/errors.ts'
 import type { InstanceReader, InstanceStatus } from '../../src/domain/ports.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
 import { UnreadableRow } from '../../src/domain/unreadable-row.ts'
@@ -305,6 +305,52 @@ describe('a replica that knows of a version that it cannot take over', () => {
     await nextComparison(clock)
     expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
     expect(replica.readiness()).toMatchObject({ reason: expect.stringMatching(/^the state of the instance cannot be/) })
+    await replica.stop()
+  })
+})
+
+describe('a replica that knows of a version that the database refuses to hand over', () => {
+  const REFUSAL = new StorageRefusal('this role lacks a right (SQLSTATE 42501)', new Error('permission denied'))
+
+  it('is not ready at once, says why, and serves for ten seconds, however long it may without the database', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = REFUSAL
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
+    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
+    expect(replica.readiness()).toEqual({
+      ready: false,
+      reason:
+        'version 1 of the instance is known and cannot be taken over, the database refuses: this role lacks a right ' +
+        '(SQLSTATE 42501): tokens go on for 10 s, of which 0 s have passed',
+    })
+    // The loss of the connection does not make the newer version unknown.
+    instance.failure = unavailable()
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+
+    instance.failure = undefined
+    instance.unreadable = undefined
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), keys: replica.keys().ring.length }).toEqual({ current: true, keys: 1 })
+    await replica.stop()
+  })
+
+  it.each([
+    ['the connection is lost before it is handed over', true, unavailable()],
+    ['the database refuses to say which version it has', false, REFUSAL],
+  ])('is without the database when %s', async (_, changes, error) => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    if (changes) {
+      instance.change(1)
+      instance.unreadable = error
+    } else instance.failure = error
+    for (let second = 0; second < 12; second += 1) await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
+    expect(replica.status().unreadableRow).toBeUndefined()
     await replica.stop()
   })
 })

@@ -152,6 +152,18 @@ export function describeAuthority(current: () => Database): void {
       const looking = createKeyStore(current(), TEST_MACS).update(entry, (ring) => ({ steps: [], result: ring }))
       await expect(looking).rejects.toMatchObject({ code: 'token_invalid' })
     })
+
+    it('ends by the clock of the database, also while changes are dated ahead of it', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const look = (entry: ChangeEntry) => store.update(entry, (ring) => ({ steps: [], result: ring }))
+      const alive = await entryOf(current(), KEPT['an access token']!)
+      const expired = await entryOf(current(), LOSSES['time left for the access token']!)
+      // As after a change by a clock that was ahead and has been corrected since.
+      const latestAt = await fromNow(current(), 2 * HOUR)
+      await current().db.updateTable('instance').set({ latest_at: latestAt }).execute()
+      expect(await look(alive)).toHaveLength(2)
+      await expect(look(expired)).rejects.toMatchObject({ code: 'token_invalid' })
+    })
   })
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import pg from 'pg'
-import type { DomainError } from '../../src/domain/errors.ts'
+import { type DomainError, StorageRefusal } from '../../src/domain/errors.ts'
 import { createAuditLog } from '../../src/storage/audit-log.ts'
 import { createCredentialUses } from '../../src/storage/credential-uses.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
@@ -293,6 +293,7 @@ describe('a database that is not available', () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const error: unknown = await keys.create().catch((thrown: unknown) => thrown)
       expect(error).toEqual(unavailable)
+      expect(error).toBeInstanceOf(StorageRefusal)
       expect((error as DomainError).message).toBe(`the database refuses: ${meaning}`)
       expect(mayPass(error)).toBe(!meaning.includes('SQLSTATE'))
     }
