@@ -97,7 +97,7 @@ async function naming<T>(keyId: string, look: () => T | Promise<T>): Promise<T> 
 
 function notTakenOver(key: string, cause: unknown, wayOut: string): Error {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  const advice = `mend that, or ${wayOut} with the version before`
+  const advice = `check KEYTURN_MASTER_KEYS and mend that; only if it cannot be mended, ${wayOut} with the version before`
   return new Error(`${key} cannot be taken over: ${reason}: ${advice}`, { cause })
 }
 
