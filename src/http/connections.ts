@@ -5,7 +5,7 @@
  * the one that has been waiting longest without the server owing it an answer, if there is one.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Http2ServerRequest, Http2Session } from 'node:http2'
+import type { Http2ServerRequest, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Queue, Queued } from './queue.ts'
 
@@ -211,9 +211,10 @@ export function closeConnection(socket: Socket, session: Http2Session | null): v
 }
 
 /** Whether all of a request is here, also if nobody has read it. */
-function isWhole(req: IncomingMessage | Http2ServerRequest): boolean {
+export function isWhole(req: IncomingMessage | Http2ServerRequest | ServerHttp2Stream): boolean {
   // HTTP/2 requests call themselves complete only when they have been read.
-  return 'stream' in req ? req.stream.state.remoteClose === 1 : req.complete
+  if ('stream' in req) return isWhole(req.stream)
+  return 'session' in req ? req.state.remoteClose === 1 : req.complete
 }
 
 function know(object: Known, connection: Connection): void {

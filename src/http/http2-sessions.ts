@@ -13,6 +13,7 @@ import type {
 } from 'node:http2'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { BodyBudget } from './body-budget.ts'
 import { type Connections, closeConnection } from './connections.ts'
 import type { Limits } from './limits.ts'
 
@@ -76,12 +77,17 @@ interface Departure {
 /** The open HTTP/2 connections of a server. */
 export class Http2Sessions {
   readonly #limits: Limits
+  readonly #bodies: BodyBudget
   readonly #sessions = new Map<ServerHttp2Session, Departure>()
   #draining = false
   #closing = false
 
-  constructor(server: Http2Server | Http2SecureServer, limits: Limits, connections: Connections) {
+  constructor(
+    server: Http2Server | Http2SecureServer,
+    { limits, connections, bodies }: { limits: Limits; connections: Connections; bodies: BodyBudget },
+  ) {
     this.#limits = limits
+    this.#bodies = bodies
     server.on('session', (session: ServerHttp2Session) => {
       this.#sessions.set(session, this.#watch(session, connections.adopt(session)))
       session.once('close', () => this.#sessions.delete(session))
@@ -154,6 +160,8 @@ export class Http2Sessions {
     session.on('ping', countControlFrame)
     session.on('remoteSettings', countControlFrame)
 
+    // Before anybody reads from it.
+    session.prependListener('stream', (stream: ServerHttp2Stream) => this.#bodies.count(stream))
     session.on('stream', (stream: ServerHttp2Stream) => {
       open += 1
       asked = true

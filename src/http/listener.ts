@@ -13,6 +13,7 @@ import {
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
 import type { Log } from '../domain/ports.ts'
 import { Answers } from './answers.ts'
+import { BodyBudget } from './body-budget.ts'
 import { ClientAuthorities } from './client-authorities.ts'
 import { Connections } from './connections.ts'
 import { type Handler, sendError } from './exchange.ts'
@@ -61,9 +62,14 @@ type AnyServer = Server | Http2SecureServer
 
 /** @throws {Error} that says what to do, if the address cannot be listened on or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, limits } = options
+  const { host, port, tls, limits, log } = options
   const connections = new Connections(limits.maxConnections)
-  const parts = tls === null ? cleartextServer(limits, connections) : await secureServer(options, tls, connections)
+  const { maxBodiesBytes, maxBodyBytes } = limits
+  const bodies = new BodyBudget({ maxBytes: maxBodiesBytes, maxBodyBytes, connections, log })
+  const parts =
+    tls === null
+      ? cleartextServer(limits, connections, bodies)
+      : await secureServer(options, tls, { connections, bodies })
   const { server, http2 } = parts
   const answers = new Answers(limits.answerTimeout)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
@@ -73,6 +79,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     res.on('close', () => {
       answers.ended(answer)
       if (exchange !== undefined) connections.ended(exchange)
+      bodies.release(req)
     })
     if (isTooLong(req, limits)) {
       sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
@@ -89,7 +96,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     // A server may look away from what it does not know (RFC 9110 §10.1.1).
     one.on('checkExpectation', handler as never)
   }
-  const sessions = new Http2Sessions(http2, limits, connections)
+  const sessions = new Http2Sessions(http2, { limits, connections, bodies })
   try {
     await startListening(server, { host, port })
   } catch (error) {
@@ -145,10 +152,10 @@ interface Parts {
   readonly unfollow: () => void
 }
 
-function cleartextServer(limits: Limits, connections: Connections): Parts {
+function cleartextServer(limits: Limits, connections: Connections, bodies: BodyBudget): Parts {
   // The HTTP/1.1 server listens itself, because only a server that listens watches its time limits. Its own handler of
   // connections is called for those that are not HTTP/2.
-  const http1 = createServer(http1Options(limits))
+  const http1 = createServer({ ...http1Options(limits), IncomingMessage: bodies.countedMessages() })
   const http2 = createHttp2Server(http2Options(limits))
   admit(http1, connections, (socket, accept) => {
     switchProtocol(socket, limits.headTimeout, {
@@ -163,7 +170,11 @@ function cleartextServer(limits: Limits, connections: Connections): Parts {
   return { server: http1, http2, unfollow: () => {} }
 }
 
-async function secureServer({ limits, log }: ListenOptions, files: TlsFiles, connections: Connections): Promise<Parts> {
+async function secureServer(
+  { limits, log }: ListenOptions,
+  files: TlsFiles,
+  { connections, bodies }: { readonly connections: Connections; readonly bodies: BodyBudget },
+): Promise<Parts> {
   const initial = await readCertificate(files)
   const server = createSecureServer({
     ...http2Options(limits),
@@ -173,6 +184,7 @@ async function secureServer({ limits, log }: ListenOptions, files: TlsFiles, con
     requestCert: files.clientCaFile !== null,
     rejectUnauthorized: true,
     allowHTTP1: true,
+    Http1IncomingMessage: bodies.countedMessages(),
     handshakeTimeout: limits.headTimeout,
   } as Parameters<typeof createSecureServer>[0])
   admit(server, connections, (_socket, accept) => accept())

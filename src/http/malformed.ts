@@ -6,11 +6,20 @@ import type { Http2SecureServer } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { Connections } from './connections.ts'
 
+/** An answer that is written without Node. */
+export interface RawAnswer {
+  readonly status: string
+  /** Default `invalid_request`. */
+  readonly error?: string
+  readonly description: string
+  readonly headers?: readonly string[]
+}
+
 const TOO_LATE = { status: '408 Request Timeout', description: 'the request took too long to arrive' }
 const TOO_LONG = { status: '431 Request Header Fields Too Large', description: 'the head of the request is too long' }
 const MALFORMED = { status: '400 Bad Request', description: 'this is not a request that HTTP allows' }
 
-const ANSWERS: Readonly<Record<string, typeof MALFORMED>> = {
+const ANSWERS: Readonly<Record<string, RawAnswer>> = {
   ERR_HTTP_REQUEST_TIMEOUT: TOO_LATE,
   HPE_HEADER_OVERFLOW: TOO_LONG,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: '413 Content Too Large', description: 'chunks have too long extensions' },
@@ -24,15 +33,21 @@ export function answerMalformed(server: Server | Http2SecureServer, connections:
   server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex) => {
     const code = error.code ?? ''
     const readable = (code in ANSWERS || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
-    // While an earlier request of the connection is being answered, this would be taken for its answer.
-    if (!readable || !socket.writable || connections.isAnswering(socket)) {
-      socket.destroy()
-      return
-    }
-    const timer = setTimeout(() => socket.destroy(), TIMEOUT)
-    socket.once('close', () => clearTimeout(timer))
-    socket.end(answerTo(code), () => socket.destroy())
+    if (readable) refuseAndClose(socket, connections, ANSWERS[code] ?? MALFORMED)
+    else socket.destroy()
   })
+}
+
+/** Answers a request of HTTP/1.1 that has not come to its end, and closes its connection. */
+export function refuseAndClose(socket: Duplex, connections: Connections, answer: RawAnswer): void {
+  // While an earlier request of the connection is being answered, this would be taken for its answer.
+  if (!socket.writable || connections.isAnswering(socket)) {
+    socket.destroy()
+    return
+  }
+  const timer = setTimeout(() => socket.destroy(), TIMEOUT)
+  socket.once('close', () => clearTimeout(timer))
+  socket.end(textOf(answer), () => socket.destroy())
 }
 
 /** Whoever speaks TLS or something else in bytes would not understand the answer. */
@@ -41,9 +56,8 @@ function looksLikeHttp(packet: Buffer | undefined): boolean {
   return (first > 0x20 && first < 0x7f) || first === 0x0a || first === 0x0d
 }
 
-function answerTo(code: string): string {
-  const { status, description } = ANSWERS[code] ?? MALFORMED
-  const body = JSON.stringify({ error: 'invalid_request', error_description: description })
+function textOf({ status, error = 'invalid_request', description, headers = [] }: RawAnswer): string {
+  const body = JSON.stringify({ error, error_description: description })
   return [
     `HTTP/1.1 ${status}`,
     'content-type: application/json; charset=utf-8',
@@ -52,6 +66,7 @@ function answerTo(code: string): string {
     'pragma: no-cache',
     'x-content-type-options: nosniff',
     'connection: close',
+    ...headers,
     '',
     body,
   ].join('\r\n')

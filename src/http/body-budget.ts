@@ -1,0 +1,179 @@
+/**
+ * Bounds the memory that request bodies take, over all connections and protocols.
+ *
+ * A body is small, but there may be as many as there are connections and streams. What has come of each is counted from its first
+ * byte until its request is answered, whether a handler has read it or not. When all of it together is more than the budget,
+ * requests that have not come to their end are cut off: those that hold most for longest first.
+ */
+import { IncomingMessage } from 'node:http'
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import type { Log } from '../domain/ports.ts'
+import { type Connections, isWhole } from './connections.ts'
+import { refuseAndClose } from './malformed.ts'
+import { Queue, Queued } from './queue.ts'
+
+/** What each chunk takes besides its bytes: a buffer, its memory, and its place in lists. Measured, in bytes. */
+const CHUNK_OVERHEAD = 512
+
+/** Cutting off makes so much room at once, as a part of the budget, so that not every chunk has to look for more. */
+const ROOM = 1 / 8
+
+/** How often the log says that requests were cut off, in milliseconds. */
+const REPORT_EVERY = 60_000
+
+const HELD = Symbol('held')
+
+/** A request of HTTP/1.1 or a stream of HTTP/2, with what it holds. */
+type Holder = (IncomingMessage | ServerHttp2Stream) & { [HELD]?: Held }
+
+/** What a request holds. */
+class Held extends Queued {
+  readonly holder: Holder
+  readonly since = performance.now()
+  /** With what the chunks take besides. */
+  bytes = 0
+  received = 0
+  readonly chunks: Buffer[] = []
+  isCut = false
+
+  constructor(holder: Holder) {
+    super()
+    this.holder = holder
+  }
+}
+
+/** What a budget needs. */
+export interface BodyBudgetOptions {
+  /** The budget, in bytes. */
+  readonly maxBytes: number
+  /** What handlers keep of one body at most, in bytes. As much again may wait to be read; what comes after that is dropped. */
+  readonly maxBodyBytes: number
+  readonly connections: Connections
+  readonly log: Log
+}
+
+export class BodyBudget {
+  readonly #options: BodyBudgetOptions
+  readonly #all = new Queue<Held>()
+  #bytes = 0
+  #cut = 0
+  #reportedAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: BodyBudgetOptions) {
+    this.#options = options
+  }
+
+  /** What is held now, in bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The requests of an HTTP/1.1 server, which count what comes. Each must be released when it has been answered. */
+  countedMessages(): typeof IncomingMessage {
+    const budget = this
+    return class CountedMessage extends IncomingMessage {
+      override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+        return chunk === null || budget.#hold(this, chunk) ? super.push(chunk, encoding) : true
+      }
+    }
+  }
+
+  /** Counts what comes on a stream until it closes. @param stream Must have no reader yet. */
+  count(stream: ServerHttp2Stream): void {
+    const push = stream.push
+    stream.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+      if (chunk === null) return push.call(stream, null)
+      const own = withoutOthers(chunk)
+      return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
+    }
+    // What came together with the beginning of its connection was here before anybody could count it.
+    const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null
+    if (early !== null) {
+      const own = withoutOthers(early)
+      if (this.#hold(stream, own)) stream.unshift(own)
+    }
+    stream.once('close', () => this.release(stream))
+  }
+
+  /** A request has been answered, or will never be. */
+  release(holder: Holder): void {
+    const held = holder[HELD]
+    if (held === undefined) return
+    this.#bytes -= held.bytes
+    held.bytes = 0
+    held.chunks.length = 0
+    held.leave()
+  }
+
+  /** @returns Whether the chunk may be kept. Otherwise its request has been cut off. */
+  #hold(holder: Holder, chunk: Buffer): boolean {
+    holder[HELD] ??= new Held(holder)
+    const held = holder[HELD]
+    if (held.isCut) return false
+    const { maxBytes, maxBodyBytes } = this.#options
+    held.received += chunk.length
+    if (held.received > 2 * maxBodyBytes) return true
+    if (held.bytes === 0) this.#all.add(held)
+    held.chunks.push(chunk)
+    held.bytes += chunk.length + CHUNK_OVERHEAD
+    this.#bytes += chunk.length + CHUNK_OVERHEAD
+    if (this.#bytes > maxBytes) this.#makeRoom(held)
+    return !held.isCut
+  }
+
+  #makeRoom(last: Held): void {
+    const { maxBytes, log } = this.#options
+    const now = performance.now()
+    const cost = (held: Held) => held.bytes * (now - held.since + 1)
+    const unfinished = [...this.#all].filter(({ holder }) => !isWhole(holder)).sort((a, b) => cost(b) - cost(a))
+    const target = maxBytes * (1 - ROOM)
+    for (const held of unfinished) {
+      if (this.#bytes <= target) break
+      this.#cutOff(held)
+    }
+    // All others are being answered.
+    if (this.#bytes > maxBytes) this.#cutOff(last)
+    if (now - this.#reportedAt < REPORT_EVERY) return
+    this.#reportedAt = now
+    log.warn({ requests: this.#cut, maxBytes }, 'unfinished requests were cut off: bodies had used up their memory')
+    this.#cut = 0
+  }
+
+  #cutOff(held: Held): void {
+    if (held.isCut) return
+    held.isCut = true
+    this.#cut += 1
+    const { holder } = held
+    // Now, not when the collector comes: it does not see how much memory is behind the few objects that bodies are.
+    for (const chunk of held.chunks) if (chunk.length === chunk.buffer.byteLength) free(chunk)
+    this.release(holder)
+    if (!('session' in holder)) {
+      refuseAndClose(holder.socket, this.#options.connections, OVERLOADED)
+      return
+    }
+    // Nothing has been done for it, so that it may be repeated (RFC 9113 §8.7).
+    holder.close(constants.NGHTTP2_REFUSED_STREAM)
+    // It ends when it has been read to its end, also if its handler never begins to.
+    holder.resume()
+  }
+}
+
+const OVERLOADED = {
+  status: '503 Service Unavailable',
+  error: 'temporarily_unavailable',
+  description: 'too many requests are coming in slowly: try again later',
+  headers: ['retry-after: 1'],
+}
+
+/** Chunks of HTTP/2 are parts of what was read at once: a byte would keep up to 64 KiB, most of it of other streams. */
+function withoutOthers(chunk: Buffer): Buffer {
+  // Not from the pool, of which a byte keeps 8 KiB.
+  const own = Buffer.allocUnsafeSlow(chunk.length)
+  chunk.copy(own)
+  return own
+}
+
+/** Whoever still has it sees that it is empty. */
+function free({ buffer }: Buffer): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+}

@@ -1,0 +1,213 @@
+import { once } from 'node:events'
+import { type ClientHttp2Stream, connect as connectHttp2, constants } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { type Listener, listen } from '../../src/http/listener.ts'
+import { closed } from '../support/closed.ts'
+import { eventually } from '../support/eventually.ts'
+import { createRecordingLog, type RecordingLog } from '../support/log.ts'
+
+const FIXTURES = join(import.meta.dirname, '../support/tls')
+const TLS = { certFile: join(FIXTURES, 'first.cert.pem'), keyFile: join(FIXTURES, 'first.key.pem'), clientCaFile: null }
+const KIB = 1024
+/** Room for three bodies of 40 KiB, and not for a fourth. */
+const BUDGET = 150 * KIB
+const HEAD = 'POST /read HTTP/1.1\r\nHost: x\r\n'
+
+let listener: Listener
+let log: RecordingLog
+/** What has come of each body, by the name that its path gives it. */
+let come: Map<string, number>
+let chunks: Buffer[]
+const clients: { destroy(): void }[] = []
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
+  await listener.close(0)
+})
+
+/** Reads bodies to their end and answers with their length; bodies at `/unread/…` are left alone, those at `/refused` refused. */
+async function start(tls: typeof TLS | null = null): Promise<void> {
+  come = new Map()
+  chunks = []
+  log = createRecordingLog()
+  listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    tls,
+    limits: { ...DEFAULT_LIMITS, maxBodiesBytes: BUDGET },
+    log,
+    handler: (req, res) => {
+      const name = req.url ?? ''
+      come.set(name, 0)
+      req.on('error', () => {})
+      if (name.startsWith('/unread')) return
+      if (name === '/refused') {
+        res.on('finish', () => req.resume())
+        res.writeHead(413).end('refused')
+        return
+      }
+      req.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        come.set(name, (come.get(name) ?? 0) + chunk.length)
+      })
+      req.on('end', () => res.end(`read ${come.get(name)}`))
+    },
+  })
+}
+
+/** A connection of HTTP/1.1, and what has been received on it. */
+class Client {
+  readonly socket: Socket
+  readonly gone: Promise<unknown>
+  received = ''
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    this.gone = closed(socket)
+    clients.push(socket)
+    socket.on('error', () => {})
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      this.received += chunk
+    })
+  }
+
+  static async open(tls = false): Promise<Client> {
+    const { port } = listener
+    const socket = tls ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }) : connect(port, '127.0.0.1')
+    const client = new Client(socket)
+    await once(socket, tls ? 'secureConnect' : 'connect')
+    return client
+  }
+
+  /** Begins a request whose body does not end, and waits until so much of it has come. */
+  async begin(name: string, bytes: number): Promise<this> {
+    this.socket.write(`POST ${name} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes + 1}\r\n\r\n${'a'.repeat(bytes)}`)
+    await eventually(() => expect(come.get(name)).toBe(bytes))
+    return this
+  }
+
+  async ask(request: string): Promise<string> {
+    this.received = ''
+    this.socket.write(request)
+    await eventually(() => expect(this.received).toMatch(/(read \d+|refused)(\r\n0\r\n\r\n)?$/))
+    return this.received
+  }
+}
+
+const GET = 'GET /read HTTP/1.1\r\nHost: x\r\n\r\n'
+
+describe('when unfinished bodies take more than their budget', () => {
+  it.each([
+    ['in cleartext', null],
+    ['with TLS', TLS],
+  ])('the request that holds most is cut off and told so, and no other, over HTTP/1.1 %s', async (_name, tls) => {
+    await start(tls)
+    const open = () => Client.open(tls !== null)
+    const small = await (await open()).begin('/small', 20 * KIB)
+    const large = await (await open()).begin('/large', 60 * KIB)
+    const middle = await (await open()).begin('/middle', 40 * KIB)
+    const last = await (await open()).begin('/last', 40 * KIB)
+    await large.gone
+    expect(large.received).toMatch(/^HTTP\/1\.1 503 [^]*\r\nconnection: close\r\nretry-after: 1\r\n/)
+    expect(large.received).toMatch(/"error":"temporarily_unavailable"/)
+    for (const client of [small, middle, last]) expect(await client.ask('a')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(log.lines.filter((line) => line.includes('unfinished requests were cut off'))).toHaveLength(1)
+  })
+
+  it('the one that has held as much for longest is cut off', async () => {
+    await start()
+    const names = ['/1', '/2', '/3', '/4']
+    const bodies = []
+    for (const name of names) bodies.push(await (await Client.open()).begin(name, 40 * KIB))
+    await bodies[0]!.gone
+    for (const body of bodies.slice(1)) expect(await body.ask('a')).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it('requests without a body, and small ones, are answered', async () => {
+    await start()
+    const probe = await Client.open()
+    for (let i = 0; i < 12; i += 1) {
+      await (await Client.open()).begin(`/${i}`, 40 * KIB)
+      expect(await probe.ask(GET)).toMatch(/^HTTP\/1\.1 200 /)
+      expect(await probe.ask(`${HEAD}Content-Length: 5\r\n\r\nsmall`)).toMatch(/read 5/)
+    }
+  })
+
+  it('a stream is reset so that its client may repeat it, and the others of its connection go on, over HTTP/2', async () => {
+    await start()
+    const session = connectHttp2(listener.url)
+    clients.push(session)
+    const begin = async (name: string, bytes: number): Promise<ClientHttp2Stream> => {
+      const stream = session.request({ ':method': 'POST', ':path': name })
+      stream.on('error', () => {})
+      stream.write(Buffer.alloc(bytes))
+      if (!name.startsWith('/unread')) await eventually(() => expect(come.get(name)).toBe(bytes))
+      return stream
+    }
+    const small = await begin('/small', 20 * KIB)
+    const unread = await begin('/unread', 60 * KIB)
+    const gone = closed(unread)
+    const others = [small, await begin('/middle', 40 * KIB), await begin('/last', 40 * KIB)]
+    await gone
+    expect(unread.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM)
+    for (const stream of others) {
+      stream.end('a')
+      const [head] = await once(stream, 'response')
+      expect(head[':status']).toBe(200)
+      stream.resume()
+    }
+  })
+})
+
+describe('a body counts', () => {
+  it('with what each of its chunks takes besides its bytes', async () => {
+    await start()
+    const client = await Client.open()
+    client.socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(KIB)}`)
+    await client.gone
+    expect(client.received).toMatch(/^HTTP\/1\.1 503 /)
+  })
+
+  it('until it has been answered, and no longer', async () => {
+    await start()
+    const client = await Client.open()
+    for (let i = 0; i < 20; i += 1) {
+      expect(await client.ask(`${HEAD}Content-Length: ${40 * KIB}\r\n\r\n${'a'.repeat(40 * KIB)}`)).toMatch(/200 OK/)
+    }
+    expect(log.lines).toEqual([])
+  })
+
+  it('no longer when its client has left', async () => {
+    await start()
+    for (let i = 0; i < 20; i += 1) {
+      const client = await (await Client.open()).begin(`/${i}`, 40 * KIB)
+      client.socket.destroy()
+      await eventually(() => expect(listener.connections()).toBe(0))
+    }
+    expect(log.lines).toEqual([])
+  })
+
+  it('not what is dropped of one that was refused', async () => {
+    await start()
+    const client = await Client.open()
+    const request = `POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 * BUDGET}\r\n\r\n`
+    expect(await client.ask(request)).toMatch(/^HTTP\/1\.1 413 /)
+    client.socket.write('a'.repeat(2 * BUDGET))
+    expect(await client.ask(GET)).toMatch(/^HTTP\/1\.1 200 /)
+    expect(log.lines).toEqual([])
+  })
+})
+
+it('a byte that has come over HTTP/2 does not keep what was read together with it', async () => {
+  await start()
+  const session = connectHttp2(listener.url)
+  clients.push(session)
+  const streams = ['/1', '/2', '/3'].map((name) => session.request({ ':method': 'POST', ':path': name }))
+  for (const [i, stream] of streams.entries()) stream.write(i === 0 ? 'a' : Buffer.alloc(20 * KIB))
+  await eventually(() => expect([...come.values()]).toEqual([1, 20 * KIB, 20 * KIB]))
+  expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual(chunks.map(({ length }) => length))
+})
