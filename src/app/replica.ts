@@ -6,11 +6,12 @@
  */
 import { DomainError } from '../domain/errors.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
-import type { ChangeFeed, InstanceReader, InstanceStatus, Log, SignerFactory } from '../domain/ports.ts'
+import type { ChangeFeed, InstanceReader, Log, SignerFactory } from '../domain/ports.ts'
 import type { Rotation } from '../domain/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../domain/rotation-policy.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 import { ChangeLag } from './change-lag.ts'
+import { type ChangeName, isSameChange } from './change-name.ts'
 import { Coalesced, Throttled } from './coalesced.ts'
 import { ComparisonLoop } from './comparison-loop.ts'
 import type { InstanceClock } from './instance-clock.ts'
@@ -18,6 +19,7 @@ import { assertSameIssuer } from './issuer.ts'
 import { type IdentityCounts, LiveIdentities } from './live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from './live-key-ring.ts'
 import { StalenessGuard } from './staleness-guard.ts'
+import { UnreadableRows } from './unreadable-rows.ts'
 
 /** How often callers can make it be compared, in milliseconds: a made-up token does. */
 const CONFIRM_EVERY = 100
@@ -71,9 +73,6 @@ export interface ReplicaStatus {
   readonly unreadableRow: StalenessGuard['unreadableRow']
 }
 
-/** A change as it is named: the number alone can come back after a fail-over. */
-type ChangeName = Pick<InstanceStatus, 'version' | 'changedAt'>
-
 export class Replica {
   readonly #options: ReplicaOptions
   readonly #keys: LiveKeyRing
@@ -93,9 +92,10 @@ export class Replica {
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
     this.#loop = new ComparisonLoop({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     this.#keys = new LiveKeyRing(signers, log)
+    const rows = new UnreadableRows(options)
     const findServiceUser: InstanceReader['findServiceUser'] = async (userId) => {
       this.#guard.assertReachable()
-      return reader.findServiceUser(userId)
+      return rows.refuse(() => reader.findServiceUser(userId))
     }
     this.#identities = new LiveIdentities({ findServiceUser }, { maxReads })
   }
@@ -262,7 +262,7 @@ export class Replica {
       const status = await reader.status()
       time.adjust(status.clock)
       assertSameIssuer(status.issuer, issuer)
-      version = isSame(status, this.#known) ? undefined : status.version
+      version = isSameChange(status, this.#known) ? undefined : status.version
       if (version !== undefined) await this.#takeOver()
     } catch (error) {
       this.#guard.failed({ at, version, error })
@@ -278,7 +278,7 @@ export class Replica {
     const startedAt = clock.monotonic()
     const state = await reader.load(userIds)
     const snapshot = await this.#keys.prepare(state)
-    if (state.version <= before.version && !isSame(state, before))
+    if (state.version <= before.version && !isSameChange(state, before))
       log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
     // The version comes last: what fails on the way is tried again.
@@ -293,8 +293,4 @@ export class Replica {
   #tell(): void {
     if (!this.#loop.isStopped) this.#guard.tell()
   }
-}
-
-function isSame(a: ChangeName, b: ChangeName): boolean {
-  return a.version === b.version && a.changedAt?.getTime() === b.changedAt?.getTime()
 }

@@ -5,6 +5,7 @@
 import { SYSTEM } from '../domain/authority.ts'
 import { DomainError } from '../domain/errors.ts'
 import { activeKey, assertOpens, assertRoom, unpublishedKeys } from '../domain/key-ring.ts'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../domain/rotation.ts'
 import { planStep } from '../domain/rotation-plan.ts'
@@ -45,8 +46,11 @@ export interface RotatorOptions {
 
 export class Rotator {
   readonly #options: RotatorOptions
-  /** Since the last time that nothing failed. */
+  /** Since the last time that no step failed. */
   #failures = 0
+  /** Before that no step is tried again, by the monotonic clock. */
+  #retryAt = 0
+  readonly #throttle = new LogThrottle()
   /** Of single steps, since the start. */
   #totalFailures = 0
   /** The active key and its date, if that was in the future when it was looked at last. */
@@ -86,15 +90,16 @@ export class Rotator {
   #after(milliseconds: number): void {
     if (this.#stopped) return
     this.#cancel = this.#options.clock.after(milliseconds, () => {
-      this.#running = this.#look().then((pause) => this.#after(pause))
+      this.#running = this.#look().then(() => this.#after(LOOK_EVERY))
     })
   }
 
-  /** Makes the steps whose time has come, if there are any, and returns when to look again. */
-  async #look(): Promise<number> {
+  /** Dates publications, and makes the steps whose time has come, if there are any. */
+  async #look(): Promise<void> {
     const { clock } = this.#options
     this.#tellOfFutureDate()
-    if (this.#due().length === 0 && !this.#hasUnpublished()) return this.#succeed()
+    if (this.#due().length === 0) this.#failures = 0
+    if (this.#toMake().length === 0 && !this.#hasUnpublished()) return
     await new Promise<void>((resolve) => {
       const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
       this.#cancel = () => {
@@ -102,9 +107,11 @@ export class Rotator {
         resolve()
       }
     })
-    let failed = !(await this.#publish())
-    for (const due of this.#due()) {
-      if (this.#stopped) return LOOK_EVERY
+    await this.#publish()
+    const steps = this.#toMake()
+    let failed = false
+    for (const due of steps) {
+      if (this.#stopped) return
       try {
         await this.#make(due.step)
       } catch (error) {
@@ -114,7 +121,14 @@ export class Rotator {
         if (error instanceof DomainError && error.code === 'storage_unavailable') break
       }
     }
-    return failed ? this.#backOff() : this.#succeed()
+    if (failed) this.#backOff()
+    else if (steps.length > 0) this.#failures = 0
+  }
+
+  /** The steps to make now: those that are due, unless one has failed shortly before. */
+  #toMake(): readonly PlannedStep[] {
+    const waits = this.#failures > 0 && this.#options.clock.monotonic() < this.#retryAt
+    return waits ? [] : this.#due()
   }
 
   /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
@@ -137,21 +151,20 @@ export class Rotator {
   }
 
   /**
-   * Dates the publication of keys whose creator has not done so: it has died, or its commit took so long that it gave up.
-   *
-   * @returns Whether there is nothing left to do.
+   * Dates the publication of keys whose creator has not done so: it has died, or its commit took so long that it gave up. It
+   * waits for no step: verifiers may know the key already.
    */
-  async #publish(): Promise<boolean> {
-    if (this.#stopped || !this.#hasUnpublished()) return true
-    const { store, replica, log } = this.#options
+  async #publish(): Promise<void> {
+    if (this.#stopped || !this.#hasUnpublished()) return
+    const { store, replica, clock, log } = this.#options
     try {
       await store.publish()
     } catch (error) {
-      log.warn({ err: error }, 'the publication of web keys could not be dated')
-      return false
+      if (this.#throttle.admits(String(error), clock.monotonic()))
+        log.warn({ err: error }, 'the publication of web keys could not be dated')
+      return
     }
     await replica.refreshOrLog()
-    return true
   }
 
   async #make(wanted: RotationStep): Promise<void> {
@@ -195,14 +208,10 @@ export class Rotator {
     log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
   }
 
-  #succeed(): number {
-    this.#failures = 0
-    return LOOK_EVERY
-  }
-
-  #backOff(): number {
+  #backOff(): void {
     this.#failures += 1
-    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+    const pause = Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+    this.#retryAt = this.#options.clock.monotonic() + pause
   }
 
   #fail({ step, at }: PlannedStep, error: unknown): void {

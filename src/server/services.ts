@@ -15,6 +15,7 @@ import type { Replica } from '../app/replica.ts'
 import { Rotator } from '../app/rotator.ts'
 import { SecretUses } from '../app/secret-uses.ts'
 import { ServiceUsers } from '../app/service-users.ts'
+import { UnreadableRows } from '../app/unreadable-rows.ts'
 import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
@@ -111,10 +112,11 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 export function createApi(options: ServicesOptions): RpcRoutes {
   const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, now, baseUrl } = options
   const { changeTime, tracing, metrics, notes, audit, attempts } = options
-  const store = tracing.calls('IdentityStore', createIdentityStore(database, publicKeys))
-  const keys = tracing.calls('KeyStore', createKeyStore(database, publicKeys))
+  const rows = new UnreadableRows({ clock: systemClock, log })
+  const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
+  const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // Not the one that serves: listing keys is administration.
-  const reader = tracing.calls('InstanceReader', createInstanceReader(database, publicKeys))
+  const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }
   const rotator = new Rotator({

@@ -3,7 +3,6 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../domain/ports.ts'
-import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Database } from './database.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
@@ -33,9 +32,7 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
     .selectFrom('instance')
     .select(['version', 'changed_at', 'latest_at', 'schema_major', 'issuer', CLOCK.as('now')])
     .where('id', '=', 1)
-    .executeTakeFirstOrThrow(
-      () => new UnreadableRow({ kind: 'instance', id: '' }, 'the instance is not in the database'),
-    )
+    .executeTakeFirstOrThrow()
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
   const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }

@@ -17,13 +17,7 @@ const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521'] satisfies EcCurve[
 
 /** @throws {UnreadableRow} if the row is no rotation; the message says what is wrong. */
 export async function readRotation(trx: Transaction<Tables>): Promise<Rotation> {
-  const row = await trx
-    .selectFrom('rotation')
-    .selectAll()
-    .where('id', '=', 1)
-    .executeTakeFirstOrThrow(
-      () => new UnreadableRow({ kind: 'rotation', id: '' }, 'the rotation policy is not in the database'),
-    )
+  const row = await trx.selectFrom('rotation').selectAll().where('id', '=', 1).executeTakeFirstOrThrow()
   return {
     policy: {
       enabled: row.enabled,

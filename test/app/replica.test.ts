@@ -18,6 +18,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const instance = {
     comparisons: 0,
     unreadable: undefined as Error | undefined,
+    unreadableUser: undefined as Error | undefined,
     ring: [] as WebKey[],
     version: 0,
     changedAt: new Date(0),
@@ -53,7 +54,10 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
         users: new Map(),
       }
     },
-    findServiceUser: async () => ({ version: (await status()).version, user: undefined }),
+    findServiceUser: async () => {
+      if (instance.unreadableUser !== undefined) throw instance.unreadableUser
+      return { version: (await status()).version, user: undefined }
+    },
   }
   const clock = new ManualClock()
   const log = createRecordingLog()
@@ -351,6 +355,29 @@ describe('a replica that knows of a version that the database refuses to hand ov
     for (let second = 0; second < 12; second += 1) await nextComparison(clock)
     expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
     expect(replica.status().unreadableRow).toBeUndefined()
+    await replica.stop()
+  })
+})
+
+describe('a user who is not in memory and cannot be read', () => {
+  it('is unavailable, the log names the row once a minute, and others are served', async () => {
+    const { instance, replica, clock, log } = createInstance()
+    await replica.start()
+    instance.unreadableUser = BAD_ROW
+    for (let minute = 0; minute < 2; minute += 1) {
+      for (let request = 0; request < 3; request += 1) {
+        const unavailableUser = { name: 'DomainError', code: 'storage_unavailable' }
+        await expect(replica.findServiceUser('robot')).rejects.toMatchObject(unavailableUser)
+        await expect(replica.readServiceUser('robot')).rejects.toMatchObject(unavailableUser)
+      }
+      expect(log.lines).toHaveLength(minute + 1)
+      for (let second = 0; second < 60; second += 1) await nextComparison(clock)
+    }
+    expect(log.lines[0]).toMatch(/^error a row cannot be read.*"row":\{"kind":"service_user","id":"robot"\}/)
+    expect(replica.isCurrent()).toBe(true)
+
+    instance.unreadableUser = undefined
+    expect(await replica.findServiceUser('robot')).toBeUndefined()
     await replica.stop()
   })
 })

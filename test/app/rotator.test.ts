@@ -193,6 +193,33 @@ describe('a rotator', () => {
     expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
   })
 
+  it('dates a publication each second while a step fails and is tried again later each time', async () => {
+    await seed(100)
+    let steps = 0
+    const update = async () => {
+      steps += 1
+      throw new Error('no step')
+    }
+    let publications = 0
+    const publish = async () => {
+      publications += 1
+      return store.publish()
+    }
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    const { clock } = await startRotator({ update, publish })
+    await passTimeUntil([clock], () => expect(steps).toBe(4))
+    // The next step is eight seconds away, and no time passes but this test's.
+    await eventually(() => expect(clock.waiting).toBe(2))
+    const before = publications
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    for (let second = 0; second < 3; second += 1) {
+      clock.advance(SECOND)
+      await eventually(() => expect(clock.waiting).toBe(2))
+    }
+    await eventually(async () => expect(await undated()).toEqual([]))
+    expect({ steps, publications: publications - before }).toEqual({ steps: 4, publications: 1 })
+  })
+
   it('makes no step before its time, and none if rotation is off', async () => {
     await seed(0, { rotationIntervalSeconds: 3600 * 24, keepStandby: false })
     const first = await startRotator()

@@ -55,11 +55,9 @@ async function newUser(name: string): Promise<AdminCredentials & { readonly user
   return { ...owner, userId, client_id: clientId, client_secret: clientSecret }
 }
 
-/** A public key without a kind. */
+/** A public key without a kind, and a MAC that fits nothing. */
 async function breakRowOf(userId: string): Promise<void> {
-  const row = `
-    insert into user_keys (key_id, user_id, public_jwk, creation_date, mac) values ($1, $2, '{}', now(), sha256(''))`
-  await query(row, [KEY_ID, userId])
+  await query("insert into user_keys values ($1, $2, '{}', now(), null, $3)", [KEY_ID, userId, Buffer.alloc(32)])
 }
 
 const mend = () => query('delete from user_keys where key_id = $1', [KEY_ID])
@@ -83,10 +81,39 @@ async function unreadable(): Promise<string[]> {
 }
 
 const NOT_IN_FORCE = {
-  code: 'Unknown',
+  code: 'Unavailable',
   reason: 'CHANGE_NOT_IN_FORCE',
   message: expect.stringMatching(/^the change is stored, but /),
 }
+
+describe('a row that cannot be read, of a user who is not in memory', () => {
+  it('makes what is asked of that user unavailable, says which row it is, and is in the way of nothing else', async () => {
+    const stranger = await newUser('stranger')
+    await breakRowOf(stranger.userId)
+    expect(await statusOf(stranger)).toBe(503)
+    const calls = [
+      () => admin.users.getServiceUser({ userId: stranger.userId }),
+      () => admin.users.disableServiceUser({ userId: stranger.userId }),
+      () => admin.users.listServiceUsers({}),
+    ]
+    for (const call of calls) {
+      expect(await refusalOf(call())).toEqual({
+        code: 'Unavailable',
+        reason: 'STORAGE_UNAVAILABLE',
+        message: 'what is asked for cannot be read from the database, the log says why',
+      })
+    }
+    const naming = new RegExp(`service user ${stranger.userId} in the database is not valid`)
+    const lines = server.output().stderr.split('\n')
+    // Once a minute for tokens, and once a minute for administration.
+    expect(lines.filter((line) => naming.test(line))).toHaveLength(2)
+    expect((await readiness()).status).toBe(200)
+    expect(await statusOf(owner)).toBe(200)
+
+    await mend()
+    expect(await statusOf(stranger)).toBe(200)
+  })
+})
 
 describe('a replica that cannot take over a change, because of a row that cannot be read', () => {
   it('says so to its caller, refuses administration, is not ready, stops, and recovers with the row', async () => {

@@ -183,6 +183,26 @@ export function describeInstanceReader(current: () => Database): void {
       await Promise.all([swap(), look()])
     })
 
+    it.each(['instance', 'rotation'] as const)('is refused without the row of %s, as in a restore', async (table) => {
+      const { db } = current()
+      const row = await db.selectFrom(table).selectAll().executeTakeFirstOrThrow()
+      await db.deleteFrom(table).execute()
+      const reads =
+        table === 'rotation'
+          ? [() => reader().load([])]
+          : [() => reader().load([]), () => reader().status(), () => reader().findServiceUser(randomUUID())]
+      try {
+        for (const read of reads) {
+          await expect(read()).rejects.toMatchObject({
+            code: 'storage_unavailable',
+            message: 'the database refuses: a row that every instance has is missing',
+          })
+        }
+      } finally {
+        await db.insertInto(table).values(row).execute()
+      }
+    })
+
     it.each([
       ['another kind of key', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
       ['another curve', { kty: 'EC', crv: 'P-384', x: 'x', y: 'y' }],
