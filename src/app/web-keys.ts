@@ -91,14 +91,15 @@ export class WebKeys {
   /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
   async #publish(): Promise<readonly InitialWebKey[]> {
     const { store, replica, log } = this.#options
+    let published: readonly InitialWebKey[]
     try {
-      const published = await store.publish()
-      await replica.refreshAfterWrite()
-      return published
+      published = await store.publish()
     } catch (error) {
       log.warn({ err: error }, 'the publication of a web key could not be dated, which is tried again')
       return []
     }
+    await replica.refreshOrLog()
+    return published
   }
 
   async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {

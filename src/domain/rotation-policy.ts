@@ -39,7 +39,7 @@ export interface RotationTimes {
   readonly interval: number
   /** Before its turn a key is created. */
   readonly ahead: number
-  /** After its creation a key may sign when its turn has come already. */
+  /** After its publication a key may sign when its turn has come already. */
   readonly known: number
   readonly retention: number
   readonly rollback: number

@@ -1,13 +1,13 @@
 /**
  * The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change.
  */
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../domain/audit.ts'
 import type { AuditLog, Page } from '../domain/ports.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
-import { readChangeTime } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
+import type { Tables } from './tables.ts'
 
 /** How many events are deleted by one statement: it must take less time than a statement may. */
 const DELETE_BATCH = 1000
@@ -29,7 +29,7 @@ export function createAuditLog({ db }: Database): AuditLog {
   return {
     refuse: (entry, outcome, omission) =>
       usingStorageRepeatedly(async () => {
-        await insertAuditEvent(db, entry, { at: await readChangeTime(db), outcome, omission })
+        await insertAuditEvent(db, entry, { at: await readClock(db), outcome, omission })
       }),
 
     list: (filter, page) =>
@@ -40,6 +40,16 @@ export function createAuditLog({ db }: Database): AuditLog {
 
     deleteBefore: (at) => usingStorageRepeatedly(() => deleteBatch(at)),
   }
+}
+
+/**
+ * The date of a refusal, which is no change: while the clock is behind the newest change, refusals dated after that change
+ * would all have one date.
+ */
+async function readClock(db: Kysely<Tables>): Promise<Date> {
+  const now = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+  const { at } = await db.selectNoFrom(now.as('at')).executeTakeFirstOrThrow()
+  return at
 }
 
 function selectEvents(

@@ -7,7 +7,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 const STATEMENTS = [
-  // Null: not seen committed yet. What a program creates that does not know of this is dated by those that do.
+  // Null: not seen committed yet. A replica dates it once it is.
   sql`alter table web_keys add column publication_date timestamptz(3)`,
   // Keys that are there now have been visible all the time.
   sql`update web_keys set publication_date = creation_date where state = 'initial'`,
