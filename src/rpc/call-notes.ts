@@ -4,9 +4,10 @@
 import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import type { RequestNotes } from '../domain/ports.ts'
-import type { CallOrigin } from './open-streams.ts'
+import type { StreamOrigin } from './open-streams.ts'
 
 const REQUEST = createContextKey<object | undefined>(undefined, { description: 'the request that the call came in' })
+const CUT_OFF = createContextKey<() => void>(() => {}, { description: 'ends the call at once' })
 
 export class CallNotes {
   readonly #notes: RequestNotes
@@ -15,15 +16,23 @@ export class CallNotes {
     this.#notes = notes
   }
 
-  /** The values with which a call begins, so that what is noted about it is noted about the request. */
-  valuesFor(request: object): ContextValues {
-    return createContextValues().set(REQUEST, request)
+  /**
+   * The values with which a call begins, so that what is noted about it is noted about the request.
+   *
+   * @param cutOff Ends the call at once, whatever its client has not taken yet.
+   */
+  valuesFor(request: object, cutOff: () => void): ContextValues {
+    return createContextValues().set(REQUEST, request).set(CUT_OFF, cutOff)
   }
 
   /** Where the call comes from. */
-  originOf(values: ContextValues): CallOrigin {
+  originOf(values: ContextValues): StreamOrigin {
     const request = values.get(REQUEST) ?? values
-    return { address: this.#notes.addressOf(request), connection: this.#notes.connectionOf(request) }
+    return {
+      address: this.#notes.addressOf(request),
+      connection: this.#notes.connectionOf(request),
+      cutOff: values.get(CUT_OFF),
+    }
   }
 
   /** Who has proved to make the call. */

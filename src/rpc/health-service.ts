@@ -7,7 +7,7 @@ import type { DescService } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type ServiceImpl } from '@connectrpc/connect'
 import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.js'
 import type { Clock } from '../app/replica.ts'
-import { type CallOrigin, OpenStreams } from './open-streams.ts'
+import { OpenStreams, type StreamOrigin } from './open-streams.ts'
 import { Polling } from './polling.ts'
 
 /** How late a watcher may hear of a change, in milliseconds. */
@@ -33,7 +33,7 @@ export interface HealthOptions {
   /** The services that administer the instance. */
   readonly administration: readonly DescService[]
   readonly clock: Clock
-  readonly originOf: (values: ContextValues) => CallOrigin
+  readonly originOf: (values: ContextValues) => StreamOrigin
 }
 
 /** Answers the calls of the service. */

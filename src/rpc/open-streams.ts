@@ -3,37 +3,47 @@
  * they stay, and no token is needed to open one.
  *
  * Streams are shared out fairly: when there are as many as there may be, an address that holds fewer than the one with most takes
- * a place from it, and likewise a connection among those of its address.
+ * a place from it, and likewise a connection among those of its address. The stream that loses its place stays counted beside the
+ * others until it has ended, and is cut off if its client does not take the end of it.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
 
 /** Where a call comes from. */
-export interface CallOrigin {
+export interface StreamOrigin {
   /** The IP address of the client. */
   readonly address: string
   /** Of a proxy, if the call came through one: then clients of several addresses share it. */
   readonly connection: object
+  /** Ends the call at once, whatever its client has not taken yet. */
+  cutOff(): void
 }
+
+/** How long a client may take to receive that its stream has ended for another one, in milliseconds. */
+const END_TIMEOUT = 1_000
 
 /** The most streams at the same time. */
 export interface StreamLimits {
   readonly total: number
   readonly perAddress: number
-  /** For each address that uses the connection. */
+  /** For each address that uses the connection. As many may be ending for others at the same time. */
   readonly perConnection: number
 }
 
-interface Stream extends CallOrigin {
+interface Stream extends StreamOrigin {
   readonly ending: AbortController
 }
 
 export class OpenStreams {
   readonly #limits: StreamLimits
-  /** In the order in which they were opened. */
+  readonly #endTimeout: number
+  /** Those that have a place, in the order in which they were opened. */
   readonly #open = new Set<Stream>()
+  /** Those that have lost their place and have not ended yet. */
+  readonly #ending = new Set<Stream>()
 
-  constructor(limits: StreamLimits) {
+  constructor(limits: StreamLimits, endTimeout = END_TIMEOUT) {
     this.#limits = limits
+    this.#endTimeout = endTimeout
   }
 
   /**
@@ -42,12 +52,15 @@ export class OpenStreams {
    * @returns A signal that is also aborted when the stream has to end for another one, with `unavailable`.
    * @throws {ConnectError} `resource_exhausted` if there are too many.
    */
-  enter(signal: AbortSignal, { address, connection }: CallOrigin): AbortSignal {
+  enter(signal: AbortSignal, origin: StreamOrigin): AbortSignal {
     if (signal.aborted) return signal
+    const { address, connection } = origin
     const { total, perAddress, perConnection } = this.#limits
     const ofAddress = [...this.#open].filter((stream) => stream.address === address)
-    const ofConnection = ofAddress.filter((stream) => stream.connection === connection).length
-    if (ofConnection >= perConnection) throw tooMany(perConnection, 'of this connection')
+    const isOfConnection = (stream: Stream) => stream.address === address && stream.connection === connection
+    const ofConnection = ofAddress.filter(isOfConnection).length
+    const endingOfConnection = [...this.#ending].filter(isOfConnection).length
+    if (ofConnection + endingOfConnection >= perConnection) throw tooMany(perConnection, 'of this connection')
     if (ofAddress.length >= perAddress) {
       if (!this.#makeRoom(ofAddress, (stream) => stream.connection, ofConnection)) {
         throw tooMany(perAddress, 'of this address')
@@ -55,7 +68,7 @@ export class OpenStreams {
     } else if (this.#open.size >= total) {
       if (!this.#makeRoom([...this.#open], (stream) => stream.address, ofAddress.length)) throw tooMany(total, 'in all')
     }
-    return this.#add({ address, connection, ending: new AbortController() }, signal)
+    return this.#add({ ...origin, ending: new AbortController() }, signal)
   }
 
   #add(stream: Stream, signal: AbortSignal): AbortSignal {
@@ -64,6 +77,7 @@ export class OpenStreams {
       'abort',
       () => {
         this.#open.delete(stream)
+        this.#ending.delete(stream)
         stream.ending.abort(signal.reason)
       },
       { once: true },
@@ -73,12 +87,17 @@ export class OpenStreams {
 
   /** Ends the oldest stream of the holder that has most, if that is more than the one who wants the place has. */
   #makeRoom(streams: readonly Stream[], holderOf: (stream: Stream) => unknown, held: number): boolean {
+    if (this.#ending.size >= this.#limits.perConnection) return false
     const counts = new Map<unknown, number>()
     for (const stream of streams) counts.set(holderOf(stream), (counts.get(holderOf(stream)) ?? 0) + 1)
     const most = Math.max(...counts.values())
     const oldest = streams.find((stream) => counts.get(holderOf(stream)) === most)
     if (oldest === undefined || most <= held) return false
     this.#open.delete(oldest)
+    this.#ending.add(oldest)
+    setTimeout(() => {
+      if (this.#ending.has(oldest)) oldest.cutOff()
+    }, this.#endTimeout).unref()
     oldest.ending.abort(new ConnectError('ended for the stream of another client: open it again', Code.Unavailable))
     return true
   }

@@ -17,7 +17,7 @@ import {
   type ServerReflection as AlphaServerReflection,
 } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from './errors.ts'
-import { type CallOrigin, OpenStreams } from './open-streams.ts'
+import { OpenStreams, type StreamOrigin } from './open-streams.ts'
 import { type Schema, withImports } from './schema.ts'
 
 /** The most requests in one stream. Tools need one for each file. */
@@ -39,7 +39,7 @@ export interface ReflectionOptions {
   readonly schema: Schema
   /** The full names of all services. */
   readonly services: readonly string[]
-  readonly originOf: (values: ContextValues) => CallOrigin
+  readonly originOf: (values: ContextValues) => StreamOrigin
 }
 
 /** Answers the calls of both services. */

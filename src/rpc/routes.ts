@@ -4,6 +4,7 @@
  * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, type Http2ServerResponse } from 'node:http2'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type ConnectRouter, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
@@ -130,7 +131,7 @@ async function answer(
   req: IncomingMessage,
   { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
 ) {
-  const values = notes.valuesFor(req)
+  const values = notes.valuesFor(req, () => cutOff(res))
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   capDeadline(request.header, handler.method)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
@@ -142,6 +143,12 @@ async function answer(
     onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
+}
+
+/** Over HTTP/2 a reset: a response that is destroyed looks to its client as if it were whole. */
+function cutOff(res: ServerResponse | Http2ServerResponse): void {
+  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
+  else res.destroy()
 }
 
 function isReadOnly({ method }: UniversalHandler): boolean {

@@ -2,7 +2,13 @@
  * Clients that open as many streams as they can, and others who want one.
  */
 import { once } from 'node:events'
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+  type Settings,
+} from 'node:http2'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
@@ -24,6 +30,11 @@ const REFLECTION = {
   asksOnce: false,
 }
 
+/** A service that has large messages (field 4), asked for so often that the answers fill every buffer on the way. */
+const SYMBOL = Buffer.from('iam.user.v2.ServiceUserService')
+const ASK_FOR_IT = Buffer.from([0, 0, 0, 0, SYMBOL.length + 2, 0x22, SYMBOL.length, ...SYMBOL])
+const MUCH = { ...REFLECTION, message: Buffer.concat(Array.from({ length: 50 }, () => ASK_FOR_IT)) }
+
 let server: Keyturn
 const sessions: ClientHttp2Session[] = []
 
@@ -38,9 +49,10 @@ afterAll(async () => {
   if (server !== undefined) await removeFolder(server.dataDir)
 })
 
-async function session(localAddress: string): Promise<ClientHttp2Session> {
+async function session(localAddress: string, settings: Settings = {}): Promise<ClientHttp2Session> {
   const port = Number(new URL(server.listenUrl).port)
   const created = connectHttp2(server.listenUrl, {
+    settings,
     createConnection: () => connect({ port, host: '127.0.0.1', localAddress }),
   })
   created.on('error', () => {})
@@ -56,6 +68,9 @@ class Stream {
   /** `grpc-status`, once it has ended. */
   status: number | undefined
   readonly settled: Promise<unknown>
+  readonly answered: Promise<unknown>
+  /** With which code of HTTP/2 it was closed. */
+  readonly closed: Promise<number | undefined>
 
   constructor(on: ClientHttp2Session, { path, message, asksOnce }: typeof WATCH) {
     const stream: ClientHttp2Stream = on.request({
@@ -73,6 +88,8 @@ class Stream {
       this.received += chunk.length
     })
     this.settled = new Promise((resolve) => stream.once('data', resolve).once('close', resolve))
+    this.answered = new Promise((resolve) => stream.once('response', resolve))
+    this.closed = new Promise((resolve) => stream.once('close', () => resolve(stream.rstCode)))
     if (asksOnce) stream.end(message)
     else stream.write(message)
   }
@@ -113,3 +130,16 @@ for (const { name, call, connections, most } of [
     },
   )
 }
+
+itUnless(NOT_LINUX)('a stream that loses its place is cut off if its client takes nothing', async () => {
+  const stalled: Stream[] = []
+  for (const _ of ['first', 'second']) {
+    const on = await session('127.0.0.3', { initialWindowSize: 0 })
+    stalled.push(...Array.from({ length: 10 }, () => new Stream(on, MUCH)))
+    await Promise.all(stalled.map(({ answered }) => answered))
+  }
+  const late = new Stream(await session('127.0.0.3'), REFLECTION)
+  await late.settled
+  expect(late.isOpen).toBe(true)
+  expect(await stalled[0]!.closed).toBe(constants.NGHTTP2_CANCEL)
+})

@@ -12,7 +12,7 @@ function start() {
   const clock = new ManualClock()
   const state = { tokens: true, administration: true }
   const stopping = new AbortController()
-  const originOf = () => ({ address: '127.0.0.1', connection: {} })
+  const originOf = () => ({ address: '127.0.0.1', connection: {}, cutOff: () => {} })
   const service = healthService({ serving: () => state, administration: [WebKeyService], clock, originOf })
   const transport = createRouterTransport((router) => void router.service(Health, service), {
     router: { shutdownSignal: stopping.signal },

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { OpenStreams } from '../../src/rpc/open-streams.ts'
@@ -11,7 +12,7 @@ beforeEach(() => {
 /** A client at an address, on a connection of its own. */
 function client(address: string) {
   const connection = {}
-  return (signal = new AbortController().signal) => streams.enter(signal, { address, connection })
+  return (signal = new AbortController().signal) => streams.enter(signal, { address, connection, cutOff: () => {} })
 }
 
 function open(enter: () => AbortSignal, count: number): AbortSignal[] {
@@ -58,9 +59,40 @@ describe('a stream', () => {
 
   it('of one address does not count for another one on the same connection, which is that of a proxy', () => {
     const connection = {}
-    const enter = (address: string) => streams.enter(new AbortController().signal, { address, connection })
+    const enter = (address: string) =>
+      streams.enter(new AbortController().signal, { address, connection, cutOff: () => {} })
     for (const address of ['a', 'a', 'a', 'b', 'b']) enter(address)
     expect(enter('b').aborted).toBe(false)
+  })
+
+  it('that loses its place counts until it has ended, and is cut off if it does not', async () => {
+    streams = new OpenStreams({ total: 2, perAddress: 2, perConnection: 2 }, 10)
+    const calls: AbortController[] = []
+    const enter = (address: string, connection: object) => {
+      const call = new AbortController()
+      const signal = streams.enter(call.signal, { address, connection, cutOff: () => call.abort() })
+      calls.push(call)
+      return signal
+    }
+    const [greedy, other] = [{}, {}]
+    const first = enter('a', greedy)
+    enter('a', greedy)
+    enter('b', other)
+    expect(first.aborted).toBe(true)
+    expect(() => enter('a', greedy)).toThrow('2 such streams of this connection')
+    expect(calls.map(({ signal }) => signal.aborted)).toEqual([false, false, false])
+    await once(calls[0]!.signal, 'abort')
+    expect(calls.map(({ signal }) => signal.aborted)).toEqual([true, false, false])
+  })
+
+  it('is refused while as many are ending for others as a connection may have', () => {
+    streams = new OpenStreams({ total: 3, perAddress: 3, perConnection: 1 })
+    const calls = Array.from({ length: 3 }, () => new AbortController())
+    for (const { signal } of calls) client('a')(signal)
+    client('b')()
+    expect(client('c')).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
+    calls[0]!.abort()
+    expect(client('c')().aborted).toBe(false)
   })
 
   it('ends for the reason of its call', () => {

@@ -17,7 +17,7 @@ type Ask = MessageInitShape<typeof ServerReflectionRequestSchema>
 
 const transport = createRouterTransport((router) => {
   const schema = new Schema([WebKeyService.file, file_google_rpc_error_details])
-  const originOf = () => ({ address: '127.0.0.1', connection: {} })
+  const originOf = () => ({ address: '127.0.0.1', connection: {}, cutOff: () => {} })
   const { v1, v1alpha } = reflectionServices({ schema, services: ['b.B', 'a.A'], originOf })
   router.service(ServerReflection, v1).service(AlphaServerReflection, v1alpha)
 })
