@@ -23,7 +23,7 @@ export function toOAuthError(denied: DeniedToken): Error {
 /** The answer to a client when something that deciding takes is out of reach. */
 export const UNAVAILABLE = {
   error: 'temporarily_unavailable',
-  error_description: 'the service cannot issue tokens at the moment',
+  error_description: 'the service is not available at the moment',
 } as const
 
 /** Whether something that deciding takes is out of reach. */

@@ -3,12 +3,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
-import { RETRY_AFTER_SECONDS } from './errors.ts'
+import { RETRY_AFTER_SECONDS, UNAVAILABLE } from './errors.ts'
 import { type Head, setHead } from './head.ts'
 
-const UNAVAILABLE = 'temporarily_unavailable'
-
-const BODY = JSON.stringify({ error: UNAVAILABLE, error_description: 'the service is not available at the moment' })
+const BODY = JSON.stringify(UNAVAILABLE)
 
 /** Answers 503, and says when to come back. */
 export function answerUnavailable(
@@ -16,7 +14,7 @@ export function answerUnavailable(
   res: ServerResponse,
   { head, notes }: { readonly head: Head; readonly notes: Pick<RequestNotes, 'refused'> },
 ): void {
-  notes.refused(req, UNAVAILABLE)
+  notes.refused(req, UNAVAILABLE.error)
   setHead(res, head)
   res.writeHead(503, {
     'content-type': 'application/json; charset=utf-8',
