@@ -8,6 +8,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 /** Headers in the flat form of `writeHead`: a name, its value, the next name. */
 export type Head = readonly string[]
 
+/** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
+export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 

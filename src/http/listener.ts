@@ -16,7 +16,7 @@ import { Answers } from './answers.ts'
 import { BodyBudget } from './body-budget.ts'
 import { ClientAuthorities } from './client-authorities.ts'
 import { Connections } from './connections.ts'
-import { type Handler, sendError } from './exchange.ts'
+import { type Handler, OVER_TLS, sendError, setHead } from './exchange.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
 import { answerMalformed } from './malformed.ts'
@@ -82,6 +82,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       bodies.release(req)
     })
     if (isTooLong(req, limits)) {
+      if (tls !== null) setHead(res, OVER_TLS)
       sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
       return
     }

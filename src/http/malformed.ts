@@ -4,7 +4,9 @@
 import type { Server } from 'node:http'
 import type { Http2SecureServer } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import type { Connections } from './connections.ts'
+import { OVER_TLS } from './exchange.ts'
 
 /** An answer that is written without Node. */
 export interface RawAnswer {
@@ -47,7 +49,7 @@ export function refuseAndClose(socket: Duplex, connections: Connections, answer:
   }
   const timer = setTimeout(() => socket.destroy(), TIMEOUT)
   socket.once('close', () => clearTimeout(timer))
-  socket.end(textOf(answer), () => socket.destroy())
+  socket.end(textOf(answer, socket instanceof TLSSocket), () => socket.destroy())
 }
 
 /** Whoever speaks TLS or something else in bytes would not understand the answer. */
@@ -56,7 +58,7 @@ function looksLikeHttp(packet: Buffer | undefined): boolean {
   return (first > 0x20 && first < 0x7f) || first === 0x0a || first === 0x0d
 }
 
-function textOf({ status, error = 'invalid_request', description, headers = [] }: RawAnswer): string {
+function textOf({ status, error = 'invalid_request', description, headers = [] }: RawAnswer, secure: boolean): string {
   const body = JSON.stringify({ error, error_description: description })
   return [
     `HTTP/1.1 ${status}`,
@@ -66,6 +68,7 @@ function textOf({ status, error = 'invalid_request', description, headers = [] }
     'pragma: no-cache',
     'x-content-type-options: nosniff',
     'connection: close',
+    ...(secure ? [OVER_TLS.join(': ')] : []),
     ...headers,
     '',
     body,

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
-import { type Handler, type Head, sendError, setHead } from './exchange.ts'
+import { type Handler, type Head, OVER_TLS, sendError, setHead } from './exchange.ts'
 import { hostProblem } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
@@ -65,9 +65,6 @@ export interface RouterOptions {
 
 /** What every answer has. */
 const ALWAYS: Head = ['x-content-type-options', 'nosniff']
-
-/** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
-const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
 /** What there is to know about a path before a request comes. */
 interface Place {

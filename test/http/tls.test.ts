@@ -118,6 +118,32 @@ describe('TLS', () => {
     },
   )
 
+  it.each([
+    ['400', 'VATE / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['408', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
+    ['431', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(DEFAULT_LIMITS.maxHeadBytes)}\r\n\r\n`],
+  ])('says in a %s, which no route answers, to stay with https [RFC 6797 §7.1]', async (status, bytes) => {
+    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    socket.on('error', () => {})
+    socket.write(bytes)
+    let text = ''
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk
+    })
+    await closed(socket)
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(text).toContain('\r\nstrict-transport-security: max-age=31536000\r\n')
+  })
+
+  it('says so in the answer to a head over HTTP/2 that is too long', async () => {
+    const { url } = await start()
+    const session = connectHttp2(url, { rejectUnauthorized: false })
+    clients.push(session)
+    const stream = session.request({ ':path': '/', 'x-long': 'x'.repeat(DEFAULT_LIMITS.maxHeadBytes) })
+    const [head] = await once(stream, 'response')
+    expect(head).toMatchObject({ ':status': 431, 'strict-transport-security': 'max-age=31536000' })
+  })
+
   it('closes a connection that does not finish its head', async () => {
     const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
     socket.on('error', () => {})
