@@ -8,7 +8,7 @@ export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** One of them. */
 export type StopSignal = (typeof STOP_SIGNALS)[number]
 
-/** Whether clients get the time to go elsewhere: not when somebody at a terminal waits for the end. */
+/** Whether clients get the time to go elsewhere: not after Ctrl-C in a terminal, where a developer waits for the end. */
 export function drainsAt(signal: StopSignal): boolean {
   return signal === 'SIGTERM'
 }

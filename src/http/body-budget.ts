@@ -86,7 +86,7 @@ export class BodyBudget {
       const own = withoutOthers(chunk)
       return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
     }
-    // What came together with the beginning of its connection was here before anybody could count it.
+    // What came in one packet with the preface was here before the stream could be counted.
     const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null
     if (early !== null) {
       const own = withoutOthers(early)
@@ -173,7 +173,7 @@ function withoutOthers(chunk: Buffer): Buffer {
   return own
 }
 
-/** Whoever still has it sees that it is empty. */
+/** Frees the memory of a chunk. Code that still has it sees an empty buffer. */
 function free({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

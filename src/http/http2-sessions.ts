@@ -66,7 +66,7 @@ export function isHeadTooLong({ stream, rawHeaders }: Http2ServerRequest, { maxH
   return bytes > maxHeadBytes
 }
 
-/** How a client is told to go. */
+/** The two steps by which a client leaves. */
 interface Departure {
   /** That it should open no more streams. Those that it opens all the same are served. */
   notify(): void
@@ -160,7 +160,7 @@ export class Http2Sessions {
     session.on('ping', countControlFrame)
     session.on('remoteSettings', countControlFrame)
 
-    // Before anybody reads from it.
+    // Before the handler reads from it.
     session.prependListener('stream', (stream: ServerHttp2Stream) => this.#bodies.count(stream))
     session.on('stream', (stream: ServerHttp2Stream) => {
       open += 1

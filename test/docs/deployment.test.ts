@@ -8,7 +8,7 @@ import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
-/** How long a server serves on after SIGTERM unless it is told otherwise, in milliseconds. */
+/** How long a server serves on after SIGTERM by default, in milliseconds. */
 const DRAIN = readConfig({}, {}).drainSeconds * 1000
 
 interface Compose {

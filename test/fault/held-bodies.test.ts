@@ -53,7 +53,7 @@ for (const { connections, bytes, piece } of [
   { connections: 4_000, bytes: 40_000, piece: 2_000 },
 ]) {
   itUnless(NOT_LINUX)(
-    `${connections} connections that send ${bytes} bytes of a body, ${piece} at a time, keep nobody out and the server within the memory of the manifest`,
+    `${connections} connections that send ${bytes} bytes of a body, ${piece} at a time, keep no client out and the server within the memory of the manifest`,
     async () => {
       const args = [server.listenUrl, connections, bytes, piece].map((arg, i) =>
         i === 0 ? new URL(`${arg}`).port : `${arg}`,

@@ -123,7 +123,7 @@ describe('a listener that drains', () => {
     expect(lastStreamOf(await raw.frame(isGoaway))).toBe(HIGHEST_STREAM)
   })
 
-  it('loses nothing of a client that opens another connection whenever it is told to go', async () => {
+  it('loses no request of a client that opens another connection after each GOAWAY', async () => {
     await start()
     const bodies: string[] = []
     let drained = false
