@@ -148,6 +148,7 @@ describe('somebody who can write to the database, without a master key,', () => 
     const { code, stderr } = await runKeyturn(['serve'], {
       KEYTURN_DATABASE_URL: url,
       KEYTURN_MASTER_KEYS: masterKey,
+      KEYTURN_BASE_URL: server.baseUrl,
       KEYTURN_LISTEN: '127.0.0.1:0',
       KEYTURN_METRICS_LISTEN: 'off',
       KEYTURN_DATA_DIR: server.dataDir,

@@ -81,7 +81,7 @@ async function unreadable(): Promise<string[]> {
 }
 
 const NOT_IN_FORCE = {
-  code: 'Unavailable',
+  code: 'Unknown',
   reason: 'CHANGE_NOT_IN_FORCE',
   message: expect.stringMatching(/^the change is stored, but /),
 }
