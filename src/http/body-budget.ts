@@ -15,6 +15,9 @@ import { Queue, Queued } from './queue.ts'
 /** What each chunk takes besides its bytes: a buffer, its memory, and its place in lists. Measured, in bytes. */
 const CHUNK_OVERHEAD = 512
 
+/** What an unfinished stream takes besides its body, in bytes. Connections of HTTP/1.1 are few enough not to be counted. */
+const STREAM_OVERHEAD = 16 * 1024
+
 /** Cutting off makes so much room at once, as a part of the budget, so that not every chunk has to look for more. */
 const ROOM = 1 / 8
 
@@ -34,7 +37,10 @@ class Held extends Queued {
   bytes = 0
   received = 0
   readonly chunks: Buffer[] = []
+  /** Cut off. What still comes is dropped. */
   isCut = false
+  /** Answered, or cut off. What still comes is dropped by others. */
+  isOver = false
 
   constructor(holder: Holder) {
     super()
@@ -63,11 +69,6 @@ export class BodyBudget {
     this.#options = options
   }
 
-  /** What is held now, in bytes. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   /** The requests of an HTTP/1.1 server, which count what comes. Each must be released when it has been answered. */
   countedMessages(): typeof IncomingMessage {
     const budget = this
@@ -81,44 +82,52 @@ export class BodyBudget {
   /** Counts what comes on a stream until it closes. @param stream Must have no reader yet. */
   count(stream: ServerHttp2Stream): void {
     const push = stream.push
+    let isUnfinished = !isWhole(stream)
     stream.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
-      if (chunk === null) return push.call(stream, null)
-      const own = withoutOthers(chunk)
-      return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
+      if (chunk !== null) {
+        const own = withoutOthers(chunk)
+        return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
+      }
+      if (isUnfinished) this.#charge(heldBy(stream), -STREAM_OVERHEAD)
+      isUnfinished = false
+      return push.call(stream, null)
     }
+    stream.once('close', () => this.release(stream))
+    if (isUnfinished) this.#charge(heldBy(stream), STREAM_OVERHEAD)
     // What came in one packet with the preface was here before the stream could be counted.
     const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null
     if (early !== null) {
       const own = withoutOthers(early)
       if (this.#hold(stream, own)) stream.unshift(own)
     }
-    stream.once('close', () => this.release(stream))
   }
 
   /** A request has been answered, or will never be. */
   release(holder: Holder): void {
     const held = holder[HELD]
-    if (held === undefined) return
-    this.#bytes -= held.bytes
-    held.bytes = 0
+    if (held === undefined || held.isOver) return
+    held.isOver = true
     held.chunks.length = 0
     held.leave()
+    this.#bytes -= held.bytes
   }
 
   /** @returns Whether the chunk may be kept. Otherwise its request has been cut off. */
   #hold(holder: Holder, chunk: Buffer): boolean {
-    holder[HELD] ??= new Held(holder)
-    const held = holder[HELD]
-    if (held.isCut) return false
-    const { maxBytes, maxBodyBytes } = this.#options
+    const held = heldBy(holder)
     held.received += chunk.length
-    if (held.received > 2 * maxBodyBytes) return true
-    if (held.bytes === 0) this.#all.add(held)
+    if (held.isOver || held.received > 2 * this.#options.maxBodyBytes) return !held.isCut
     held.chunks.push(chunk)
-    held.bytes += chunk.length + CHUNK_OVERHEAD
-    this.#bytes += chunk.length + CHUNK_OVERHEAD
-    if (this.#bytes > maxBytes) this.#makeRoom(held)
+    this.#charge(held, chunk.length + CHUNK_OVERHEAD)
     return !held.isCut
+  }
+
+  #charge(held: Held, bytes: number): void {
+    if (held.isOver) return
+    if (held.queue === null) this.#all.add(held)
+    held.bytes += bytes
+    this.#bytes += bytes
+    if (this.#bytes > this.#options.maxBytes) this.#makeRoom(held)
   }
 
   #makeRoom(last: Held): void {
@@ -140,7 +149,7 @@ export class BodyBudget {
   }
 
   #cutOff(held: Held): void {
-    if (held.isCut) return
+    if (held.isOver) return
     held.isCut = true
     this.#cut += 1
     const { holder } = held
@@ -156,6 +165,11 @@ export class BodyBudget {
     // It ends when it has been read to its end, also if its handler never begins to.
     holder.resume()
   }
+}
+
+function heldBy(holder: Holder): Held {
+  holder[HELD] ??= new Held(holder)
+  return holder[HELD]
 }
 
 const OVERLOADED = {

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { openDatabase } from '../../src/storage/database.ts'
 import { eventually } from '../support/eventually.ts'
@@ -74,6 +75,8 @@ describe('an instance of the version before', () => {
     const exited = once(killed, 'exit')
     try {
       await holder.db.transaction().execute(async (trx) => {
+        // The process may take longer to come here than a transaction of Keyturn may wait.
+        await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
         // Keys are done then, secrets are not.
         await trx.selectFrom('personal_access_tokens').select('token_id').forUpdate().execute()
         await eventually(async () => {

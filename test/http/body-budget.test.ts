@@ -107,8 +107,8 @@ describe('when unfinished bodies take more than their budget', () => {
   ])('the request that holds most is cut off and told so, and no other, over HTTP/1.1 %s', async (_name, tls) => {
     await start(tls)
     const open = () => Client.open(tls !== null)
-    const small = await (await open()).begin('/small', 20 * KIB)
     const large = await (await open()).begin('/large', 60 * KIB)
+    const small = await (await open()).begin('/small', 20 * KIB)
     const middle = await (await open()).begin('/middle', 40 * KIB)
     const last = await (await open()).begin('/last', 40 * KIB)
     await large.gone
@@ -148,10 +148,10 @@ describe('when unfinished bodies take more than their budget', () => {
       if (!name.startsWith('/unread')) await eventually(() => expect(come.get(name)).toBe(bytes))
       return stream
     }
-    const small = await begin('/small', 20 * KIB)
     const unread = await begin('/unread', 60 * KIB)
     const gone = closed(unread)
-    const others = [small, await begin('/middle', 40 * KIB), await begin('/last', 40 * KIB)]
+    const small = await begin('/small', 20 * KIB)
+    const others = [small, await begin('/middle', 40 * KIB), await begin('/last', 20 * KIB)]
     await gone
     expect(unread.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM)
     for (const stream of others) {
@@ -161,6 +161,31 @@ describe('when unfinished bodies take more than their budget', () => {
       stream.resume()
     }
   })
+})
+
+it('streams that say nothing after their head count as well, until their client ends them', async () => {
+  await start()
+  const session = connectHttp2(listener.url)
+  clients.push(session)
+  let refused = 0
+  const open = () => {
+    const stream = session.request({ ':method': 'POST', ':path': '/read' })
+    stream
+      .on('error', () => {})
+      .on('close', () => {
+        if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) refused += 1
+      })
+    return stream
+  }
+  for (let i = 0; i < 50; i += 1) {
+    const stream = open()
+    stream.end('a')
+    await once(stream, 'response')
+    stream.resume()
+  }
+  expect(refused).toBe(0)
+  for (let i = 0; i < 20; i += 1) open()
+  await eventually(() => expect(refused).toBeGreaterThan(8))
 })
 
 describe('a body counts', () => {
@@ -195,9 +220,13 @@ describe('a body counts', () => {
     await start()
     const client = await Client.open()
     const request = `POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 * BUDGET}\r\n\r\n`
-    expect(await client.ask(request)).toMatch(/^HTTP\/1\.1 413 /)
-    client.socket.write('a'.repeat(2 * BUDGET))
-    expect(await client.ask(GET)).toMatch(/^HTTP\/1\.1 200 /)
+    for (let i = 0; i < 5; i += 1) {
+      expect(await client.ask(request)).toMatch(/^HTTP\/1\.1 413 /)
+      client.socket.write('a'.repeat(2 * BUDGET))
+      expect(await client.ask(GET)).toMatch(/^HTTP\/1\.1 200 /)
+    }
+    const { gone } = await (await Client.open()).begin('/held', 60 * KIB)
+    expect(await Promise.race([gone.then(() => 'cut off'), client.ask(GET)])).toMatch(/200 OK/)
     expect(log.lines).toEqual([])
   })
 })
