@@ -11,7 +11,7 @@ import type { Clock } from './replica.ts'
 /** The longest client id that a service user can have: a UUID, `@` and a project name. */
 const MAX_CLIENT_ID_LENGTH = 100
 
-/** An attempt of somebody at an address to authenticate. */
+/** An attempt to authenticate, from an address. */
 export interface Attempt {
   /** The client id as it was sent, of any length; or the digest of a bearer token, which names no client. */
   readonly name: string

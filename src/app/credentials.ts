@@ -18,7 +18,8 @@ import {
   revokePersonalAccessToken,
   type UserKey,
 } from '../domain/credentials.ts'
-import type { ClientSecrets, IdentityStore } from '../domain/ports.ts'
+import type { ClientSecrets } from '../domain/integrity.ts'
+import type { IdentityStore } from '../domain/ports.ts'
 import { existingUser, type ServiceUser } from '../domain/service-user.ts'
 import { userResource } from './audit-resources.ts'
 import type { Replica } from './replica.ts'

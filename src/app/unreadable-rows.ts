@@ -1,5 +1,5 @@
 /**
- * What becomes of a read that meets a row which cannot be read: whoever asks gets `storage_unavailable`, because the row has to
+ * What becomes of a read that meets a row which cannot be read: the caller gets `storage_unavailable`, because the row has to
  * be mended, and the log names it. What a replica takes over is not among it: `staleness-guard.ts` judges that.
  */
 import { DomainError } from '../domain/errors.ts'

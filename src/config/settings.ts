@@ -94,7 +94,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_TLS_CLIENT_CA_FILE',
     default: 'none',
     meaning:
-      'Certificates (PEM) of the authorities whose clients may connect: without a certificate of theirs nobody can. Reloaded when the file changes; connections of an authority that was removed are closed.',
+      'Certificates (PEM) of the authorities whose clients may connect: other clients are refused. Reloaded when the file changes; connections of an authority that was removed are closed.',
   },
   {
     variable: 'KEYTURN_TRUSTED_PROXIES',

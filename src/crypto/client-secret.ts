@@ -3,7 +3,7 @@
  * in the domain.
  */
 import { createHmac, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { ClientSecrets } from '../domain/ports.ts'
+import type { ClientSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
 /** Let secret scanners and people recognise a secret that turns up where it should not. */
@@ -76,7 +76,7 @@ export function createSecretHash(key: Uint8Array): (sha256: Uint8Array) => Uint8
 
 function createComparison(key: Uint8Array) {
   const mac = createMac(key)
-  // No secret has this hash, because nobody knows one that does.
+  // No secret has this hash, because none is known that does.
   const standIn = randomBytes(HASH_BYTES)
   // Hashes are compared where they come from here, one after the other. A buffer for each would cost as much as hashing.
   const hash = Buffer.alloc(HASH_BYTES)

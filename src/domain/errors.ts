@@ -60,7 +60,7 @@ export class DomainError extends Error {
   }
 }
 
-/** The database is there and refuses: somebody has changed it, or it is damaged. That is no loss of the connection to it. */
+/** The database is there and refuses: its rights or its schema were changed, or it is damaged. That is no loss of the connection to it. */
 export class StorageRefusal extends DomainError {
   constructor(meaning: string, cause: unknown) {
     super('storage_unavailable', `the database refuses: ${meaning}`, { cause })

@@ -3,7 +3,6 @@
  * is kept sealed. `crypto/` implements these ports (decision 11).
  */
 import type { UserKey } from './credentials.ts'
-import type { ClientSecrets } from './ports.ts'
 import type { SealedWebKey } from './sealed-keys.ts'
 import type { KeyPairFacts } from './web-key.ts'
 
@@ -24,6 +23,28 @@ export interface PublicKeyMacs {
   ofUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>): Uint8Array
   /** @throws {Error} if this is not its code. */
   assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array): void
+}
+
+/** Makes and compares client secrets and personal access tokens. */
+export interface ClientSecrets {
+  /** A new secret and the hash to keep. The secret is not kept anywhere. */
+  generate(): { readonly secret: string; readonly hash: Uint8Array }
+  /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
+  generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
+  /**
+   * What can be told of a personal access token without the database: its tag shows that this instance has made it, or it has
+   * the form of those from before there were tags, or neither. The time it takes tells nothing about the right tag.
+   */
+  originOfPersonalAccessToken(token: string): 'genuine' | 'older' | 'invented'
+  /** The hash under which a personal access token is kept. */
+  hashPersonalAccessToken(token: string): Uint8Array
+  /**
+   * Whether the client secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
+   * empty list takes as long as one.
+   */
+  matches(secret: string, hashes: readonly Uint8Array[]): boolean
+  /** The same for a personal access token. */
+  matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
 /** What an open integrity key is good for. */

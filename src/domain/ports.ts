@@ -217,7 +217,7 @@ export interface InstanceInitializer {
   initialise(content: FirstContent, beforeCommit: () => Promise<void>): Promise<boolean>
 }
 
-/** `high`: for a revocation or the rotation, which does not wait behind keys that somebody creates. Default `normal`. */
+/** `high`: for a revocation or the rotation, which does not wait behind the keys that callers create. Default `normal`. */
 export type KeyPairPriority = 'normal' | 'high'
 
 /** Makes key pairs. */
@@ -244,28 +244,6 @@ export interface SignerFactory {
    * says which, and nothing of the key.
    */
   open(key: ActiveWebKey, sealedPrivateKey: string): Promise<Signer>
-}
-
-/** Makes and compares client secrets and personal access tokens. */
-export interface ClientSecrets {
-  /** A new secret and the hash to keep. The secret is not kept anywhere. */
-  generate(): { readonly secret: string; readonly hash: Uint8Array }
-  /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
-  generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
-  /**
-   * What can be told of a personal access token without the database: its tag shows that this instance has made it, or it has
-   * the form of those from before there were tags, or neither. The time it takes tells nothing about the right tag.
-   */
-  originOfPersonalAccessToken(token: string): 'genuine' | 'older' | 'invented'
-  /** The hash under which a personal access token is kept. */
-  hashPersonalAccessToken(token: string): Uint8Array
-  /**
-   * Whether the client secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
-   * empty list takes as long as one.
-   */
-  matches(secret: string, hashes: readonly Uint8Array[]): boolean
-  /** The same for a personal access token. */
-  matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
 /** Verifies access tokens that this service issued. */

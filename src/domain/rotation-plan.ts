@@ -171,7 +171,7 @@ function movedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][]
   return step.kind === 'move' ? [[step.key.keyId, step.key]] : []
 }
 
-/** A key of the right kind, published at once. Its public key is none, and nobody sees it. */
+/** A key of the right kind, published at once. Its public key is none, and it leaves no process. */
 function imagineKey(config: WebKeyConfig, at: Date, number: number): InitialWebKey {
   const facts = { keyId: `${IMAGINED}${number}`, algorithm: algorithmOf(config), publicJwk: imagineJwk(config) }
   return publish(createWebKey(facts, at), at)

@@ -9,7 +9,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import { isLive } from '../domain/credentials.ts'
-import type { ClientSecrets, RequestNotes } from '../domain/ports.ts'
+import type { ClientSecrets } from '../domain/integrity.ts'
+import type { RequestNotes } from '../domain/ports.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 
 /** Where service users are, and how their secrets are compared. */

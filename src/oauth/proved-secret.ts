@@ -2,7 +2,7 @@
  * Which client secret a request proves. The only place that compares one.
  */
 import { type ClientSecret, isLive } from '../domain/credentials.ts'
-import type { ClientSecrets } from '../domain/ports.ts'
+import type { ClientSecrets } from '../domain/integrity.ts'
 import type { ServiceUser } from '../domain/service-user.ts'
 
 /**

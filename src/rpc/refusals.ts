@@ -2,7 +2,7 @@
  * Which refused calls go into the audit trail, and what they were about.
  *
  * A refusal is a decision about a request that makes sense. What cannot be read, or breaks a rule of the proto, asks
- * for nothing; when the database cannot be reached, nobody has decided anything; and a change that is stored but not in force
+ * for nothing; when the database cannot be reached, nothing has been decided; and a change that is stored but not in force
  * here is an event already.
  */
 import type { Interceptor } from '@connectrpc/connect'

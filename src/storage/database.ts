@@ -102,7 +102,7 @@ async function openEmbedded({ folder, log }: EmbeddedOptions): Promise<Database>
     kind: 'embedded',
     db,
     changes: db,
-    // There is one connection, so nobody else has the lock.
+    // There is one connection, so the lock is free.
     lockWaitMillis: 0,
     serving: db,
     announcesChanges: false,

@@ -1,5 +1,5 @@
 /**
- * Which errors mean that the database is unavailable, or refuses because somebody has changed it under the servers, and what
+ * Which errors mean that the database is unavailable, or refuses because it was changed under the servers, and what
  * callers see of them.
  *
  * Everything else is a mistake in a program or in the data and passes through as it is.
@@ -142,7 +142,7 @@ export function whyUnavailable(error: Error): string {
   return message === '' ? code : message
 }
 
-/** What it means that the database refuses, in words that anybody may read. Undefined if it does not refuse. */
+/** What it means that the database refuses, in words that every caller may read. Undefined if it does not refuse. */
 export function meaningOfRefusal(error: unknown): string | undefined {
   const { code } = factsOf(error)
   const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined

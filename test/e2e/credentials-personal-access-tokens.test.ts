@@ -118,8 +118,8 @@ describe('a personal access token', () => {
   })
 
   it.each([
-    ['that nobody has', () => `ktn_pat_${'A'.repeat(59)}`],
-    ['that nobody has and that has no tag', () => `ktn_pat_${'A'.repeat(43)}`],
+    ['that does not exist', () => `ktn_pat_${'A'.repeat(59)}`],
+    ['that does not exist and has no tag', () => `ktn_pat_${'A'.repeat(43)}`],
     ['without its tag', () => token.slice(0, -16)],
     ['with the tag of another one', () => `ktn_pat_${'A'.repeat(43)}${token.slice(-16)}`],
     ['with a character more', () => `${token}A`],

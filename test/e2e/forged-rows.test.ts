@@ -1,5 +1,5 @@
 /**
- * What somebody gets who can write to the database of a server, and has no master key: no token, and no access.
+ * What an attacker gets who can write to the database of a server, and has no master key: no token, and no access.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -74,7 +74,7 @@ function forge(key: KeyObject, kid: string): Promise<string> {
     .sign(key)
 }
 
-describe('somebody who can write to the database, without a master key,', () => {
+describe('an attacker who can write to the database, without a master key,', () => {
   it('makes no client secret that works', async () => {
     const userId = await plantOwner()
     const secret = `ktn_cs_${randomBytes(32).toString('base64url')}`

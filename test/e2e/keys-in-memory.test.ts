@@ -1,5 +1,5 @@
 /**
- * Which private keys somebody finds who has a dump of the memory of a server: the one that signs, and no other.
+ * Which private keys an attacker finds who has a dump of the memory of a server: the one that signs, and no other.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, expect } from '@jest/globals'

@@ -455,7 +455,7 @@ describe('a token request that the engine is not needed for', () => {
     ['a client who does not exist, for the engine', { client_id: clients.unknown, resource: ISSUER }],
     ['an assertion by nobody', { client_assertion: clients.assertions.byNobody }],
     ['an assertion for another server', { client_assertion: clients.assertions.forElsewhere }],
-  ])('is denied after one look at the database, whoever is in memory: %s', async (_, fields) => {
+  ])('is denied after one look at the database, with and without the user in memory: %s', async (_, fields) => {
     const proof =
       'client_assertion' in fields
         ? { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }

@@ -1,5 +1,5 @@
 /**
- * The part of the contract about rows that somebody has written who can write to the database, and has no master key.
+ * The part of the contract about rows that an attacker has written who can write to the database, and has no master key.
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
@@ -23,7 +23,7 @@ export function describeForgedRows(current: () => Database): void {
   const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
   const change = () => createKeyStore(current(), TEST_MACS).update(anEntry('look'), () => ({ steps: [], result: 0 }))
 
-  /** Puts a key into the table of web keys, as far as its constraints let anybody. */
+  /** Puts a key into the table of web keys, as far as its constraints let a writer. */
   const insert = async (pair: Partial<SealedKeyPair>, mac: Uint8Array) => {
     const { keyId, algorithm, publicJwk, sealedPrivateKey } = { ...newKeyPair(), ...pair }
     await sql`
@@ -32,7 +32,7 @@ export function describeForgedRows(current: () => Database): void {
           ${mac})`.execute(current().db)
     return keyId
   }
-  /** What of a published key anybody can read who reads the database. */
+  /** What of a published key can be read in the database. */
   const macOf = async (keyId: string, table = 'web_keys') => {
     const { rows } = await sql<{ mac: Uint8Array }>`
       select mac from ${sql.table(table)} where key_id = ${keyId}`.execute(current().db)
@@ -44,7 +44,7 @@ export function describeForgedRows(current: () => Database): void {
     await expect(change()).rejects.toThrow(message)
   }
 
-  describe('a row that somebody without the integrity key has written', () => {
+  describe('a row that was written without the integrity key', () => {
     it('is no web key under an id that was chosen', async () => {
       await refusesWebKey(await insert({ keyId: 'chosen' }, new Uint8Array(32)), THUMBPRINT)
     })

@@ -3,7 +3,7 @@
  */
 
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2'
 import { buffer, json } from 'node:stream/consumers'
 import { type DescMethodUnary, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
@@ -38,43 +38,26 @@ export interface HeldCall {
 }
 
 /** Over HTTP/1.1, on a connection of its own: Connect with JSON. */
-export async function holdOverHttp1(url: string, call: Call): Promise<HeldCall> {
+export function holdOverHttp1(url: string, call: Call): Promise<HeldCall> {
   const body = Buffer.from(JSON.stringify(call.message))
   const headers = { ...headersOf(call), 'content-type': 'application/json', 'content-length': body.length }
   const outgoing = request(url + pathOf(call), { method: 'POST', headers, agent: false })
-  const answered = once(outgoing, 'response')
-  // Awaited when the call is finished.
-  answered.catch(() => {})
-  await written(outgoing, body.subarray(0, -1))
-  return {
-    id: call.id,
-    finish: async () => {
-      outgoing.end(body.subarray(-1))
-      const [response] = await answered
-      return connectAnswer(response.statusCode, response.headers, (await json(response)) as JsonValue)
-    },
-  }
+  return hold(call, outgoing, body, async (response: IncomingMessage) =>
+    connectAnswer(Number(response.statusCode), response.headers, (await json(response)) as JsonValue),
+  )
 }
 
 /** Over HTTP/2: Connect with JSON. */
-export async function holdOverHttp2(session: ClientHttp2Session, call: Call): Promise<HeldCall> {
+export function holdOverHttp2(session: ClientHttp2Session, call: Call): Promise<HeldCall> {
   const body = Buffer.from(JSON.stringify(call.message))
   const stream = begin(session, call, { 'content-type': 'application/json' })
-  const answered = once(stream, 'response')
-  answered.catch(() => {})
-  await written(stream, body.subarray(0, -1))
-  return {
-    id: call.id,
-    finish: async () => {
-      stream.end(body.subarray(-1))
-      const [headers] = await answered
-      return connectAnswer(Number(headers[':status']), headers, (await json(stream)) as JsonValue)
-    },
-  }
+  return hold(call, stream, body, async (headers: IncomingHttpHeaders) =>
+    connectAnswer(Number(headers[':status']), headers, (await json(stream)) as JsonValue),
+  )
 }
 
 /** gRPC with protobuf. What is held back of an empty message is the end of its length. */
-export async function holdOverGrpc(session: ClientHttp2Session, call: Call): Promise<HeldCall> {
+export function holdOverGrpc(session: ClientHttp2Session, call: Call): Promise<HeldCall> {
   const { method, message } = call
   const bytes = toBinary(method.input, fromJson(method.input, message))
   const body = Buffer.concat([Buffer.alloc(5), bytes])
@@ -84,19 +67,32 @@ export async function holdOverGrpc(session: ClientHttp2Session, call: Call): Pro
   stream.once('trailers', (received) => {
     trailers = received
   })
-  const answered = once(stream, 'response')
+  return hold(call, stream, body, async (headers: IncomingHttpHeaders) => {
+    const envelope = await buffer(stream)
+    const fields = { ...headers, ...trailers }
+    const status = Number(fields['grpc-status'])
+    if (status !== 0) return { code: GRPC_CODES[status] ?? `grpc-status ${status}`, ...challengeOf(fields), body: {} }
+    return { code: 'ok', body: toJson(method.output, fromBinary(method.output, envelope.subarray(5))) }
+  })
+}
+
+/** Sends all of the body but its last byte. @param read Makes an answer of what comes with the event `response`. */
+async function hold<Response>(
+  { id }: Call,
+  outgoing: NodeJS.WritableStream,
+  body: Buffer,
+  read: (response: Response) => Promise<Answer>,
+): Promise<HeldCall> {
+  const answered = once(outgoing, 'response')
+  // Awaited when the call is finished.
   answered.catch(() => {})
-  await written(stream, body.subarray(0, -1))
+  await written(outgoing, body.subarray(0, -1))
   return {
-    id: call.id,
+    id,
     finish: async () => {
-      stream.end(body.subarray(-1))
-      const [headers] = await answered
-      const envelope = await buffer(stream)
-      const told = { ...headers, ...trailers }
-      const status = Number(told['grpc-status'])
-      if (status !== 0) return { code: GRPC_CODES[status] ?? `grpc-status ${status}`, ...challengeOf(told), body: {} }
-      return { code: 'ok', body: toJson(method.output, fromBinary(method.output, envelope.subarray(5))) }
+      outgoing.end(body.subarray(-1))
+      const [response] = await answered
+      return read(response)
     },
   }
 }

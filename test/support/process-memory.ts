@@ -1,5 +1,5 @@
 /**
- * Looks for bytes in the memory of a process, as somebody does who has a dump of it (Linux: /proc/PID/mem).
+ * Looks for bytes in the memory of a process, as an attacker does who has a dump of it (Linux: /proc/PID/mem).
  */
 import { createDecipheriv, type KeyObject } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
