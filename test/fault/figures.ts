@@ -88,7 +88,7 @@ function tableOf(figures: Figures): string {
     ['seconds', whole(figures.seconds)],
     ['tokens issued', `${figures.tokens} (verified ${figures.verifications} times)`],
     [
-      'requests without a token',
+      'good secrets without a token',
       `${failures.refused} refused, ${failures.reset} reset, ${failures.silent} silent, ${failures.unavailable} × 503, ${failures.wrong} wrong`,
     ],
     ['keys', `${changes.create} created, ${changes.activate} activated, ${changes.delete} deleted`],

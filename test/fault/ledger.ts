@@ -3,7 +3,7 @@
  */
 import type { Disconnection } from './http-client.ts'
 
-/** Why a request for a token did not get one. `unavailable`: 503. `wrong`: an answer that no fault excuses. */
+/** Why a request with a good secret did not get a token. `unavailable`: 503. `wrong`: an answer that no fault excuses. */
 export type TokenFailure = Disconnection | 'unavailable' | 'wrong'
 
 /** What an acknowledged change did. */

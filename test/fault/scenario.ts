@@ -90,15 +90,15 @@ async function play(options: ScenarioOptions, send: Send, stops: Stop[]): Promis
     }
     if (result.kind === 'failed') {
       const { failure, detail } = result
-      ledger.tokenFailures[failure] += 1
       if (failure === 'wrong' || failure === 'silent') ledger.wrong(`a token of replica ${replica.name}: ${detail}`)
     }
     return result
   }
   const getToken = async (replica: Replica) => {
-    const { kind } = await ask(replica, client)
-    if (kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
-    return kind === 'issued'
+    const result = await ask(replica, client)
+    if (result.kind === 'failed') ledger.tokenFailures[result.failure] += 1
+    if (result.kind === 'rejected') ledger.wrong(`replica ${replica.name} says that a good secret is wrong`)
+    return result.kind === 'issued'
   }
 
   const rotationDelay = new RotationDelay(measured, getToken)
