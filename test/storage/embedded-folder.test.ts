@@ -66,7 +66,7 @@ describe('an embedded database in a folder', () => {
     await database.close()
     // More than 250 MB in all, of which PostgreSQL keeps some of its files of 16 MB for later.
     expect(segments.length).toBeLessThan(14)
-  })
+  }, 180_000)
 
   it('finishes what is running before it closes', async () => {
     const database = await open()
