@@ -50,7 +50,10 @@ export interface CreatedToken {
   readonly plainToken: string
 }
 
-/** Every method throws {DomainError} `user_not_found`, `storage_unavailable` and the codes of its rule in the domain. */
+/**
+ * Every method throws {DomainError} `user_not_found`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
+ * codes of its rule in the domain.
+ */
 export class Credentials {
   readonly #options: CredentialsOptions
 

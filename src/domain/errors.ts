@@ -40,6 +40,7 @@ export type DomainErrorCode =
   | 'too_many_failures'
   | 'service_switched_off'
   | 'change_not_in_force'
+  | 'change_outcome_unknown'
   | 'storage_unavailable'
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */
@@ -58,6 +59,13 @@ export class DomainError extends Error {
     this.code = code
     this.metadata = options.metadata ?? {}
   }
+}
+
+/** The database could not do what was asked, or not say so. In that nothing is refused: it can be tried again, or looked at. */
+export function isOutage(error: unknown): error is DomainError {
+  return (
+    error instanceof DomainError && (error.code === 'storage_unavailable' || error.code === 'change_outcome_unknown')
+  )
 }
 
 /** The database is there and refuses: its rights or its schema were changed, or it is damaged. That is no loss of the connection to it. */

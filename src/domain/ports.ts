@@ -25,8 +25,9 @@ export interface KeyStore {
    * credentials and keys as they are then, by the time of the database.
    *
    * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of a user does not hold any more.
-   * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. The change may or may not
-   * have been stored then.
+   * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. Nothing is stored then.
+   * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change. It may be stored or not, so that
+   * only a change that can be made twice may be repeated.
    */
   update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
   /**
@@ -34,6 +35,7 @@ export interface KeyStore {
    * after an update that added a key has returned; what another process left undated is dated as well.
    *
    * @returns The keys that it dated.
+   * @throws {DomainError} `storage_unavailable`. They may be dated or not, and another call dates those that are not.
    */
   publish(): Promise<readonly InitialWebKey[]>
   /** A key that was revoked, however long ago. */
@@ -62,7 +64,10 @@ export interface Page<Cursor> {
   readonly limit: number
 }
 
-/** Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+/**
+ * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
+ * change something `change_outcome_unknown`.
+ */
 export interface IdentityStore {
   /**
    * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
@@ -191,7 +196,7 @@ export interface FirstContent {
   readonly issuer: string
 }
 
-/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface IssuerStore {
   /** Null: none has been stored yet. */
   find(): Promise<string | null>

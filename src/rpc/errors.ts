@@ -50,8 +50,9 @@ const WIRE = {
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
-  // Not `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
+  // Neither is `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
   change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
+  change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 

@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
-import { DomainError, StorageRefusal } from '../domain/errors.ts'
+import { DomainError, isOutage, StorageRefusal } from '../domain/errors.ts'
 import { EmbeddedDatabaseStopped } from './embedded-session.ts'
 import { NewerSchema } from './schema-major.ts'
 
@@ -59,6 +59,12 @@ const CONFLICT_STATES = ['40001', '40P01']
 
 /** The wait for a lock took longer than one may, and the transaction was undone. */
 const LOCK_TIMEOUT_STATE = '55P03'
+
+/** The database does not know itself whether a transaction was committed: a distributed one, or a pooler that lost its server. */
+const UNKNOWN_OUTCOME_STATES = ['40003', '08']
+
+const OUTCOME_UNKNOWN =
+  'the database did not confirm the change: it may be stored or not, so look whether it was made before you repeat it'
 
 const SYSTEM_CODES = new Set([
   'EACCES',
@@ -129,10 +135,19 @@ export async function usingStorageRepeatedly<T>(
   })
 }
 
+/**
+ * What a commit that failed means to who asked for the change: `change_outcome_unknown`, or the error itself if the
+ * transaction was undone. It was if PostgreSQL answers COMMIT with an error; whatever ends the session tells nothing.
+ */
+export function toCommitError(error: unknown): unknown {
+  const { code, severity } = factsOf(error)
+  const isUndone = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
+  return isUndone ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
+}
+
 /** Whether an error of this folder may pass without anybody doing anything about this program. */
 export function mayPass(error: unknown): boolean {
-  if (!(error instanceof DomainError) || error.code !== 'storage_unavailable' || error instanceof NewerSchema)
-    return false
+  if (!isOutage(error) || error instanceof NewerSchema) return false
   return meaningOfRefusal(error.cause) === undefined
 }
 
@@ -175,9 +190,11 @@ function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code)
 }
 
-function factsOf(error: unknown): { readonly code: string; readonly message: string } {
-  if (typeof error !== 'object' || error === null) return { code: '', message: '' }
+/** What an error says of itself, each empty if it does not. */
+function factsOf(error: unknown): { readonly code: string; readonly severity: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', severity: '', message: '' }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const severity = 'severity' in error && typeof error.severity === 'string' ? error.severity : ''
   const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
-  return { code, message }
+  return { code, severity, message }
 }
