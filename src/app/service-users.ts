@@ -51,8 +51,8 @@ export class ServiceUsers {
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
     const userId = newId()
     const entry = { ...actor, resource: userResource(userId) }
-    const user = await store.changeUser(userId, entry, (_none, now) => {
-      const created = createServiceUser({ ...facts, userId, projectName: project.name }, now)
+    const user = await store.changeUser(userId, entry, (_none, { date }) => {
+      const created = createServiceUser({ ...facts, userId, projectName: project.name }, date)
       return { next: created, result: created }
     })
     await replica.refreshAfterWrite()

@@ -9,6 +9,7 @@ import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
 import type { Rotation } from './rotation.ts'
 import type { ServiceUser } from './service-user.ts'
+import type { ChangeMoment } from './time.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
@@ -17,9 +18,9 @@ export interface KeyStore {
    * Runs `decide` on the ring as it is and stores what it returns, as one step: no other update, in any process, sees
    * or changes the ring in between.
    *
-   * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the time of
-   * the database and never before the date of anything that the ring already has. If `decide` throws, nothing is
-   * stored and the error passes through. A change is stored together with `entry` as an audit event.
+   * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the date of the
+   * change: by the clock of the database, and after every change before and anything that the ring already has, so that it may be
+   * up to a day ahead of that clock. If `decide` throws, nothing is stored and the error passes through. A change is stored together with `entry` as an audit event.
    *
    * Before `decide`, and whatever it decides, the authority of `entry` is checked in the same step, against the users,
    * credentials and keys as they are then, by the time of the database.
@@ -80,7 +81,8 @@ export interface IdentityStore {
     decide: (project: Project | undefined, now: Date) => Change<Project, T>,
   ): Promise<T>
   /**
-   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because credentials of a user end by the clock.
    *
    * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
    * belong to or be granted something that does not exist; `last_owner` if nobody would be left to administer.
@@ -88,7 +90,7 @@ export interface IdentityStore {
   changeUser<T>(
     userId: string,
     entry: ChangeEntry,
-    decide: (user: ServiceUser | undefined, now: Date) => Change<ServiceUser, T>,
+    decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
   /** Ordered by name, which is the cursor. */

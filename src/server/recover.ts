@@ -84,7 +84,8 @@ async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser |
 
 function canTakeSecret(user: ServiceUser): boolean {
   try {
-    addSecret(user, newSecret(randomUUID(), new Uint8Array(), new Date()))
+    const now = new Date()
+    addSecret(user, newSecret(randomUUID(), new Uint8Array(), now), now)
     return true
   } catch (error) {
     if (error instanceof DomainError) return false
@@ -119,8 +120,9 @@ async function giveSecret(
     ...(await someProject(identities)),
   }
   const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
-  const user = await identities.changeUser(facts.userId, entry, (found, now) => {
-    const next = addSecret(asOwner(found ?? createServiceUser(facts, now)), newSecret(secretId, hash, now))
+  const user = await identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
+    const owner = asOwner(found ?? createServiceUser(facts, date))
+    const next = addSecret(owner, newSecret(secretId, hash, date), clock)
     return { next, result: next }
   })
   return { user, secret }

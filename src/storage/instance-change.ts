@@ -10,7 +10,7 @@
  */
 import type { Transaction } from 'kysely'
 import { assertAuthorized, type ChangeEntry } from '../domain/authority.ts'
-import { latest } from '../domain/time.ts'
+import { type ChangeMoment, latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import { readAuthorityFacts } from './authority-row.ts'
 import type { Database } from './database.ts'
@@ -24,7 +24,7 @@ export interface ChangeTarget<Before, Decision> {
   /** Dates that the change must not go back behind, however far ahead they are. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
-  decide(before: Before, now: Date): Decision
+  decide(before: Before, moment: ChangeMoment): Decision
   /** What the audit event names, if the decision knows it better than who asked for it. */
   resourceOf?(decision: Decision): string | undefined
   /** Writes what differs, and says whether anything did. If it throws, everything is undone. */
@@ -112,8 +112,8 @@ async function changeUnderLock<Before, Decision>(
     if (ruling.kind === 'refused') return ruling
   }
   const before = await target.read(trx)
-  const now = latest(date, ...target.datesOf(before))
-  const ruling = rule(() => target.decide(before, now))
+  const at = latest(date, ...target.datesOf(before))
+  const ruling = rule(() => target.decide(before, { clock, date: at }))
   // Nothing has been written, so there is nothing to roll back.
   if (ruling.kind === 'refused') return ruling
 
@@ -121,9 +121,9 @@ async function changeUnderLock<Before, Decision>(
   const changed = await target.write(trx, before, decision)
   if (changed && entry !== null) {
     const resource = target.resourceOf?.(decision) ?? entry.resource
-    await insertAuditEvent(trx, { ...entry, resource }, { at: now })
+    await insertAuditEvent(trx, { ...entry, resource }, { at })
   }
-  return { kind: 'done', decision, changed, at: now }
+  return { kind: 'done', decision, changed, at }
 }
 
 function rule<T>(decide: () => T): Ruling<T> {

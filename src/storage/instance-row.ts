@@ -3,6 +3,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../domain/ports.ts'
+import type { ChangeMoment } from '../domain/time.ts'
 import type { Database } from './database.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
@@ -55,14 +56,6 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
     .executeTakeFirstOrThrow()
   assertKnownSchema(schema_major)
   return { initialised: initialised_at !== null }
-}
-
-/** The moment of a change. */
-export interface ChangeMoment {
-  /** By the clock of the database. What expires is compared with it. */
-  readonly clock: Date
-  /** The date of the change: after that of every change before, so that it may be ahead of the clock. */
-  readonly date: Date
 }
 
 /**

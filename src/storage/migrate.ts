@@ -30,6 +30,7 @@ import { integrity } from './migrations/0005-integrity.ts'
 import { publication } from './migrations/0006-publication.ts'
 import { issuer } from './migrations/0007-issuer.ts'
 import { auditAddress } from './migrations/0008-audit-address.ts'
+import { expiry } from './migrations/0009-expiry.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
@@ -50,6 +51,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0006-publication': publication,
   '0007-issuer': issuer,
   '0008-audit-address': auditAddress,
+  '0009-expiry': expiry,
 })
 
 /** Gives an instance that is there an integrity key. */
