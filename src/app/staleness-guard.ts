@@ -7,12 +7,10 @@
  * known to be out of date, and tokens go on only for as long as it takes to notice.
  */
 import { DomainError, StorageRefusal } from '../domain/errors.ts'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports.ts'
 import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Clock } from './replica.ts'
-
-/** How often a failure that goes on is logged, in milliseconds. */
-const TELL_EVERY = 60_000
 
 /** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
 const UNREADABLE_GRACE_SECONDS = 10
@@ -52,8 +50,8 @@ export class StalenessGuard {
   #newerVersion: number | undefined
   /** When the last comparison began, if it found a newer version, which then did not come in time. */
   #missedAt: number | undefined
-  #toldAt = Number.NEGATIVE_INFINITY
-  #told = ''
+  /** What was logged since the state was confirmed. Undefined: nothing. */
+  #throttle: LogThrottle | undefined
 
   constructor(options: StalenessGuardOptions) {
     this.#options = options
@@ -62,12 +60,12 @@ export class StalenessGuard {
   /** What was in the database is in memory. @param at When that was asked for, by the monotonic clock. */
   confirmed(at: number): void {
     this.#confirmedAt = at
-    if (this.#told !== '') this.#options.log.info({}, 'the state of the instance can be read again')
+    if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
     this.#failure = undefined
     this.#unreadable = undefined
     this.#newerVersion = undefined
     this.#missedAt = undefined
-    this.#told = ''
+    this.#throttle = undefined
   }
 
   failed({ at, version, error }: FailedComparison): void {
@@ -86,14 +84,13 @@ export class StalenessGuard {
     if (missedBefore !== undefined) this.#unreadable ??= { since: missedBefore, row: NO_SINGLE_ROW }
   }
 
-  /** Logs the failure: when it begins, when the reason changes, and now and then. */
+  /** Logs the failure: when it begins, and each reason once a minute. */
   tell(): void {
     const { clock, log } = this.#options
-    const reason = String(this.#failure)
-    if (reason === this.#told && clock.monotonic() - this.#toldAt < TELL_EVERY) return
-    this.#told = reason
-    this.#toldAt = clock.monotonic()
-    const facts = { err: this.#failure, version: this.#newerVersion, row: this.#unreadable?.row }
+    this.#throttle ??= new LogThrottle()
+    if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
+    const advice = unavailability(this.#failure)?.forOperator
+    const facts = { err: this.#failure, advice, version: this.#newerVersion, row: this.#unreadable?.row }
     log.warn(facts, 'the state of the instance could not be read')
   }
 
@@ -158,7 +155,7 @@ export class StalenessGuard {
     const newer = this.#newerVersion
     const outdated = newer === undefined ? '' : `, and version ${newer} of the instance is known`
     return [
-      `${unavailable.message}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed${outdated}`,
+      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed${outdated}`,
     ]
   }
 
@@ -167,7 +164,7 @@ export class StalenessGuard {
     const version = this.#newerVersion
     const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
     const seconds = Math.floor(this.#secondsSince(this.#unreadable.since))
-    const why = unavailability(this.#failure)?.message ?? 'the log says why'
+    const why = forOperator(unavailability(this.#failure)) ?? 'the log says why'
     const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
     return `${what} cannot be taken over, ${why}: ${tokens}`
   }
@@ -176,7 +173,7 @@ export class StalenessGuard {
     const { maxStalenessSeconds } = this.#options
     if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
     const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
-    const why = unavailability(this.#failure)?.message ?? 'a comparison is under way'
+    const why = forOperator(unavailability(this.#failure)) ?? 'a comparison is under way'
     return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
   }
 
@@ -191,6 +188,10 @@ export class StalenessGuard {
   #secondsSince(at: number): number {
     return (this.#options.clock.monotonic() - at) / 1000
   }
+}
+
+function forOperator(error: DomainError | undefined): string | undefined {
+  return error?.forOperator ?? error?.message
 }
 
 function unavailability(failure: unknown): DomainError | undefined {

@@ -49,16 +49,21 @@ export class DomainError extends Error {
   readonly code: DomainErrorCode
   /** Facts that a program can act on, for example the time from which the command is allowed. */
   readonly metadata: Readonly<Record<string, string>>
+  /** What the operator of this server has to know instead of the message, for the log and `/readyz`. */
+  readonly forOperator: string | undefined
 
-  constructor(
-    code: DomainErrorCode,
-    message: string,
-    options: { readonly metadata?: Readonly<Record<string, string>>; readonly cause?: unknown } = {},
-  ) {
+  constructor(code: DomainErrorCode, message: string, options: DomainErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.metadata = options.metadata ?? {}
+    this.forOperator = options.forOperator
   }
+}
+
+interface DomainErrorOptions {
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly forOperator?: string
+  readonly cause?: unknown
 }
 
 /** The database could not do what was asked, or not say so. In that nothing is refused: it can be tried again, or looked at. */

@@ -197,14 +197,17 @@ describe('a replica', () => {
     await replica.stop()
   })
 
-  it('treats another issuer like the loss of the database, and says how to go on', async () => {
-    const { instance, replica, clock } = createInstance()
+  it('treats another issuer like the loss of the database, and tells its operator, and nobody else, how to go on', async () => {
+    const { instance, replica, clock, log } = createInstance()
     await replica.start()
     instance.issuer = 'https://tokens.example.com'
     await nextComparison(clock)
     const why =
       'the issuer of the instance has been changed to https://tokens.example.com: start this server again with'
-    expect(() => replica.assertReachable()).toThrow(why)
+    const generic = 'this server cannot be used until its operator has started it again'
+    expect(() => replica.assertReachable()).toThrow(expect.objectContaining({ message: generic }))
+    await expect(replica.confirm()).rejects.toMatchObject({ message: generic })
+    expect(log.lines).toEqual([expect.stringContaining(why)])
     for (let second = 0; second < 11; second += 1) await nextComparison(clock)
     expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining(why) })
 
