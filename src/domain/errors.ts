@@ -4,6 +4,9 @@
  * Each protocol translates the codes in one table of its own: `rpc/errors.ts` and `oauth/errors.ts`.
  */
 
+/** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */
+export const RETRY_AFTER_SECONDS = 5
+
 /** The closed list of refusals. A boundary that maps them must name every one. */
 export type DomainErrorCode =
   | 'web_key_not_found'

@@ -6,15 +6,12 @@
 import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
-import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
+import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { requestIdOf } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
 
 const DOMAIN = 'keyturn'
-
-/** How long a client should wait when the service cannot answer, in seconds, as the token endpoint says it too. */
-const RETRY_AFTER = '5'
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -101,7 +98,7 @@ function headersOf({ code, metadata }: DomainError): Record<string, string> {
     case Code.Unauthenticated:
       return { 'www-authenticate': challenge(code) }
     case Code.Unavailable:
-      return { 'retry-after': RETRY_AFTER }
+      return { 'retry-after': String(RETRY_AFTER_SECONDS) }
     default:
       return {}
   }

@@ -16,9 +16,8 @@ import { createProject, type Project } from '../domain/project.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { credentialsFile } from './credentials-file.ts'
-import { openExisting } from './database.ts'
+import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
@@ -65,9 +64,7 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
 
 /** Opens the integrity key, without which a secret is good for nothing. No private key is opened for that. */
 async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<Integrity> {
-  if (!(await createInstanceInitializer(database).isInitialised())) {
-    throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
-  }
+  await assertSetUp(database)
   return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 

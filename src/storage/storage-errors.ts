@@ -27,6 +27,9 @@ const UNAVAILABLE_STATES = [
   '58', // I/O error of the server
 ]
 
+/** The role may not do that. */
+export const INSUFFICIENT_PRIVILEGE = '42501'
+
 /**
  * SQLSTATEs, or their classes, of a database that is there and refuses, and what they mean. Every statement of this folder is
  * right for the schema that `migrate` has made, so that it is an operator or a restore that has changed the database, and one
@@ -37,7 +40,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist',
   '28': 'the server does not let this role in',
   '3F000': 'a schema is missing',
-  '42501': 'this role lacks a right',
+  [INSUFFICIENT_PRIVILEGE]: 'this role lacks a right',
   '42P01': 'a table is missing',
   '42703': 'a column is missing',
   '42704': 'an object is missing',
@@ -159,7 +162,7 @@ export function whyUnavailable(error: Error): string {
 
 /** What it means that the database refuses, in words that every caller may read. Undefined if it does not refuse. */
 export function meaningOfRefusal(error: unknown): string | undefined {
-  const { code } = factsOf(error)
+  const code = errorCodeOf(error)
   const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined
   return state === undefined ? undefined : `${REFUSALS[state]} (SQLSTATE ${code})`
 }
@@ -179,15 +182,20 @@ function isUnavailable(error: unknown): boolean {
 }
 
 function isConflict(error: unknown): boolean {
-  return CONFLICT_STATES.includes(factsOf(error).code)
+  return CONFLICT_STATES.includes(errorCodeOf(error))
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return factsOf(error).code === LOCK_TIMEOUT_STATE
+  return errorCodeOf(error) === LOCK_TIMEOUT_STATE
 }
 
 function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code)
+}
+
+/** The SQLSTATE of an error of the database, or the code of one of the system; empty if it has none. */
+export function errorCodeOf(error: unknown): string {
+  return factsOf(error).code
 }
 
 /** What an error says of itself, each empty if it does not. */
