@@ -59,7 +59,7 @@ export class CoalescedByKey<T> {
   }
 }
 
-/** One run at a time as well, with a pause between the beginnings of two runs. */
+/** A pause between the beginnings of two runs. A run that takes longer than the pause does not hold up the next one. */
 export class Throttled {
   readonly #options: { readonly clock: Clock; readonly everyMilliseconds: number; readonly run: () => Promise<void> }
   #beganAt = Number.NEGATIVE_INFINITY

@@ -21,6 +21,7 @@ import {
 import type { ClientSecrets } from '../domain/integrity.ts'
 import type { IdentityStore } from '../domain/ports.ts'
 import { existingUser, type ServiceUser } from '../domain/service-user.ts'
+import type { ChangeMoment } from '../domain/time.ts'
 import { userResource } from './audit-resources.ts'
 import type { Replica } from './replica.ts'
 
@@ -50,7 +51,10 @@ export interface CreatedToken {
   readonly plainToken: string
 }
 
-/** Every method throws {DomainError} `user_not_found`, `storage_unavailable` and the codes of its rule in the domain. */
+/**
+ * Every method throws {DomainError} `user_not_found`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
+ * codes of its rule in the domain.
+ */
 export class Credentials {
   readonly #options: CredentialsOptions
 
@@ -63,16 +67,16 @@ export class Credentials {
     const { secrets, newId } = this.#options
     const secretId = newId()
     const { secret: plainSecret, hash } = secrets.generate()
-    return this.#change(actor, userId, ['secrets', secretId], (user, now) => {
-      const secret = { secretId, hash, createdAt: now, expiresAt, deactivatedAt: null, lastUsedAt: null }
-      return { next: addSecret(user, secret), result: { user, secret, plainSecret } }
+    return this.#change(actor, userId, ['secrets', secretId], (user, { clock, date }) => {
+      const secret = { secretId, hash, createdAt: date, expiresAt, deactivatedAt: null, lastUsedAt: null }
+      return { next: addSecret(user, secret, clock), result: { user, secret, plainSecret } }
     })
   }
 
   /** Deactivating a deactivated secret changes nothing. */
   deactivateSecret(actor: Actor, userId: string, secretId: string): Promise<ClientSecret> {
-    return this.#change(actor, userId, ['secrets', secretId], (user, now) => {
-      const next = deactivateSecret(user, secretId, now)
+    return this.#change(actor, userId, ['secrets', secretId], (user, { date }) => {
+      const next = deactivateSecret(user, secretId, date)
       return { next, result: findSecret(next, secretId) }
     })
   }
@@ -98,9 +102,9 @@ export class Credentials {
     const { parseUserKeys, newId } = this.#options
     const parsed = parseUserKeys(json).map((publicJwk) => ({ keyId: newId(), publicJwk }))
     const part = parsed.length === 1 ? parsed.map(({ keyId }) => keyId) : []
-    return this.#change(actor, userId, ['keys', ...part], (user, now) => {
-      const keys = parsed.map((key) => ({ ...key, createdAt: now, expiresAt }))
-      return { next: addKeys(user, keys), result: keys }
+    return this.#change(actor, userId, ['keys', ...part], (user, { clock, date }) => {
+      const keys = parsed.map((key) => ({ ...key, createdAt: date, expiresAt }))
+      return { next: addKeys(user, keys, clock), result: keys }
     })
   }
 
@@ -115,9 +119,10 @@ export class Credentials {
     const { secrets, newId, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
     const tokenId = newId()
     const { token: plainToken, hash } = secrets.generatePersonalAccessToken()
-    return this.#change(actor, userId, ['tokens', tokenId], (user, now) => {
-      const token = { tokenId, hash, createdAt: now, expiresAt }
-      return { next: addPersonalAccessToken(user, token, { maxLifetimeDays }), result: { token, plainToken } }
+    return this.#change(actor, userId, ['tokens', tokenId], (user, { clock, date }) => {
+      const token = { tokenId, hash, createdAt: date, expiresAt }
+      const next = addPersonalAccessToken(user, token, { clock, maxLifetimeDays })
+      return { next, result: { token, plainToken } }
     })
   }
 
@@ -132,11 +137,11 @@ export class Credentials {
     actor: Actor,
     userId: string,
     part: readonly string[],
-    decide: (user: ServiceUser, now: Date) => { readonly next: ServiceUser; readonly result: T },
+    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
   ): Promise<T> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: userResource(userId, ...part) }
-    const result = await store.changeUser(userId, entry, (user, now) => decide(existingUser(user, userId), now))
+    const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
     await replica.refreshAfterWrite()
     return result
   }

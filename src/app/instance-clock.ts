@@ -7,12 +7,10 @@
  * A database whose clock goes back is believed only if the clock of this machine says the same: decision 15.
  */
 import type { ClockReading, Log } from '../domain/ports.ts'
+import { MAX_DATE_AHEAD_SECONDS } from '../domain/time.ts'
 
 /** How far clocks may differ without a word to the operator, and how far the database's may go back unquestioned, in seconds. */
 const TOLERANCE = 5
-
-/** A stored date that is further ahead of the clock is no evidence, in seconds. As in `storage/instance-row.ts`. */
-const MAX_AHEAD = 86_400
 
 /** For how long the time is held against the database's clock, which is what replicas have in common, in seconds. */
 const MAX_HOLD = 86_400
@@ -63,7 +61,7 @@ export class InstanceClock {
   readonly changeTime = (): Date => {
     const database = this.#elapsed() + this.#databaseOffset
     return new Date(
-      this.#latestChange - database > MAX_AHEAD * 1000 ? database : Math.max(database, this.#latestChange),
+      this.#latestChange - database > MAX_DATE_AHEAD_SECONDS * 1000 ? database : Math.max(database, this.#latestChange),
     )
   }
 
@@ -114,7 +112,8 @@ export class InstanceClock {
 
   /** The latest of what proves that time has come so far: the time until now, and what is stored. */
   #knownOffset(latestChangeOffset: number): number {
-    const stored = latestChangeOffset - this.#databaseOffset > MAX_AHEAD * 1000 ? undefined : latestChangeOffset
+    const stored =
+      latestChangeOffset - this.#databaseOffset > MAX_DATE_AHEAD_SECONDS * 1000 ? undefined : latestChangeOffset
     // Before the first reading the time was the machine's, which proves nothing.
     const sofar = this.#hasReading ? this.#offset : undefined
     return Math.max(sofar ?? Number.NEGATIVE_INFINITY, stored ?? Number.NEGATIVE_INFINITY)

@@ -13,8 +13,8 @@ export interface IssuerOptions {
   /** The issuer of this server. */
   readonly issuer: string
   /**
-   * Whether the issuer of this server was not configured, and no other replica can have another one: then an issuer that was
-   * not configured either is replaced.
+   * Whether the issuer of this server was not configured, and no other replica can have another one: then one that differs in the
+   * port only is replaced, because it was not configured either or could as well not have been.
    */
   readonly followsPort: boolean
   readonly log: Log
@@ -29,7 +29,7 @@ export async function settleIssuer({ store, issuer, followsPort, log }: IssuerOp
   const before = await store.find()
   if (before === issuer) return
   const stored = await store.change(entryFor('store', issuer), (found) =>
-    found === null || (followsPort && isDefault(found)) ? issuer : found,
+    found === null || (followsPort && differsInPortOnly(found, issuer)) ? issuer : found,
   )
   if (stored !== issuer) throw new Error(whyRefused(stored, issuer))
   if (before !== null)
@@ -54,19 +54,18 @@ export async function changeIssuer(store: IssuerStore, issuer: string): Promise<
  */
 export function assertSameIssuer(stored: string | null, issuer: string): void {
   if (stored === null || stored === issuer) return
-  throw new DomainError(
-    'storage_unavailable',
-    `the issuer of the instance has been changed to ${stored}: start this server again with KEYTURN_BASE_URL=${stored}`,
-  )
+  throw new DomainError('storage_unavailable', 'this server cannot be used until its operator has started it again', {
+    forOperator: `the issuer of the instance has been changed to ${stored}: start this server again with KEYTURN_BASE_URL=${stored}`,
+  })
 }
 
 function entryFor(action: 'store' | 'change', issuer: string): ChangeEntry {
   return { ...SYSTEM, action: `issuer/${action}`, resource: issuerResource(issuer) }
 }
 
-/** What a server without a configured base URL calls itself. */
-function isDefault(issuer: string): boolean {
-  return new URL(issuer).hostname === 'localhost'
+function differsInPortOnly(one: string, other: string): boolean {
+  const [first, second] = [new URL(one), new URL(other)]
+  return first.protocol === second.protocol && first.hostname === second.hostname
 }
 
 function whyRefused(stored: string, issuer: string): string {

@@ -33,7 +33,10 @@ export interface KeyRotationOptions {
   readonly log: Log
 }
 
-/** Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`. */
+/**
+ * Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
 export class KeyRotation {
   readonly #options: KeyRotationOptions
   /** Key pairs that are being made, each by the id of the key that it replaces. */

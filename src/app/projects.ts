@@ -25,7 +25,10 @@ export interface ProjectsOptions {
   readonly newId: () => string
 }
 
-/** Every method throws {DomainError} `storage_unavailable`, and `project_not_found` if it takes a project's id. */
+/**
+ * Every method throws {DomainError} `storage_unavailable`, and `project_not_found` if it takes a project's id;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
 export class Projects {
   readonly #options: ProjectsOptions
 

@@ -3,7 +3,7 @@
  * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
  */
 import { SYSTEM } from '../domain/authority.ts'
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, isOutage } from '../domain/errors.ts'
 import { activeKey, assertOpens, assertRoom, unpublishedKeys } from '../domain/key-ring.ts'
 import { LogThrottle } from '../domain/log-throttle.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
@@ -118,7 +118,7 @@ export class Rotator {
         this.#fail(due, error)
         failed = true
         // The others would wait for the same database.
-        if (error instanceof DomainError && error.code === 'storage_unavailable') break
+        if (isOutage(error)) break
       }
     }
     if (failed) this.#backOff()
@@ -219,6 +219,8 @@ export class Rotator {
     this.#totalFailures += 1
     if (this.#stopped) return
     log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
+    // It may be stored, and is an event then.
+    if (error instanceof DomainError && error.code === 'change_outcome_unknown') return
     const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
     audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')
   }

@@ -31,7 +31,10 @@ export interface ServiceUsersOptions {
 /** The facts of a user that can be edited. Those that are left out stay. */
 export type ServiceUserEdit = Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>>
 
-/** Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id. */
+/**
+ * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
 export class ServiceUsers {
   readonly #options: ServiceUsersOptions
 
@@ -48,8 +51,8 @@ export class ServiceUsers {
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
     const userId = newId()
     const entry = { ...actor, resource: userResource(userId) }
-    const user = await store.changeUser(userId, entry, (_none, now) => {
-      const created = createServiceUser({ ...facts, userId, projectName: project.name }, now)
+    const user = await store.changeUser(userId, entry, (_none, { date }) => {
+      const created = createServiceUser({ ...facts, userId, projectName: project.name }, date)
       return { next: created, result: created }
     })
     await replica.refreshAfterWrite()

@@ -2,17 +2,15 @@
  * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
  *
  * Memory goes stale in two ways. The database cannot be asked: then nothing is known to have changed, and tokens go on for the
- * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read or because
- * the database refuses to hand it over: then what is in memory is known to be out of date, and tokens go on only for as long
- * as it takes to notice.
+ * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read, because
+ * the database refuses to hand it over, or because it has not handed it over in two comparisons in a row: then what is in memory is
+ * known to be out of date, and tokens go on only for as long as it takes to notice.
  */
 import { DomainError, StorageRefusal } from '../domain/errors.ts'
+import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports.ts'
 import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { Clock } from './replica.ts'
-
-/** How often a failure that goes on is logged, in milliseconds. */
-const TELL_EVERY = 60_000
 
 /** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
 const UNREADABLE_GRACE_SECONDS = 10
@@ -38,17 +36,22 @@ export interface FailedComparison {
 interface Unreadable {
   /** Since when that is known, by the monotonic clock. */
   readonly since: number
-  readonly version: number | undefined
   readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
 }
+
+const NO_SINGLE_ROW = { kind: 'other', id: '' } as const
 
 export class StalenessGuard {
   readonly #options: StalenessGuardOptions
   #confirmedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
   #unreadable: Unreadable | undefined
-  #toldAt = Number.NEGATIVE_INFINITY
-  #told = ''
+  /** A version that the database had instead of the one in memory. It stays known while the database is out of reach. */
+  #newerVersion: number | undefined
+  /** When the last comparison began, if it found a newer version, which then did not come in time. */
+  #missedAt: number | undefined
+  /** What was logged since the state was confirmed. Undefined: nothing. */
+  #throttle: LogThrottle | undefined
 
   constructor(options: StalenessGuardOptions) {
     this.#options = options
@@ -57,31 +60,38 @@ export class StalenessGuard {
   /** What was in the database is in memory. @param at When that was asked for, by the monotonic clock. */
   confirmed(at: number): void {
     this.#confirmedAt = at
-    if (this.#told !== '') this.#options.log.info({}, 'the state of the instance can be read again')
+    if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
     this.#failure = undefined
     this.#unreadable = undefined
-    this.#told = ''
+    this.#newerVersion = undefined
+    this.#missedAt = undefined
+    this.#throttle = undefined
   }
 
   failed({ at, version, error }: FailedComparison): void {
+    const missedBefore = this.#missedAt
     this.#failure = error
-    // A newer state that is known stays so when the database is out of reach as well. What the database refuses while it has
-    // none may be waited for.
-    const isRefused = error instanceof StorageRefusal && version !== undefined
-    if (unavailability(error) !== undefined && !isRefused) return
-    const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : { kind: 'other' as const, id: '' }
-    this.#unreadable = { since: this.#unreadable?.since ?? at, version, row }
+    this.#newerVersion = version ?? this.#newerVersion
+    this.#missedAt = undefined
+    if (unavailability(error) === undefined || (error instanceof StorageRefusal && version !== undefined)) {
+      const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : NO_SINGLE_ROW
+      this.#unreadable = { since: this.#unreadable?.since ?? at, row }
+      return
+    }
+    // The database is out of reach, which may be waited for. It is not, if it says again that it has a newer version.
+    if (version === undefined) return
+    this.#missedAt = at
+    if (missedBefore !== undefined) this.#unreadable ??= { since: missedBefore, row: NO_SINGLE_ROW }
   }
 
-  /** Logs the failure: when it begins, when the reason changes, and now and then. */
+  /** Logs the failure: when it begins, and each reason once a minute. */
   tell(): void {
     const { clock, log } = this.#options
-    const reason = String(this.#failure)
-    if (reason === this.#told && clock.monotonic() - this.#toldAt < TELL_EVERY) return
-    this.#told = reason
-    this.#toldAt = clock.monotonic()
-    const { version, row } = this.#unreadable ?? {}
-    log.warn({ err: this.#failure, version, row }, 'the state of the instance could not be read')
+    this.#throttle ??= new LogThrottle()
+    if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
+    const advice = unavailability(this.#failure)?.forOperator
+    const facts = { err: this.#failure, advice, version: this.#newerVersion, row: this.#unreadable?.row }
+    log.warn(facts, 'the state of the instance could not be read')
   }
 
   get stalenessSeconds(): number {
@@ -142,17 +152,19 @@ export class StalenessGuard {
     if (unavailable === undefined) return []
     const { maxStalenessSeconds } = this.#options
     const passed = Math.floor(this.stalenessSeconds)
+    const newer = this.#newerVersion
+    const outdated = newer === undefined ? '' : `, and version ${newer} of the instance is known`
     return [
-      `${unavailable.message}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed`,
+      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed${outdated}`,
     ]
   }
 
   #whyUnreadable(): string | undefined {
     if (this.#unreadable === undefined) return undefined
-    const { since, version } = this.#unreadable
+    const version = this.#newerVersion
     const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
-    const seconds = Math.floor(this.#secondsSince(since))
-    const why = unavailability(this.#failure)?.message ?? 'the log says why'
+    const seconds = Math.floor(this.#secondsSince(this.#unreadable.since))
+    const why = forOperator(unavailability(this.#failure)) ?? 'the log says why'
     const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
     return `${what} cannot be taken over, ${why}: ${tokens}`
   }
@@ -161,7 +173,7 @@ export class StalenessGuard {
     const { maxStalenessSeconds } = this.#options
     if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
     const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
-    const why = unavailability(this.#failure)?.message ?? 'a comparison is under way'
+    const why = forOperator(unavailability(this.#failure)) ?? 'a comparison is under way'
     return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
   }
 
@@ -176,6 +188,10 @@ export class StalenessGuard {
   #secondsSince(at: number): number {
     return (this.#options.clock.monotonic() - at) / 1000
   }
+}
+
+function forOperator(error: DomainError | undefined): string | undefined {
+  return error?.forOperator ?? error?.message
 }
 
 function unavailability(failure: unknown): DomainError | undefined {

@@ -35,7 +35,10 @@ export interface WebKeysOptions {
   readonly maxWebKeys: number
 }
 
-/** Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`. */
+/**
+ * Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
 export class WebKeys {
   readonly #options: WebKeysOptions
 

@@ -58,10 +58,13 @@ export function isLive(
   return deactivatedAt === null && (expiresAt === null || now < expiresAt)
 }
 
-/** @throws {DomainError} `client_secret_limit_reached`; `expiration_in_past`. */
-export function addSecret(user: ServiceUser, secret: ClientSecret): ServiceUser {
-  assertFuture(secret.expiresAt, secret.createdAt)
-  const live = user.secrets.filter((other) => isLive(other, secret.createdAt)).length
+/**
+ * @param clock The time now, by which secrets expire; the date of creation may be ahead of it.
+ * @throws {DomainError} `client_secret_limit_reached`; `expiration_in_past`.
+ */
+export function addSecret(user: ServiceUser, secret: ClientSecret, clock: Date): ServiceUser {
+  assertFuture(secret.expiresAt, clock)
+  const live = user.secrets.filter((other) => isLive(other, clock)).length
   if (live >= MAX_LIVE || user.secrets.length >= MAX_SECRETS) {
     throw new DomainError(
       'client_secret_limit_reached',
@@ -92,9 +95,9 @@ export function findSecret(user: ServiceUser, secretId: string): ClientSecret {
   return secret
 }
 
-/** @throws {DomainError} `user_key_limit_reached`; `expiration_in_past`. */
-export function addKeys(user: ServiceUser, keys: readonly UserKey[]): ServiceUser {
-  for (const key of keys) assertFuture(key.expiresAt, key.createdAt)
+/** @param clock As for `addSecret`. @throws {DomainError} `user_key_limit_reached`; `expiration_in_past`. */
+export function addKeys(user: ServiceUser, keys: readonly UserKey[], clock: Date): ServiceUser {
+  for (const key of keys) assertFuture(key.expiresAt, clock)
   if (user.keys.length + keys.length > MAX_LIVE) {
     throw new DomainError('user_key_limit_reached', `a user has at most ${MAX_LIVE} keys: remove one first`)
   }
@@ -111,15 +114,16 @@ export function removeKey(user: ServiceUser, keyId: string): ServiceUser {
 /**
  * Those that a user has already stay as they are, whatever the limit was then.
  *
+ * @param options.clock As for `addSecret`. The lifetime counts from it.
  * @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`; `expiration_too_late`.
  */
 export function addPersonalAccessToken(
   user: ServiceUser,
   token: PersonalAccessToken,
-  { maxLifetimeDays }: { readonly maxLifetimeDays: number },
+  { clock, maxLifetimeDays }: { readonly clock: Date; readonly maxLifetimeDays: number },
 ): ServiceUser {
-  assertFuture(token.expiresAt, token.createdAt)
-  if (token.expiresAt.getTime() - token.createdAt.getTime() > maxLifetimeDays * DAY + CLOCK_TOLERANCE) {
+  assertFuture(token.expiresAt, clock)
+  if (token.expiresAt.getTime() - clock.getTime() > maxLifetimeDays * DAY + CLOCK_TOLERANCE) {
     const days = maxLifetimeDays === 1 ? '1 day' : `${maxLifetimeDays} days`
     throw new DomainError(
       'expiration_too_late',
@@ -127,7 +131,7 @@ export function addPersonalAccessToken(
       { metadata: { max_lifetime_days: String(maxLifetimeDays) } },
     )
   }
-  const personalAccessTokens = user.personalAccessTokens.filter((other) => isLive(other, token.createdAt))
+  const personalAccessTokens = user.personalAccessTokens.filter((other) => isLive(other, clock))
   if (personalAccessTokens.length >= MAX_LIVE) {
     throw new DomainError(
       'personal_access_token_limit_reached',
@@ -147,8 +151,8 @@ export function revokePersonalAccessToken(user: ServiceUser, tokenId: string): S
   return { ...user, personalAccessTokens }
 }
 
-function assertFuture(expiresAt: Date | null, now: Date): void {
-  if (expiresAt !== null && expiresAt <= now) {
+function assertFuture(expiresAt: Date | null, clock: Date): void {
+  if (expiresAt !== null && expiresAt <= clock) {
     throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
   }
 }

@@ -4,6 +4,9 @@
  * Each protocol translates the codes in one table of its own: `rpc/errors.ts` and `oauth/errors.ts`.
  */
 
+/** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */
+export const RETRY_AFTER_SECONDS = 5
+
 /** The closed list of refusals. A boundary that maps them must name every one. */
 export type DomainErrorCode =
   | 'web_key_not_found'
@@ -40,6 +43,7 @@ export type DomainErrorCode =
   | 'too_many_failures'
   | 'service_switched_off'
   | 'change_not_in_force'
+  | 'change_outcome_unknown'
   | 'storage_unavailable'
 
 /** A command that was refused. Its message and metadata are safe to show to the caller. */
@@ -48,16 +52,28 @@ export class DomainError extends Error {
   readonly code: DomainErrorCode
   /** Facts that a program can act on, for example the time from which the command is allowed. */
   readonly metadata: Readonly<Record<string, string>>
+  /** What the operator of this server has to know instead of the message, for the log and `/readyz`. */
+  readonly forOperator: string | undefined
 
-  constructor(
-    code: DomainErrorCode,
-    message: string,
-    options: { readonly metadata?: Readonly<Record<string, string>>; readonly cause?: unknown } = {},
-  ) {
+  constructor(code: DomainErrorCode, message: string, options: DomainErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.metadata = options.metadata ?? {}
+    this.forOperator = options.forOperator
   }
+}
+
+interface DomainErrorOptions {
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly forOperator?: string
+  readonly cause?: unknown
+}
+
+/** The database could not do what was asked, or not say so. In that nothing is refused: it can be tried again, or looked at. */
+export function isOutage(error: unknown): error is DomainError {
+  return (
+    error instanceof DomainError && (error.code === 'storage_unavailable' || error.code === 'change_outcome_unknown')
+  )
 }
 
 /** The database is there and refuses: its rights or its schema were changed, or it is damaged. That is no loss of the connection to it. */

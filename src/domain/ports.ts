@@ -9,6 +9,7 @@ import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
 import type { Project } from './project.ts'
 import type { Rotation } from './rotation.ts'
 import type { ServiceUser } from './service-user.ts'
+import type { ChangeMoment } from './time.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
@@ -17,16 +18,17 @@ export interface KeyStore {
    * Runs `decide` on the ring as it is and stores what it returns, as one step: no other update, in any process, sees
    * or changes the ring in between.
    *
-   * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the time of
-   * the database and never before the date of anything that the ring already has. If `decide` throws, nothing is
-   * stored and the error passes through. A change is stored together with `entry` as an audit event.
+   * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the date of the
+   * change: by the clock of the database, and after every change before and anything that the ring already has, so that it may be
+   * up to a day ahead of that clock. If `decide` throws, nothing is stored and the error passes through. A change is stored together with `entry` as an audit event.
    *
    * Before `decide`, and whatever it decides, the authority of `entry` is checked in the same step, against the users,
    * credentials and keys as they are then, by the time of the database.
    *
    * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of a user does not hold any more.
-   * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. The change may or may not
-   * have been stored then.
+   * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. Nothing is stored then.
+   * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change. It may be stored or not, so that
+   * only a change that can be made twice may be repeated.
    */
   update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
   /**
@@ -34,6 +36,7 @@ export interface KeyStore {
    * after an update that added a key has returned; what another process left undated is dated as well.
    *
    * @returns The keys that it dated.
+   * @throws {DomainError} `storage_unavailable`. They may be dated or not, and another call dates those that are not.
    */
   publish(): Promise<readonly InitialWebKey[]>
   /** A key that was revoked, however long ago. */
@@ -62,7 +65,10 @@ export interface Page<Cursor> {
   readonly limit: number
 }
 
-/** Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+/**
+ * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
+ * change something `change_outcome_unknown`.
+ */
 export interface IdentityStore {
   /**
    * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
@@ -75,7 +81,8 @@ export interface IdentityStore {
     decide: (project: Project | undefined, now: Date) => Change<Project, T>,
   ): Promise<T>
   /**
-   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
+   * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because credentials of a user end by the clock.
    *
    * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
    * belong to or be granted something that does not exist; `last_owner` if nobody would be left to administer.
@@ -83,7 +90,7 @@ export interface IdentityStore {
   changeUser<T>(
     userId: string,
     entry: ChangeEntry,
-    decide: (user: ServiceUser | undefined, now: Date) => Change<ServiceUser, T>,
+    decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
   /** Ordered by name, which is the cursor. */
@@ -191,7 +198,7 @@ export interface FirstContent {
   readonly issuer: string
 }
 
-/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+/** The issuer of the instance. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface IssuerStore {
   /** Null: none has been stored yet. */
   find(): Promise<string | null>

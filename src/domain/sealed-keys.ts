@@ -13,7 +13,7 @@ export interface SealedWebKey extends Pick<SealedKeyPair, 'keyId' | 'algorithm'>
 /** A key as it is kept: the private key of a web key, or the integrity key of the instance. */
 export type SealedKey = SealedWebKey | { readonly kind: 'integrity_key'; readonly sealed: string }
 
-/** The sealed keys in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
+/** The sealed keys in the database. Every method throws {DomainError} `storage_unavailable`, and `replace` what `KeyStore.update` does. */
 export interface SealedKeyStore {
   /** Every one that there is: the integrity key, then the private keys, oldest web key first. */
   list(): Promise<readonly SealedKey[]>

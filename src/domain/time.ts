@@ -2,6 +2,20 @@
  * Reckoning with moments.
  */
 
+/**
+ * A stored date that is further ahead of the clock is no evidence of what time it is, in seconds: it comes from a clock that was wrong
+ * by more than a time zone.
+ */
+export const MAX_DATE_AHEAD_SECONDS = 86_400
+
+/** The moment of a change. */
+export interface ChangeMoment {
+  /** By the clock of the database. What expires is compared with it. */
+  readonly clock: Date
+  /** The date of the change: after that of every change before, so that it may be ahead of the clock by `MAX_DATE_AHEAD_SECONDS`. */
+  readonly date: Date
+}
+
 /** So many seconds later; earlier if negative. */
 export function after(moment: Date, seconds: number): Date {
   return new Date(moment.getTime() + seconds * 1000)

@@ -5,9 +5,6 @@ import { errors } from 'oidc-provider'
 import { DomainError } from '../domain/errors.ts'
 import type { DeniedToken } from '../domain/token-grant.ts'
 
-/** How long a client should wait when the service cannot issue tokens, in seconds. */
-export const RETRY_AFTER_SECONDS = 5
-
 /** The error of the token policy, for a client that has proved its secret. */
 export function toOAuthError(denied: DeniedToken): Error {
   switch (denied.reason) {

@@ -2,8 +2,9 @@
  * The answer while this replica can issue no token and knows nothing that is recent enough to be published.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import type { RequestNotes } from '../domain/ports.ts'
-import { RETRY_AFTER_SECONDS, UNAVAILABLE } from './errors.ts'
+import { UNAVAILABLE } from './errors.ts'
 import { type Head, setHead } from './head.ts'
 
 const BODY = JSON.stringify(UNAVAILABLE)

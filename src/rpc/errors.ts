@@ -6,15 +6,12 @@
 import { create } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
-import { DomainError, type DomainErrorCode } from '../domain/errors.ts'
+import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { requestIdOf } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
 
 const DOMAIN = 'keyturn'
-
-/** How long a client should wait when the service cannot answer, in seconds, as the token endpoint says it too. */
-const RETRY_AFTER = '5'
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -50,8 +47,9 @@ const WIRE = {
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
-  // Not `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
+  // Neither is `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
   change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
+  change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 
@@ -100,7 +98,7 @@ function headersOf({ code, metadata }: DomainError): Record<string, string> {
     case Code.Unauthenticated:
       return { 'www-authenticate': challenge(code) }
     case Code.Unavailable:
-      return { 'retry-after': RETRY_AFTER }
+      return { 'retry-after': String(RETRY_AFTER_SECONDS) }
     default:
       return {}
   }

@@ -2,8 +2,8 @@
  * Which refused calls go into the audit trail, and what they were about.
  *
  * A refusal is a decision about a request that makes sense. What cannot be read, or breaks a rule of the proto, asks
- * for nothing; when the database cannot be reached, nothing has been decided; and a change that is stored but not in force
- * here is an event already.
+ * for nothing; when the database cannot be reached, nothing has been decided; a change that is stored but not in force
+ * here is an event already, and one whose outcome is not known may be.
  */
 import type { Interceptor } from '@connectrpc/connect'
 import { projectResource, userResource, webKeyResource } from '../app/audit-resources.ts'
@@ -31,7 +31,7 @@ export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Intercepto
   }
 }
 
-const NO_REFUSALS: readonly DomainErrorCode[] = ['storage_unavailable', 'change_not_in_force']
+const NO_REFUSALS: readonly DomainErrorCode[] = ['storage_unavailable', 'change_not_in_force', 'change_outcome_unknown']
 
 /** Writes an error down if it is a refusal. */
 export function writeDownRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {

@@ -7,6 +7,7 @@ import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { lockDataDirectory } from '../storage/data-directory.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
+import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import type { Stack } from './stack.ts'
 
 /** Opens the database until the stack unwinds. @throws {Error} that says what to do. */
@@ -29,6 +30,12 @@ export async function openExisting(config: Config, log: Log, stack: Stack): Prom
     )
   }
   return await openConfigured(config, log, stack)
+}
+
+/** @throws {Error} that says what to do, if no server has set up the instance. */
+export async function assertSetUp(database: Database): Promise<void> {
+  if (await createInstanceInitializer(database).isInitialised()) return
+  throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
 }
 
 /** Where the configured database is. */

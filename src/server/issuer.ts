@@ -4,10 +4,9 @@
 import { changeIssuer } from '../app/issuer.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { createIssuerStore } from '../storage/issuer-store.ts'
 import { assertMigrated } from '../storage/migrate.ts'
-import { openExisting } from './database.ts'
+import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
 import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
@@ -41,11 +40,7 @@ export async function replaceIssuer(
   try {
     const database = await openExisting(config, log, stack)
     await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
-    if (!(await createInstanceInitializer(database).isInitialised())) {
-      throw new Error(
-        'the instance has not been set up: "keyturn serve" stores its base URL as the issuer when it starts',
-      )
-    }
+    await assertSetUp(database)
     return await changeIssuer(createIssuerStore(database), issuer)
   } finally {
     await stack.unwind()

@@ -16,9 +16,8 @@ import { createProject, type Project } from '../domain/project.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { credentialsFile } from './credentials-file.ts'
-import { openExisting } from './database.ts'
+import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
@@ -65,9 +64,7 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
 
 /** Opens the integrity key, without which a secret is good for nothing. No private key is opened for that. */
 async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<Integrity> {
-  if (!(await createInstanceInitializer(database).isInitialised())) {
-    throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
-  }
+  await assertSetUp(database)
   return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 
@@ -84,7 +81,8 @@ async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser |
 
 function canTakeSecret(user: ServiceUser): boolean {
   try {
-    addSecret(user, newSecret(randomUUID(), new Uint8Array(), new Date()))
+    const now = new Date()
+    addSecret(user, newSecret(randomUUID(), new Uint8Array(), now), now)
     return true
   } catch (error) {
     if (error instanceof DomainError) return false
@@ -119,8 +117,9 @@ async function giveSecret(
     ...(await someProject(identities)),
   }
   const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
-  const user = await identities.changeUser(facts.userId, entry, (found, now) => {
-    const next = addSecret(asOwner(found ?? createServiceUser(facts, now)), newSecret(secretId, hash, now))
+  const user = await identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
+    const owner = asOwner(found ?? createServiceUser(facts, date))
+    const next = addSecret(owner, newSecret(secretId, hash, date), clock)
     return { next, result: next }
   })
   return { user, secret }

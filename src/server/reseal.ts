@@ -9,10 +9,9 @@ import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
 import type { Database } from '../storage/database.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
 import { assertMigrated } from '../storage/migrate.ts'
 import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
-import { openExisting } from './database.ts'
+import { assertSetUp, openExisting } from './database.ts'
 import { syncTree } from './durable-file.ts'
 import { rotateGenerated } from './generated-master-key.ts'
 import { bringUpToDate } from './integrity.ts'
@@ -80,11 +79,5 @@ async function withInstance<T>(config: Config, log: Log, work: (database: Databa
     return await work(await openExisting(config, log, stack))
   } finally {
     await stack.unwind()
-  }
-}
-
-async function assertSetUp(database: Database): Promise<void> {
-  if (!(await createInstanceInitializer(database).isInitialised())) {
-    throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
   }
 }

@@ -11,6 +11,7 @@ import { InstanceClock } from '../app/instance-clock.ts'
 import { settleIssuer } from '../app/issuer.ts'
 import { KeyTrial } from '../app/key-trial.ts'
 import { Replica } from '../app/replica.ts'
+import { UnreadableRows } from '../app/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
 import { generateIntegrity } from '../crypto/integrity-key.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
@@ -195,7 +196,8 @@ async function start(
   stack.push(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
-  const sealedKeys = tracing.calls('SealedKeyStore', createSealedKeyStore(database))
+  const rows = new UnreadableRows({ clock: systemClock, log })
+  const sealedKeys = rows.around(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
   const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
   const trial = new KeyTrial({ keys: sealedKeys, check, log })
   // Told while there is time to do something about it, which is before the day on which one of them has to sign.
@@ -212,6 +214,7 @@ async function start(
     publicKeys,
     replica,
     trial,
+    rows,
     now: time.now,
     changeTime: time.changeTime,
     baseUrl,

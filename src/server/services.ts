@@ -15,7 +15,7 @@ import type { Replica } from '../app/replica.ts'
 import { Rotator } from '../app/rotator.ts'
 import { SecretUses } from '../app/secret-uses.ts'
 import { ServiceUsers } from '../app/service-users.ts'
-import { UnreadableRows } from '../app/unreadable-rows.ts'
+import type { UnreadableRows } from '../app/unreadable-rows.ts'
 import { WebKeys } from '../app/web-keys.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier } from '../crypto/access-token.ts'
@@ -49,6 +49,8 @@ export interface ServicesOptions {
   readonly publicKeys: PublicKeyMacs
   readonly replica: Replica
   readonly trial: KeyTrial
+  /** What becomes of rows that cannot be read, outside of what the replica takes over. */
+  readonly rows: UnreadableRows
   /** The time of the instance. */
   readonly now: () => Date
   /** The date that a change would get now. */
@@ -110,9 +112,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, now, baseUrl } = options
+  const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, rows, now, baseUrl } = options
   const { changeTime, tracing, metrics, notes, audit, attempts } = options
-  const rows = new UnreadableRows({ clock: systemClock, log })
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // Not the one that serves: listing keys is administration.

@@ -6,6 +6,7 @@ import type { AuditEvent, AuditFilter } from '../domain/audit.ts'
 import type { AuditLog, Page } from '../domain/ports.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
+import { CLOCK } from './instance-row.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
@@ -47,8 +48,7 @@ export function createAuditLog({ db }: Database): AuditLog {
  * would all have one date.
  */
 async function readClock(db: Kysely<Tables>): Promise<Date> {
-  const now = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
-  const { at } = await db.selectNoFrom(now.as('at')).executeTakeFirstOrThrow()
+  const { at } = await db.selectNoFrom(CLOCK.as('at')).executeTakeFirstOrThrow()
   return at
 }
 

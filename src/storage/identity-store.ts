@@ -9,6 +9,7 @@ import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { Change, IdentityStore, Page } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
+import type { ChangeMoment } from '../domain/time.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { type Changed, toRefusal } from './constraint-refusals.ts'
 import type { Database } from './database.ts'
@@ -19,7 +20,7 @@ import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-u
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
-type Decide<A, T> = (before: A | undefined, now: Date) => Change<A, T>
+type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
 
 /** The projects and service users of a migrated database. */
@@ -27,11 +28,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
   const { db } = database
   const reading = { db, macs }
   return {
-    changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, T>): Promise<T> => {
+    changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
       const { result } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
         read: (trx) => readProject(trx, projectId),
         datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
-        decide,
+        decide: (project, { date }) => decide(project, date),
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.projectId !== projectId) throw new Error('the decision is about another project')
@@ -41,7 +42,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
       return result
     },
 
-    changeUser: async <T>(userId: string, entry: ChangeEntry, decide: Decide<ServiceUser, T>): Promise<T> => {
+    changeUser: async <T>(
+      userId: string,
+      entry: ChangeEntry,
+      decide: Decide<ServiceUser, ChangeMoment, T>,
+    ): Promise<T> => {
       const { result } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
         read: (trx) => readUser({ db: trx, macs }, userId),
         datesOf: datesOfUser,

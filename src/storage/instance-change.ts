@@ -10,12 +10,12 @@
  */
 import type { Transaction } from 'kysely'
 import { assertAuthorized, type ChangeEntry } from '../domain/authority.ts'
-import { latest } from '../domain/time.ts'
+import { type ChangeMoment, latest } from '../domain/time.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import { readAuthorityFacts } from './authority-row.ts'
 import type { Database } from './database.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
-import { usingStorageRepeatedly } from './storage-errors.ts'
+import { toCommitError, usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 
 /** What a change is about. */
@@ -24,7 +24,7 @@ export interface ChangeTarget<Before, Decision> {
   /** Dates that the change must not go back behind, however far ahead they are. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
-  decide(before: Before, now: Date): Decision
+  decide(before: Before, moment: ChangeMoment): Decision
   /** What the audit event names, if the decision knows it better than who asked for it. */
   resourceOf?(decision: Decision): string | undefined
   /** Writes what differs, and says whether anything did. If it throws, everything is undone. */
@@ -43,6 +43,7 @@ type Outcome<Decision> =
  *
  * @param entry By whose right, and what becomes an audit event if anything changed.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
+ * `storage_unavailable`: nothing is stored. `change_outcome_unknown` if the database did not confirm a commit that stores something.
  */
 export function changeInstance<Before, Decision>(
   database: Database,
@@ -55,6 +56,8 @@ export function changeInstance<Before, Decision>(
 /**
  * Stores an observation of the system, such as a date, and returns the decision. No caller has asked for it, so that no right
  * is checked, and it is no event of the audit trail. What a caller asks for goes through `changeInstance`.
+ *
+ * @throws {DomainError} `storage_unavailable`: it may be stored or not, which is seen when the system observes it again.
  */
 export function observeInstance<Before, Decision>(
   database: Database,
@@ -70,15 +73,24 @@ async function transact<Before, Decision>(
   target: ChangeTarget<Before, Decision>,
 ): Promise<Decision> {
   const { changes, lockWaitMillis } = database
-  const change = () =>
-    changes
-      .transaction()
-      .setIsolationLevel('read committed')
-      .execute(async (trx) => {
-        const outcome = await changeUnderLock(trx, entry, target)
-        if (outcome.kind === 'done' && outcome.changed) await bumpVersion(trx, database, outcome)
-        return outcome
-      })
+  const change = async () => {
+    let commits = false
+    try {
+      return await changes
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute(async (trx) => {
+          const outcome = await changeUnderLock(trx, entry, target)
+          if (outcome.kind === 'done' && outcome.changed) {
+            await bumpVersion(trx, database, outcome)
+            commits = true
+          }
+          return outcome
+        })
+    } catch (error) {
+      throw commits && entry !== null ? toCommitError(error) : error
+    }
+  }
   const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
   if (outcome.kind === 'refused') throw outcome.error
   return outcome.decision
@@ -100,8 +112,8 @@ async function changeUnderLock<Before, Decision>(
     if (ruling.kind === 'refused') return ruling
   }
   const before = await target.read(trx)
-  const now = latest(date, ...target.datesOf(before))
-  const ruling = rule(() => target.decide(before, now))
+  const at = latest(date, ...target.datesOf(before))
+  const ruling = rule(() => target.decide(before, { clock, date: at }))
   // Nothing has been written, so there is nothing to roll back.
   if (ruling.kind === 'refused') return ruling
 
@@ -109,9 +121,9 @@ async function changeUnderLock<Before, Decision>(
   const changed = await target.write(trx, before, decision)
   if (changed && entry !== null) {
     const resource = target.resourceOf?.(decision) ?? entry.resource
-    await insertAuditEvent(trx, { ...entry, resource }, { at: now })
+    await insertAuditEvent(trx, { ...entry, resource }, { at })
   }
-  return { kind: 'done', decision, changed, at: now }
+  return { kind: 'done', decision, changed, at }
 }
 
 function rule<T>(decide: () => T): Ruling<T> {

@@ -8,7 +8,7 @@ import type { FirstContent, InstanceInitializer } from '../domain/ports.ts'
 import { activate, createWebKey } from '../domain/web-key.ts'
 import { insertAuditEvent } from './audit-event-row.ts'
 import type { Database } from './database.ts'
-import { bumpVersion, lockInstance, readChangeTime } from './instance-row.ts'
+import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './instance-row.ts'
 import { usingStorage, usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
 import { toNewRow } from './web-key-row.ts'
@@ -22,15 +22,7 @@ const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
 export function createInstanceInitializer(database: Database): InstanceInitializer {
   const { db } = database
   return {
-    isInitialised: () =>
-      usingStorageRepeatedly(async () => {
-        const { initialised_at } = await db
-          .selectFrom('instance')
-          .select('initialised_at')
-          .where('id', '=', 1)
-          .executeTakeFirstOrThrow()
-        return initialised_at !== null
-      }),
+    isInitialised: () => usingStorageRepeatedly(() => isInitialised(db)),
 
     initialise: async (content, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined

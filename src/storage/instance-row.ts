@@ -3,6 +3,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../domain/ports.ts'
+import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../domain/time.ts'
 import type { Database } from './database.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
@@ -10,15 +11,15 @@ import type { Tables } from './tables.ts'
 /** The NOTIFY channel on which a new version is announced. */
 export const CHANGES_CHANNEL = 'keyturn_changes'
 
-/** In whole milliseconds, as the tables keep time. */
-const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+/** The clock of the database, in whole milliseconds, as the tables keep time. */
+export const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
 
 /**
- * After all that is stored, also when the clock has gone back. A date that is more than a day ahead of the clock does not count:
- * it comes from a clock that was wrong, and would hold up everything that waits for its time for as long.
+ * After all that is stored, also when the clock has gone back. A date that is further ahead of the clock does not count: it comes
+ * from a clock that was wrong, and would hold up everything that waits for its time for as long.
  */
 const CHANGE_TIME = sql<Date>`
-  case when latest_at <= ${CLOCK} + interval '1 day' then greatest(${CLOCK}, latest_at + interval '1 millisecond')
+  case when latest_at <= ${CLOCK} + make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)}) then greatest(${CLOCK}, latest_at + interval '1 millisecond')
     else ${CLOCK} end`
 
 /**
@@ -39,6 +40,16 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
   return { version: toVersion(version), changedAt: changed_at, issuer, clock }
 }
 
+/** Whether the instance has been set up. */
+export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
+  const { initialised_at } = await db
+    .selectFrom('instance')
+    .select('initialised_at')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  return initialised_at !== null
+}
+
 /**
  * Waits until no other writer is at work, in any process, and keeps others away until the transaction ends.
  *
@@ -55,14 +66,6 @@ export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly
     .executeTakeFirstOrThrow()
   assertKnownSchema(schema_major)
   return { initialised: initialised_at !== null }
-}
-
-/** The moment of a change. */
-export interface ChangeMoment {
-  /** By the clock of the database. What expires is compared with it. */
-  readonly clock: Date
-  /** The date of the change: after that of every change before, so that it may be ahead of the clock. */
-  readonly date: Date
 }
 
 /**

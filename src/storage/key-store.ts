@@ -55,7 +55,7 @@ function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys,
       ...(requestedAt === null ? [] : [requestedAt]),
     ],
     resourceOf: ({ resource }) => resource,
-    decide: ({ ring, rotation }, now) => decide(ring, now, rotation),
+    decide: ({ ring, rotation }, { date }) => decide(ring, date, rotation),
     write: (trx, before, change) => applyAll({ trx, macs }, before, change),
   }
 }

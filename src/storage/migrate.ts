@@ -22,6 +22,7 @@ import {
 } from 'kysely/migration'
 import type { TakeOver } from '../domain/integrity.ts'
 import type { Database } from './database.ts'
+import { isInitialised } from './instance-row.ts'
 import { initialSchema } from './migrations/0001-initial-schema.ts'
 import { identities } from './migrations/0002-identities.ts'
 import { manyReplicas } from './migrations/0003-many-replicas.ts'
@@ -30,10 +31,11 @@ import { integrity } from './migrations/0005-integrity.ts'
 import { publication } from './migrations/0006-publication.ts'
 import { issuer } from './migrations/0007-issuer.ts'
 import { auditAddress } from './migrations/0008-audit-address.ts'
+import { expiry } from './migrations/0009-expiry.ts'
 import { assertKnownSchema } from './schema-major.ts'
-import { usingStorageRepeatedly } from './storage-errors.ts'
+import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
-import { isInitialised, type TakenOver, takeOverInstance } from './take-over.ts'
+import { type TakenOver, takeOverInstance } from './take-over.ts'
 
 /** The migration that made the schema's major version visible. */
 const MAJOR_KNOWN_SINCE = '0003-many-replicas'
@@ -50,6 +52,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0006-publication': publication,
   '0007-issuer': issuer,
   '0008-audit-address': auditAddress,
+  '0009-expiry': expiry,
 })
 
 /** Gives an instance that is there an integrity key. */
@@ -61,8 +64,6 @@ const NAMES = Object.keys(migrationsWith(async () => {}))
 const DONE: Migration = {
   up: () => Promise.reject(new Error('only a newer version of Keyturn can run this migration')),
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 const MAY_NOT_MIGRATE =
   'the schema of the database is older than this version of Keyturn, and this role may not change it: ' +
@@ -101,7 +102,7 @@ export async function migrate(database: Database, takingOver?: TakingOver): Prom
         .setIsolationLevel('read committed')
         .execute((trx) => migrateUnderLock(trx, takingOver))
     } catch (error) {
-      throw codeOf(error) === INSUFFICIENT_PRIVILEGE ? new Error(MAY_NOT_MIGRATE, { cause: error }) : error
+      throw errorCodeOf(error) === INSUFFICIENT_PRIVILEGE ? new Error(MAY_NOT_MIGRATE, { cause: error }) : error
     }
   })
 }
@@ -166,12 +167,12 @@ async function migrateUnderLock(
 /** Names the migration, and keeps the code of the database's error so that it can be told from a lost connection. */
 class MigrationFailure extends Error {
   override readonly name = 'MigrationFailure'
-  readonly code: unknown
+  readonly code: string
 
   constructor(migrationName: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     super(`migration ${migrationName} failed: ${reason}`, { cause })
-    this.code = codeOf(cause)
+    this.code = errorCodeOf(cause)
   }
 }
 
@@ -211,11 +212,7 @@ async function createBookkeeping(db: Kysely<Tables>): Promise<void> {
     } catch (error) {
       // PostgreSQL checks `if not exists` first and creates later, so the loser of a race fails after the winner's
       // commit: what was to be created is there.
-      if (!CREATED_BY_ANOTHER.includes(String(codeOf(error)))) throw error
+      if (!CREATED_BY_ANOTHER.includes(errorCodeOf(error))) throw error
     }
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }

@@ -3,13 +3,14 @@
  */
 import type { Selectable, Transaction } from 'kysely'
 import type { PublicKeyMacs } from '../domain/integrity.ts'
+import { UnreadableRow } from '../domain/unreadable-row.ts'
 import type { RevokedWebKey } from '../domain/web-key.ts'
 import type { Tables } from './tables.ts'
 import { toFacts } from './web-key-row.ts'
 
 const MAX_LISTED = 1000
 
-/** The keys that were revoked last, ordered by creation date, oldest first. */
+/** The keys that were revoked last, ordered by creation date, oldest first. @throws {UnreadableRow} */
 export async function readRevokedWebKeys(
   trx: Transaction<Tables>,
   macs: PublicKeyMacs,
@@ -24,7 +25,7 @@ export async function readRevokedWebKeys(
   return rows.map((row) => fromRevokedRow(row, macs)).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
 }
 
-/** One of all keys that were ever revoked; undefined if it is none. */
+/** One of all keys that were ever revoked; undefined if it is none. @throws {UnreadableRow} */
 export async function readRevokedWebKey(
   trx: Transaction<Tables>,
   keyId: string,
@@ -49,7 +50,8 @@ function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: Publi
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`revoked web key ${row.key_id} in the database is not valid: ${reason}`, { cause: error })
+    const which = { kind: 'revoked_web_key', id: row.key_id } as const
+    throw new UnreadableRow(which, `revoked web key ${row.key_id} in the database is not valid: ${reason}`, error)
   }
 }
 

@@ -12,6 +12,7 @@ import type { Database } from './database.ts'
 import { changeInstance } from './instance-change.ts'
 import { usingStorageRepeatedly } from './storage-errors.ts'
 import type { Tables } from './tables.ts'
+import { toUnreadableWebKey } from './web-key-row.ts'
 
 /** The sealed keys of a migrated database. */
 export function createSealedKeyStore(database: Database): SealedKeyStore {
@@ -51,14 +52,19 @@ function selectSealed(db: Kysely<Tables>) {
   return db.selectFrom('web_keys').select(['key_id', 'algorithm', 'sealed_private_key'])
 }
 
-/** None if the private key was destroyed. */
+/** None if the private key was destroyed. @throws {UnreadableRow} */
 function toSealedWebKey(row: {
   readonly key_id: string
   readonly algorithm: string
   readonly sealed_private_key: string | null
 }): SealedWebKey[] {
   const { key_id: keyId, algorithm, sealed_private_key: sealed } = row
-  return sealed === null ? [] : [{ kind: 'web_key', keyId, algorithm: parseKeyAlgorithm(algorithm), sealed }]
+  if (sealed === null) return []
+  try {
+    return [{ kind: 'web_key', keyId, algorithm: parseKeyAlgorithm(algorithm), sealed }]
+  } catch (error) {
+    throw toUnreadableWebKey(keyId, error)
+  }
 }
 
 async function readIntegrityKey(db: Kysely<Tables>): Promise<string | null> {

@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
-import { DomainError, StorageRefusal } from '../domain/errors.ts'
+import { DomainError, isOutage, StorageRefusal } from '../domain/errors.ts'
 import { EmbeddedDatabaseStopped } from './embedded-session.ts'
 import { NewerSchema } from './schema-major.ts'
 
@@ -27,6 +27,9 @@ const UNAVAILABLE_STATES = [
   '58', // I/O error of the server
 ]
 
+/** The role may not do that. */
+export const INSUFFICIENT_PRIVILEGE = '42501'
+
 /**
  * SQLSTATEs, or their classes, of a database that is there and refuses, and what they mean. Every statement of this folder is
  * right for the schema that `migrate` has made, so that it is an operator or a restore that has changed the database, and one
@@ -37,7 +40,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist',
   '28': 'the server does not let this role in',
   '3F000': 'a schema is missing',
-  '42501': 'this role lacks a right',
+  [INSUFFICIENT_PRIVILEGE]: 'this role lacks a right',
   '42P01': 'a table is missing',
   '42703': 'a column is missing',
   '42704': 'an object is missing',
@@ -59,6 +62,12 @@ const CONFLICT_STATES = ['40001', '40P01']
 
 /** The wait for a lock took longer than one may, and the transaction was undone. */
 const LOCK_TIMEOUT_STATE = '55P03'
+
+/** The database does not know itself whether a transaction was committed: a distributed one, or a pooler that lost its server. */
+const UNKNOWN_OUTCOME_STATES = ['40003', '08']
+
+const OUTCOME_UNKNOWN =
+  'the database did not confirm the change: it may be stored or not, so look whether it was made before you repeat it'
 
 const SYSTEM_CODES = new Set([
   'EACCES',
@@ -129,10 +138,19 @@ export async function usingStorageRepeatedly<T>(
   })
 }
 
+/**
+ * What a commit that failed means to who asked for the change: `change_outcome_unknown`, or the error itself if the
+ * transaction was undone. It was if PostgreSQL answers COMMIT with an error; whatever ends the session tells nothing.
+ */
+export function toCommitError(error: unknown): unknown {
+  const { code, severity } = factsOf(error)
+  const isUndone = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
+  return isUndone ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
+}
+
 /** Whether an error of this folder may pass without anybody doing anything about this program. */
 export function mayPass(error: unknown): boolean {
-  if (!(error instanceof DomainError) || error.code !== 'storage_unavailable' || error instanceof NewerSchema)
-    return false
+  if (!isOutage(error) || error instanceof NewerSchema) return false
   return meaningOfRefusal(error.cause) === undefined
 }
 
@@ -144,7 +162,7 @@ export function whyUnavailable(error: Error): string {
 
 /** What it means that the database refuses, in words that every caller may read. Undefined if it does not refuse. */
 export function meaningOfRefusal(error: unknown): string | undefined {
-  const { code } = factsOf(error)
+  const code = errorCodeOf(error)
   const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined
   return state === undefined ? undefined : `${REFUSALS[state]} (SQLSTATE ${code})`
 }
@@ -164,20 +182,27 @@ function isUnavailable(error: unknown): boolean {
 }
 
 function isConflict(error: unknown): boolean {
-  return CONFLICT_STATES.includes(factsOf(error).code)
+  return CONFLICT_STATES.includes(errorCodeOf(error))
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return factsOf(error).code === LOCK_TIMEOUT_STATE
+  return errorCodeOf(error) === LOCK_TIMEOUT_STATE
 }
 
 function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code)
 }
 
-function factsOf(error: unknown): { readonly code: string; readonly message: string } {
-  if (typeof error !== 'object' || error === null) return { code: '', message: '' }
+/** The SQLSTATE of an error of the database, or the code of one of the system; empty if it has none. */
+export function errorCodeOf(error: unknown): string {
+  return factsOf(error).code
+}
+
+/** What an error says of itself, each empty if it does not. */
+function factsOf(error: unknown): { readonly code: string; readonly severity: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', severity: '', message: '' }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const severity = 'severity' in error && typeof error.severity === 'string' ? error.severity : ''
   const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
-  return { code, message }
+  return { code, severity, message }
 }

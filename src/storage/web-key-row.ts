@@ -91,10 +91,18 @@ function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
     }
     throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const which = { kind: 'web_key', id: row.key_id } as const
-    throw new UnreadableRow(which, `web key ${row.key_id} in the database is not valid: ${reason}`, error)
+    throw toUnreadableWebKey(row.key_id, error)
   }
+}
+
+/** Names the web key whose row is none. */
+export function toUnreadableWebKey(keyId: string, cause: unknown): UnreadableRow {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnreadableRow(
+    { kind: 'web_key', id: keyId },
+    `web key ${keyId} in the database is not valid: ${reason}`,
+    cause,
+  )
 }
 
 /** What every key has, published or revoked. Its MAC is not checked here. @throws {Error} */

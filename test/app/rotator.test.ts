@@ -5,6 +5,7 @@ import { Replica } from '../../src/app/replica.ts'
 import { Rotator } from '../../src/app/rotator.ts'
 import { thumbprint } from '../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
+import { DomainError } from '../../src/domain/errors.ts'
 import {
   type KeyRing,
   planActivation,
@@ -288,6 +289,21 @@ describe('a rotator', () => {
     broken = false
     await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
     expect(rotator.status.failures).toBe(4)
+  })
+
+  it('does not write a step down as refused that may be stored, and looks again', async () => {
+    await seed(100)
+    const answers: string[] = []
+    const update: KeyStore['update'] = async (entry, decide) => {
+      const result = await store.update(entry, decide)
+      answers.push(entry.action)
+      if (answers.length === 1) throw new DomainError('change_outcome_unknown', 'it may be stored or not')
+      return result
+    }
+    const { clock, rotator, refusals } = await startRotator({ update })
+    await passTimeUntil([clock], () => expect(answers).toEqual(['rotation/create', 'rotation/activate']))
+    await eventually(async () => expect(await states()).toEqual(['inactive', 'active']))
+    expect({ refusals, failures: rotator.status.failures }).toEqual({ refusals: [], failures: 1 })
   })
 
   it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {

@@ -25,6 +25,7 @@ const MIGRATIONS = [
   '0006-publication',
   '0007-issuer',
   '0008-audit-address',
+  '0009-expiry',
 ]
 
 const APPLIED = {

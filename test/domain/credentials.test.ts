@@ -46,7 +46,7 @@ const token = (changes: Partial<PersonalAccessToken> = {}): PersonalAccessToken 
   ...changes,
 })
 
-const YEAR = { maxLifetimeDays: 365 }
+const YEAR = { clock: now, maxLifetimeDays: 365 }
 
 const user: ServiceUser = createServiceUser(
   { userId: 'user-1', name: 'robot', projectId: 'project-1', projectName: 'billing', clientCredentialsEnabled: true },
@@ -97,8 +97,8 @@ describe('a client secret', () => {
 
 describe('the secrets of a user', () => {
   it('are added, deactivated once and deleted [Spec §5]', () => {
-    const one = addSecret(user, secret())
-    const two = addSecret(one, secret({ secretId: 'secret-2', expiresAt: after }))
+    const one = addSecret(user, secret(), now)
+    const two = addSecret(one, secret({ secretId: 'secret-2', expiresAt: after }), now)
     expect(two.secrets.map(({ secretId }) => secretId)).toEqual(['secret-1', 'secret-2'])
 
     const deactivated = deactivateSecret(two, 'secret-1', now)
@@ -108,22 +108,22 @@ describe('the secrets of a user', () => {
   })
 
   it('are at most ten that work', () => {
-    const ten = repeated(10, (current, i) => addSecret(current, secret({ secretId: `secret-${i}` })))
-    expect(codeOf(() => addSecret(ten, secret({ secretId: 'one more' })))).toBe('client_secret_limit_reached')
+    const ten = repeated(10, (current, i) => addSecret(current, secret({ secretId: `secret-${i}` }), now))
+    expect(codeOf(() => addSecret(ten, secret({ secretId: 'one more' }), now))).toBe('client_secret_limit_reached')
     const nine = deactivateSecret(ten, 'secret-0', now)
-    expect(addSecret(nine, secret({ secretId: 'one more' })).secrets).toHaveLength(11)
+    expect(addSecret(nine, secret({ secretId: 'one more' }), now).secrets).toHaveLength(11)
   })
 
   it('are at most a hundred, working or not', () => {
     const all = repeated(100, (current, i) => {
       const secretId = `secret-${i}`
-      return deactivateSecret(addSecret(current, secret({ secretId })), secretId, now)
+      return deactivateSecret(addSecret(current, secret({ secretId }), now), secretId, now)
     })
-    expect(codeOf(() => addSecret(all, secret({ secretId: 'one more' })))).toBe('client_secret_limit_reached')
+    expect(codeOf(() => addSecret(all, secret({ secretId: 'one more' }), now))).toBe('client_secret_limit_reached')
   })
 
   it('cannot have expired before they begin, and must exist', () => {
-    expect(codeOf(() => addSecret(user, secret({ expiresAt: now })))).toBe('expiration_in_past')
+    expect(codeOf(() => addSecret(user, secret({ expiresAt: now }), now))).toBe('expiration_in_past')
     expect(codeOf(() => deactivateSecret(user, 'secret-1', now))).toBe('client_secret_not_found')
     expect(codeOf(() => deleteSecret(user, 'secret-1'))).toBe('client_secret_not_found')
   })
@@ -131,7 +131,7 @@ describe('the secrets of a user', () => {
 
 describe('the public keys of a user', () => {
   it('are added together and removed', () => {
-    const two = addKeys(user, [key(), key({ keyId: 'key-2' })])
+    const two = addKeys(user, [key(), key({ keyId: 'key-2' })], now)
     expect(removeKey(two, 'key-1').keys.map(({ keyId }) => keyId)).toEqual(['key-2'])
     expect(codeOf(() => removeKey(user, 'key-1'))).toBe('user_key_not_found')
   })
@@ -140,9 +140,10 @@ describe('the public keys of a user', () => {
     const nine = addKeys(
       user,
       Array.from({ length: 9 }, (_, i) => key({ keyId: `key-${i}` })),
+      now,
     )
-    expect(codeOf(() => addKeys(nine, [key({ keyId: 'a' }), key({ keyId: 'b' })]))).toBe('user_key_limit_reached')
-    expect(codeOf(() => addKeys(user, [key({ expiresAt: before })]))).toBe('expiration_in_past')
+    expect(codeOf(() => addKeys(nine, [key({ keyId: 'a' }), key({ keyId: 'b' })], now))).toBe('user_key_limit_reached')
+    expect(codeOf(() => addKeys(user, [key({ expiresAt: before })], now))).toBe('expiration_in_past')
   })
 })
 
@@ -164,9 +165,9 @@ describe('the personal access tokens of a user', () => {
     expect([add(365, 60_001), add(3650)]).toEqual(['expiration_too_late', 'expiration_too_late'])
 
     const late = token({ expiresAt: new Date(now.getTime() + 2 * day) })
-    const options = { maxLifetimeDays: 1 }
+    const options = { clock: now, maxLifetimeDays: 1 }
     expect(() => addPersonalAccessToken(user, late, options)).toThrow('at most 1 day after it is created')
-    expect(addPersonalAccessToken(user, late, { maxLifetimeDays: 2 }).personalAccessTokens).toEqual([late])
+    expect(addPersonalAccessToken(user, late, { clock: now, maxLifetimeDays: 2 }).personalAccessTokens).toEqual([late])
   })
 
   it('are at most ten, for which expired ones make room', () => {
@@ -175,7 +176,35 @@ describe('the personal access tokens of a user', () => {
     expect(codeOf(() => addPersonalAccessToken(ten, token({ tokenId: 'one more' }), YEAR))).toBe(
       'personal_access_token_limit_reached',
     )
-    const later = addPersonalAccessToken(ten, token({ tokenId: 'later', createdAt: after, expiresAt: late }), YEAR)
+    const one = token({ tokenId: 'later', createdAt: after, expiresAt: late })
+    const later = addPersonalAccessToken(ten, one, { ...YEAR, clock: after })
     expect(later.personalAccessTokens.map(({ tokenId }) => tokenId)).toEqual(['later'])
+  })
+})
+
+describe('credentials that are dated ahead of the clock', () => {
+  const date = new Date(now.getTime() + 82_800_000)
+
+  it('expire by the clock', () => {
+    expect(addSecret(user, secret({ createdAt: date, expiresAt: after }), now).secrets).toHaveLength(1)
+    expect(addKeys(user, [key({ createdAt: date, expiresAt: after })], now).keys).toHaveLength(1)
+    expect(addPersonalAccessToken(user, token({ createdAt: date }), YEAR).personalAccessTokens).toHaveLength(1)
+    expect(codeOf(() => addSecret(user, secret({ createdAt: before, expiresAt: now }), now))).toBe('expiration_in_past')
+  })
+
+  it('neither remove nor overlook those that work by the clock', () => {
+    const ten = repeated(10, (current, i) => {
+      const one = addSecret(current, secret({ secretId: `secret-${i}`, expiresAt: after }), now)
+      return addPersonalAccessToken(one, token({ tokenId: `token-${i}` }), YEAR)
+    })
+    expect(codeOf(() => addSecret(ten, secret({ createdAt: date }), now))).toBe('client_secret_limit_reached')
+    expect(codeOf(() => addPersonalAccessToken(ten, token({ createdAt: date }), YEAR))).toBe(
+      'personal_access_token_limit_reached',
+    )
+  })
+
+  it('live for so long at most by the clock', () => {
+    const late = token({ createdAt: date, expiresAt: new Date(date.getTime() + 365 * 86_400_000) })
+    expect(codeOf(() => addPersonalAccessToken(user, late, YEAR))).toBe('expiration_too_late')
   })
 })

@@ -100,7 +100,7 @@ describe('the issuer of an instance on PostgreSQL', () => {
       refuses('the schema of the database is older than this version of Keyturn: run "keyturn migrate" first'),
     )
     expect(await issuer('change', SECOND)).toEqual(
-      refuses('the instance has not been set up: "keyturn serve" stores its base URL as the issuer when it starts'),
+      refuses('the instance has not been set up: "keyturn serve" does that when it starts'),
     )
   })
 

@@ -9,6 +9,10 @@ import { MAX_AGE_SECONDS, type Replica, type Replicas, TOKEN_LIFETIME_SECONDS } 
 import { askForToken } from './token-request.ts'
 
 const SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
+
+/** Reasons of changes that were made, or may have been. */
+const MAY_BE_STORED = ['CHANGE_NOT_IN_FORCE', 'CHANGE_OUTCOME_UNKNOWN']
+
 /** When no replica could do it. */
 const PAUSE_MILLIS = 50
 
@@ -61,9 +65,8 @@ export class Administrator {
       const url = `${replica.url}/${method}`
       const { status, body } = await this.#send(url, { method: 'POST', headers, body: JSON.stringify(request) })
       if (status === 200) return { kind: 'done', value: JSON.parse(body) as T }
-      // Without a connection to the database it is not known what became of a transaction that was being committed.
-      // Nor does this replica know of one that was.
-      if (status === 503 || body.includes('CHANGE_NOT_IN_FORCE')) return this.#unavailable(false)
+      // What a 503 says of the change is not looked at: it may come from a replica that stops.
+      if (status === 503 || MAY_BE_STORED.some((reason) => body.includes(reason))) return this.#unavailable(false)
       const { code = 'none', message = body } = JSON.parse(body) as { code?: string; message?: string }
       // A call that waits for the database may outlive its token.
       if (code === 'unauthenticated' && performance.now() > token.at + TOKEN_LIFE_MILLIS) return this.#unavailable(true)

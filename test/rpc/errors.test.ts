@@ -5,11 +5,14 @@ import { toConnectError } from '../../src/rpc/errors.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 describe('the error for a refusal', () => {
-  it('does not invite clients to repeat a change that is stored', () => {
-    const refusal = new DomainError('change_not_in_force', 'the change is stored')
-    const error = toConnectError(refusal, new Headers(), createRecordingLog())
-    expect([error.code, error.metadata.has('retry-after')]).toEqual([Code.Unknown, false])
-  })
+  it.each(['change_not_in_force', 'change_outcome_unknown'] as const)(
+    'does not invite clients to repeat a change that is stored, or may be: %s',
+    (code) => {
+      const refusal = new DomainError(code, 'the change is stored, or may be')
+      const error = toConnectError(refusal, new Headers(), createRecordingLog())
+      expect([error.code, error.metadata.has('retry-after')]).toEqual([Code.Unknown, false])
+    },
+  )
 
   it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
     const refusal = new DomainError('storage_unavailable', 'the database cannot be reached')

@@ -11,12 +11,35 @@ import {
   RemoveUserKeyRequestSchema,
 } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { ActivateWebKeyRequestSchema } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { resourceOf } from '../../src/rpc/refusals.ts'
+import { DomainError } from '../../src/domain/errors.ts'
+import { resourceOf, writeDownRefusal } from '../../src/rpc/refusals.ts'
+import { anEntry } from '../support/audit-entry.ts'
 
 const A = '00000000-0000-4000-8000-00000000000a'
 const B = '00000000-0000-4000-8000-00000000000b'
 const SECRET = `ktn_cs_${'s'.repeat(43)}`
 const TOKEN = `ktn_pat_${'s'.repeat(43)}`
+
+describe('writing refusals down', () => {
+  const reasonsFor = (error: unknown) => {
+    const reasons: string[] = []
+    writeDownRefusal({ refuse: (_, reason) => reasons.push(reason) }, anEntry('x'), error)
+    return reasons
+  }
+
+  it('names the reason', () => {
+    expect(reasonsFor(new DomainError('last_owner', 'no'))).toEqual(['LAST_OWNER'])
+  })
+
+  it.each([
+    new DomainError('storage_unavailable', 'nothing was decided'),
+    new DomainError('change_not_in_force', 'it is an event already'),
+    new DomainError('change_outcome_unknown', 'it may be an event already'),
+    new Error('a defect'),
+  ])('leaves out what is none: %s', (error) => {
+    expect(reasonsFor(error)).toEqual([])
+  })
+})
 
 describe('the resource of a refused request', () => {
   it.each([

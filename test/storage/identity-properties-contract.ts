@@ -132,7 +132,7 @@ export function describeIdentityProperties(current: () => Database): void {
         })
       }
       const changeTo = (state: Partial<ServiceUser>) =>
-        store().changeUser(USER_ID, anEntry('change'), (user, now) => {
+        store().changeUser(USER_ID, anEntry('change'), (user, { date }) => {
           const facts = {
             userId: USER_ID,
             name: 'robot',
@@ -140,7 +140,7 @@ export function describeIdentityProperties(current: () => Database): void {
             projectName: 'own',
             clientCredentialsEnabled: true,
           }
-          const next = { ...(user ?? createServiceUser(facts, now)), ...state }
+          const next = { ...(user ?? createServiceUser(facts, date)), ...state }
           return { next, result: next }
         })
       const property = fc.asyncProperty(fc.array(userState, { minLength: 1, maxLength: 4 }), async (states) => {

@@ -197,9 +197,9 @@ export function describeIdentityStore(current: () => Database): void {
       const { projectId } = await seedProject(current())
       const before = await version()
       const userId = randomUUID()
-      const nameless = store().changeUser(userId, { ...anEntry('create'), actor: '' }, (_, now) => {
+      const nameless = store().changeUser(userId, { ...anEntry('create'), actor: '' }, (_, { date }) => {
         const facts = { userId, name: 'robot', projectId, projectName: '', clientCredentialsEnabled: true }
-        return { next: createServiceUser(facts, now), result: 0 }
+        return { next: createServiceUser(facts, date), result: 0 }
       })
       await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
       expect([await version(), await store().findUser(userId)]).toEqual([before, undefined])

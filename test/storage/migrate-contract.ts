@@ -27,6 +27,7 @@ const ALL = [
   '0006-publication',
   '0007-issuer',
   '0008-audit-address',
+  '0009-expiry',
 ]
 
 /** What a newer program of the same major version does: it adds. */
@@ -47,6 +48,11 @@ async function undoPublication({ db }: Database): Promise<void> {
   await db.schema.alterTable('instance').dropColumn('latest_at').dropColumn('issuer').execute()
   for (const column of ['client_address', 'omitted_count', 'omitted_since']) {
     await db.schema.alterTable('audit_events').dropColumn(column).execute()
+  }
+  await sql`alter table client_secrets drop constraint client_secrets_deactivated_after_creation`.execute(db)
+  for (const table of ['client_secrets', 'user_keys', 'personal_access_tokens']) {
+    const constraint = sql.ref(`${table}_dates_in_order`)
+    await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
   }
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
+import { KEY_ALGORITHMS } from '../../src/domain/key-algorithm.ts'
 import { planRevocation, type SealedKeyPair } from '../../src/domain/key-ring.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
@@ -42,6 +43,23 @@ export function describeSealedKeyStore(current: () => Database): void {
         algorithm: second.algorithm,
         sealed: `sealed.${second.keyId}`,
       })
+    })
+
+    it('are not read from a row with an unknown algorithm, which is named', async () => {
+      const { keyId } = await keyOperations(current()).create()
+      await sql`alter table web_keys drop constraint web_keys_known_algorithm`.execute(current().db)
+      try {
+        await sql`update web_keys set algorithm = 'HS256'`.execute(current().db)
+        const unreadable = { name: 'UnreadableRow', kind: 'web_key', id: keyId }
+        await expect(store().list()).rejects.toMatchObject(unreadable)
+        await expect(store().find([keyId])).rejects.toMatchObject(unreadable)
+      } finally {
+        await sql`delete from web_keys`.execute(current().db)
+        const known = sql.join(Object.keys(KEY_ALGORITHMS).map((name) => sql.lit(name)))
+        await sql`alter table web_keys add constraint web_keys_known_algorithm check (algorithm in (${known}))`.execute(
+          current().db,
+        )
+      }
     })
 
     it('are replaced one by one, as an audited change of the instance', async () => {

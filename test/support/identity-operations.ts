@@ -6,6 +6,7 @@ import type { InstanceRole } from '../../src/domain/permission.ts'
 import type { Change } from '../../src/domain/ports.ts'
 import * as projects from '../../src/domain/project.ts'
 import * as users from '../../src/domain/service-user.ts'
+import type { ChangeMoment } from '../../src/domain/time.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createIdentityStore } from '../../src/storage/identity-store.ts'
 import { anEntry } from './audit-entry.ts'
@@ -21,9 +22,13 @@ export function identityOperations(database: Database) {
     store.changeProject(projectId, anEntry(action, `projects/${projectId}`), (project, now) =>
       become(move(projects.existingProject(project, projectId), now)),
     )
-  const onUser = (userId: string, action: string, move: (user: ServiceUser, now: Date) => ServiceUser | null) =>
-    store.changeUser(userId, anEntry(action, `users/${userId}`), (user, now) =>
-      become(move(users.existingUser(user, userId), now)),
+  const onUser = (
+    userId: string,
+    action: string,
+    move: (user: ServiceUser, moment: ChangeMoment) => ServiceUser | null,
+  ) =>
+    store.changeUser(userId, anEntry(action, `users/${userId}`), (user, moment) =>
+      become(move(users.existingUser(user, userId), moment)),
     )
 
   return {
@@ -47,9 +52,9 @@ export function identityOperations(database: Database) {
       onProject(projectId, 'remove scope', (project) => projects.removeScope(project, scope)),
 
     createUser: (userId: string, projectId: string) =>
-      store.changeUser(userId, anEntry('create', `users/${userId}`), (user, now) => {
+      store.changeUser(userId, anEntry('create', `users/${userId}`), (user, { date }) => {
         const facts = { userId, name: 'robot', projectId, projectName: '', clientCredentialsEnabled: true }
-        return become(user ?? users.createServiceUser(facts, now))
+        return become(user ?? users.createServiceUser(facts, date))
       }),
     deleteUser: (userId: string) => onUser(userId, 'delete', () => null),
     setEnabled: (userId: string, enabled: boolean) => onUser(userId, 'enable', (user) => ({ ...user, enabled })),
@@ -64,27 +69,21 @@ export function identityOperations(database: Database) {
     revokeScope: (userId: string, scope: string) =>
       onUser(userId, 'revoke scope', (user) => users.revokeScope(user, scope)),
     addSecret: (userId: string, secretId: string, hash: Uint8Array) =>
-      onUser(userId, 'add secret', (user, now) =>
-        credentials.addSecret(user, {
-          secretId,
-          hash,
-          createdAt: now,
-          expiresAt: null,
-          deactivatedAt: null,
-          lastUsedAt: null,
-        }),
-      ),
+      onUser(userId, 'add secret', (user, { clock, date }) => {
+        const dates = { createdAt: date, expiresAt: null, deactivatedAt: null, lastUsedAt: null }
+        return credentials.addSecret(user, { secretId, hash, ...dates }, clock)
+      }),
     deactivateSecret: (userId: string, secretId: string) =>
-      onUser(userId, 'deactivate secret', (user, now) => credentials.deactivateSecret(user, secretId, now)),
+      onUser(userId, 'deactivate secret', (user, { date }) => credentials.deactivateSecret(user, secretId, date)),
     deleteSecret: (userId: string, secretId: string) =>
       onUser(userId, 'delete secret', (user) => credentials.deleteSecret(user, secretId)),
     addToken: (userId: string, tokenId: string, hash: Uint8Array) =>
-      onUser(userId, 'add token', (user, now) => {
-        const expiresAt = new Date(now.getTime() + 3_600_000)
+      onUser(userId, 'add token', (user, { clock, date }) => {
+        const expiresAt = new Date(clock.getTime() + 3_600_000)
         return credentials.addPersonalAccessToken(
           user,
-          { tokenId, hash, createdAt: now, expiresAt },
-          { maxLifetimeDays: 1 },
+          { tokenId, hash, createdAt: date, expiresAt },
+          { clock, maxLifetimeDays: 1 },
         )
       }),
     revokeToken: (userId: string, tokenId: string) =>

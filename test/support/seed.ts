@@ -131,7 +131,7 @@ export async function seedSecret(
         secret_id: secretId,
         user_id: userId,
         hash,
-        // The tables refuse a secret that ended before it began.
+        // No secret ended before it began.
         creation_date: new Date(Math.min(Date.now(), ...ends.map((date) => date.getTime()))),
         expiration_date: options.expiresAt ?? null,
         deactivation_date: options.deactivatedAt ?? null,

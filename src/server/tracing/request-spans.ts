@@ -15,7 +15,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError, isOutage } from '../../domain/errors.ts'
 import type { Handler } from '../../http/exchange.ts'
 import { parseTraceparent } from '../../http/trace-context.ts'
 import { isRpc, rpcMethodOf } from '../rpc-route.ts'
@@ -79,7 +79,7 @@ export class RequestSpans {
         return await run()
       } catch (error) {
         span.setAttribute('error.type', wordFor(error))
-        if (!isRefusal(error)) span.setStatus({ code: SpanStatusCode.ERROR })
+        if (!(error instanceof DomainError) || isOutage(error)) span.setStatus({ code: SpanStatusCode.ERROR })
         throw error
       } finally {
         span.end()
@@ -112,10 +112,6 @@ function traceresponse(span: Span): string {
 function rpcSystem(request: object): string {
   const headers = 'headers' in request ? (request as IncomingMessage).headers : {}
   return headers['content-type']?.startsWith('application/grpc') ? 'grpc' : 'connectrpc'
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof DomainError && error.code !== 'storage_unavailable'
 }
 
 /** The code of an error or its kind, never its message, which may be long or hold names. */

@@ -535,7 +535,8 @@ export declare const RemoveProjectScopeResponseSchema: GenMessage<RemoveProjectS
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`),
  * `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it
- * over; look before you repeat it), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
+ * over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or not; look before you repeat
+ * either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
  *
  * @generated from service iam.project.v2.ProjectService
  */

@@ -1129,7 +1129,8 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`),
  * `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it
- * over; look before you repeat it), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
+ * over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or not; look before you repeat
+ * either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
  * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
  * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by

@@ -109,9 +109,10 @@ export const DeleteWebKeyDetailsSchema = /*@__PURE__*/
  *     message names the field. Requests that can be read carry a `buf.validate.Violations` detail.
  *   - `resource_exhausted`: `TOO_MANY_FAILURES`. Too many tokens from the address of the caller were refused; try again after
  *     `retry_after_seconds`.
- *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed, or the outcome could not be learnt; try again.
- *   - `unknown`: `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica could not take it over; look before you repeat
- *     it.
+ *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again.
+ *   - `unknown`: `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica could not take it over. Or
+ *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Look before you repeat
+ *     either.
  *
  * To rotate without any verifier noticing: create a key; wait for at least the `max-age` of the key set at
  * `/.well-known/openid-configuration/jwks`; activate the key; keep the old key for at least the lifetime of a token;

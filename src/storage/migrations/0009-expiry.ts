@@ -1,0 +1,26 @@
+/**
+ * Credentials may end before the date of their creation: that is the date of a change, which may be up to a day ahead of the clock by
+ * which they end (decision 15).
+ *
+ * Part of the schema's history: once released it is never edited, a change is another migration.
+ */
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+const STATEMENTS = [
+  sql`alter table client_secrets drop constraint client_secrets_dates_in_order`,
+  sql`alter table user_keys drop constraint user_keys_dates_in_order`,
+  sql`alter table personal_access_tokens drop constraint personal_access_tokens_dates_in_order`,
+  // A deactivation is a change, so it is dated after the creation.
+  sql`
+    alter table client_secrets add constraint client_secrets_deactivated_after_creation
+      check (creation_date <= deactivation_date)`,
+]
+
+/** Lets the end of credentials go by the clock. */
+export const expiry: Migration = {
+  up: async (db: Kysely<unknown>) => {
+    // One by one: PGlite takes a single statement per query.
+    for (const statement of STATEMENTS) await statement.execute(db)
+  },
+}
