@@ -42,7 +42,8 @@ let folder: string
 const values = new Map<string, string>()
 beforeAll(async () => {
   folder = await temporaryFolder()
-  server = await startKeyturn()
+  // An embedded database, which one of the pages is about.
+  server = await startKeyturn({ dataDir: await temporaryFolder() })
   // Where the examples find their packages, as in a project that has installed them.
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
 })

@@ -4,11 +4,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
-import { newDatabaseFolder } from './new-database.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
@@ -43,9 +44,12 @@ export interface StartOptions {
   /** Variables on top of a free port, no metrics and the data directory. */
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
-  /** A data directory, which may be empty or missing; without one a new folder is made. */
+  /**
+   * A data directory, which may be empty or missing, with an embedded database unless `env` names another one. Without one a new
+   * folder is made, and a new database on the PostgreSQL server of the run.
+   */
   readonly dataDir?: string
-  /** Whether it makes its database itself, as at a user's first start, if there is none. Default false: that takes seconds. */
+  /** Whether it makes an embedded database itself, as at a user's first start. Default false: that takes seconds. */
   readonly makesDatabase?: boolean
   /** Whether it leads a process group, to which signals can be sent as a terminal does. */
   readonly leadsGroup?: boolean
@@ -55,14 +59,14 @@ export interface StartOptions {
 const issuers = new Map<string, string>()
 
 /**
- * Starts a server on a free port, with an embedded database unless `env` names one, and waits until it listens. On a
- * PostgreSQL database all servers issue in the name of the first one, unless `env` has a base URL.
+ * Starts a server on a free port and waits until it listens. On a PostgreSQL database all servers issue in the name of the first
+ * one, unless `env` has a base URL.
  */
 export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
   const { KEYTURN_DATABASE_URL: database = '', KEYTURN_BASE_URL: configured } = options.env ?? {}
   const issuer = configured === undefined ? issuers.get(database) : undefined
   const dataDir = options.dataDir ?? (await temporaryFolder())
-  if (options.env?.KEYTURN_DATABASE_URL === undefined && !options.makesDatabase) putNewDatabase(dataDir)
+  const settings = database === '' && !options.makesDatabase ? await newDatabase(options, dataDir) : {}
   const child = spawnKeyturn(
     ['serve', ...(options.args ?? [])],
     {
@@ -70,6 +74,7 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
       KEYTURN_METRICS_LISTEN: 'off',
       KEYTURN_DATA_DIR: dataDir,
       ...(issuer === undefined ? {} : { KEYTURN_BASE_URL: issuer }),
+      ...settings,
       ...options.env,
     },
     { detached: options.leadsGroup ?? false },
@@ -120,12 +125,21 @@ export async function runKeyturn(
   return { code: child.exitCode, ...output }
 }
 
-/** Puts a database without an instance into a data directory, unless there is one. */
-function putNewDatabase(dataDir: string): void {
-  const newDatabase = newDatabaseFolder()
-  const database = join(dataDir, 'database')
+/** A database without an instance, as the settings of a server that has none yet. */
+async function newDatabase({ dataDir, env }: StartOptions, folder: string): Promise<Record<string, string>> {
+  if (dataDir === undefined) {
+    const settings = { KEYTURN_DATABASE_URL: await newPostgresDatabase() }
+    if (Object.keys(env ?? {}).some((name) => name.startsWith('KEYTURN_MASTER_KEYS'))) return settings
+    // Where a server with an embedded database keeps the key that it makes.
+    const file = join(folder, 'master.key')
+    await writeFile(file, generateMasterKey(), { mode: 0o600 })
+    return { ...settings, KEYTURN_MASTER_KEYS_FILE: file }
+  }
+  const database = join(folder, 'database')
+  const template = newDatabaseFolder()
   // The synchronous way takes half as long.
-  if (newDatabase !== undefined && !existsSync(database)) cpSync(newDatabase, database, { recursive: true })
+  if (template !== undefined && !existsSync(database)) cpSync(template, database, { recursive: true })
+  return {}
 }
 
 /** A new empty folder below the system's temporary one. */

@@ -1,35 +1,72 @@
 /**
- * Makes an embedded database with nothing but the schema, as `keyturn migrate` does, once for all tests. That takes
- * seconds, copying takes none.
+ * Databases with nothing but the schema, as `keyturn migrate` makes it, for servers that start on nothing: one on a PostgreSQL
+ * server of the whole run, which is copied there, and one embedded, whose folder is copied.
  *
- * Jest runs this before the tests; `keyturn.ts` copies the folder for servers that start on nothing.
+ * Jest makes both once, before the tests: making the schema takes seconds, copying takes none.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { openDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { createRecordingLog } from './log.ts'
+import { startPostgres, type TestPostgres } from './postgres.ts'
 
-/** The variable that says where the folder is. */
-const VARIABLE = 'KEYTURN_TEST_NEW_DATABASE'
+/** The variables that say where the embedded database and the one on PostgreSQL are. */
+const FOLDER = 'KEYTURN_TEST_NEW_DATABASE'
+const TEMPLATE = 'KEYTURN_TEST_NEW_POSTGRES_DATABASE'
 
-/** Where the folder is; undefined outside Jest. */
+let postgres: TestPostgres | undefined
+
+/** Where the folder of the embedded one is; undefined outside Jest. */
 export function newDatabaseFolder(): string | undefined {
-  return process.env[VARIABLE]
+  return process.env[FOLDER]
 }
 
-/** Makes the folder. */
+/** Makes a database on the PostgreSQL server of the run, and returns its URL. It goes with the server. */
+export async function newPostgresDatabase(): Promise<string> {
+  const template = new URL(process.env[TEMPLATE] ?? '')
+  const name = `new_${crypto.randomUUID().replaceAll('-', '')}`
+  const client = new pg.Client({ connectionString: withDatabase(template, 'postgres') })
+  await client.connect()
+  try {
+    await client.query(`create database ${name} template ${template.pathname.slice(1)}`)
+  } finally {
+    await client.end()
+  }
+  return withDatabase(template, name)
+}
+
+/** Makes both. */
 export async function setUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
-  const database = await openDatabase({ kind: 'embedded', folder, log: createRecordingLog() })
-  await migrate(database)
-  await database.close()
-  process.env[VARIABLE] = folder
+  process.env[FOLDER] = folder
+  await makeSchema({ kind: 'embedded', folder })
+  postgres = await startPostgres()
+  const url = await postgres.createDatabase()
+  await makeSchema({ kind: 'postgres', url })
+  process.env[TEMPLATE] = url
 }
 
-/** Removes it. */
+/** Removes both, and the server. */
 export async function tearDown(): Promise<void> {
+  await postgres?.stop()
   const folder = newDatabaseFolder()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+}
+
+async function makeSchema(where: { kind: 'embedded'; folder: string } | { kind: 'postgres'; url: string }) {
+  const database = await openDatabase({ ...where, log: createRecordingLog() })
+  try {
+    await migrate(database)
+  } finally {
+    await database.close()
+  }
+}
+
+function withDatabase(server: URL, name: string): string {
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url.href
 }
