@@ -15,7 +15,7 @@ import {
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
-import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
+import { KEY_ALGORITHM_NAMES } from '../domain/key-algorithm.ts'
 import type { KeyRing } from '../domain/key-ring.ts'
 import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.ts'
 import {
@@ -157,7 +157,7 @@ function configuration(
     // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
     clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
     enabledJWA: {
-      idTokenSigningAlgValues: Object.keys(KEY_ALGORITHMS) as KeyAlgorithm[],
+      idTokenSigningAlgValues: [...KEY_ALGORITHM_NAMES],
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
     clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,

@@ -10,12 +10,13 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
 import { DomainError } from '../../src/domain/errors.ts'
-import type { PublicJwk, WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
+import { discoveryDocument } from '../../src/oauth/discovery.ts'
 import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
 import { TEST_INTEGRITY } from '../support/integrity.ts'
@@ -170,6 +171,24 @@ describe('the engine', () => {
     const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as unknown
     expect(published).toEqual({ keys: [...keySetOf(ring).keys] })
   })
+
+  it.each(CONFIGS.map((config, i) => [JSON.stringify(config), i] as const))(
+    'names the same algorithms in discovery as the document that stands in for it, all that may ever sign: %s is active',
+    async (_, position) => {
+      const { engine } = await engineSigningWith(position)
+      current = engine
+      const own = discoveryDocument(ISSUER)
+      const published = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as typeof own
+      for (const name of [
+        'id_token_signing_alg_values_supported',
+        'token_endpoint_auth_signing_alg_values_supported',
+      ]) {
+        expect([name, published[name]]).toEqual([name, own[name]])
+      }
+      expect(own.id_token_signing_alg_values_supported).toEqual(CONFIGS.map(algorithmOf))
+      expect(own.id_token_signing_alg_values_supported).toEqual(Object.keys(KEY_ALGORITHMS))
+    },
+  )
 
   it('tells which secret got a token, and of none that did not', async () => {
     const { engine, used } = await engineSigningWith(3)
