@@ -16,7 +16,7 @@ import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/key-algorithm.ts'
-import type { KeyRing } from '../domain/key-ring.ts'
+import { inKeySetOrder, type KeyRing } from '../domain/key-ring.ts'
 import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
@@ -153,7 +153,9 @@ function configuration(
 ): Configuration {
   return {
     adapter: NoStorage,
-    jwks: { keys: ring.map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)) },
+    jwks: {
+      keys: inKeySetOrder(ring).map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)),
+    },
     // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
     clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
     enabledJWA: {

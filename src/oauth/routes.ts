@@ -27,7 +27,7 @@ type Handler = (req: IncomingMessage, res: ServerResponse, head: Head) => void |
 export interface OAuthRoutes {
   /** `POST` (Spec §4.1). Answers 503 while no key is active (Spec §3 rule 2). */
   readonly token: Handler
-  /** `GET` (Spec §4.2). */
+  /** `GET` (Spec §4.2), for all addresses of the key set. */
   readonly jwks: Handler
   /** `GET`, for both discovery addresses. */
   readonly discovery: Handler
