@@ -20,9 +20,11 @@ import { inKeySetOrder, type KeyRing } from '../domain/key-ring.ts'
 import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
+  type AssertionAudience,
   assertAssertionClaims,
   assertAssertionHeader,
   ENGINE_TOLERANCE_SECONDS,
+  tellProblems,
   useAssertionsOnce,
 } from './assertions.ts'
 import { type Clients, connectClients, failedClient, noteRefusals } from './clients.ts'
@@ -40,6 +42,8 @@ export interface EngineOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** Which audience client assertions must have. */
+  readonly assertionAudience: AssertionAudience
   /** The time that dates tokens and ends credentials. */
   readonly now: () => Date
   readonly directory: ClientDirectory
@@ -77,13 +81,15 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
     assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
-      assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
-      assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
+      // First: who may not assert is not told about claims.
       await connected().assertMayAssert(client)
+      assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
+      assertAssertionClaims(claims, { ...options, now: options.now() })
     },
   })
   clients = connectClients(provider, options)
   noteRefusals(provider, options)
+  tellProblems(provider, options)
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client

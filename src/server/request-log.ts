@@ -32,10 +32,22 @@ function isQuiet({ route, status }: Answered): boolean {
 }
 
 function factsOf(answered: Answered): object {
-  const { method, route, status, seconds, clientId, failure, address, requestId, clientRequestId } = answered
+  const { method, route, status, seconds, clientId, failure, detail, address, requestId, clientRequestId } = answered
   const { traceparent } = answered.request.headers
   const traceId = typeof traceparent === 'string' ? parseTraceparent(traceparent)?.traceId : undefined
   // Microseconds are enough, and what is undefined is left out of the line.
   const milliseconds = Math.round(seconds * 1e6) / 1e3
-  return { method, route, status, milliseconds, clientId, failure, address, requestId, clientRequestId, traceId }
+  return {
+    method,
+    route,
+    status,
+    milliseconds,
+    clientId,
+    failure,
+    detail,
+    address,
+    requestId,
+    clientRequestId,
+    traceId,
+  }
 }

@@ -78,6 +78,7 @@ beforeAll(async () => {
   })
   const service = new TokenService({
     issuer: ISSUER,
+    assertionAudience: 'issuer',
     tokenLifetimeSeconds: 60,
     now: time.now,
     directory: {

@@ -86,6 +86,7 @@ async function engineSigningWith(
   const options = {
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,
+    assertionAudience: 'issuer' as const,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
     assertions,

@@ -74,6 +74,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   const service = new TokenService({
     issuer,
     tokenLifetimeSeconds: 600,
+    assertionAudience: 'issuer',
     now,
     directory: {
       secrets,
