@@ -31,6 +31,7 @@ import { decodableBody } from './decodable-body.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
+import { withReadableMessage } from './grpc-message.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
 import { reauthorize } from './reauthorize.ts'
@@ -115,7 +116,7 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
         answer: async (req, res) => {
           res.setHeader('cache-control', 'no-store')
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
+            await universalResponseToNodeResponse(withReadableMessage(await answer(handler, req, { res, notes })), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
