@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
+import { reserve } from '../http/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
 import { type Handler, sendError } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
@@ -193,7 +194,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   return [...rpc].map(([path, call]) => {
     const answer: Handler = (req, res) => {
       setAuthority(req, authority)
-      return call.answer(req, res)
+      return call.answer(req, res, (bytes) => reserve(req, bytes))
     }
     const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
     return [path, { methods, cors: RPC, headers: call.headers }]
