@@ -9,6 +9,7 @@ import { IncomingMessage } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Log } from '../domain/ports.ts'
 import { type Connections, isWhole } from './connections.ts'
+import type { Refusal } from './exchange.ts'
 import { refuseAndClose } from './malformed.ts'
 import { Queue, Queued } from './queue.ts'
 
@@ -215,11 +216,11 @@ function heldBy(holder: Holder): Held {
   return holder[HELD]
 }
 
-const OVERLOADED = {
-  status: '503 Service Unavailable',
-  error: 'temporarily_unavailable',
+const OVERLOADED: Refusal = {
+  status: 503,
+  code: 'temporarily_unavailable',
   description: 'too many requests are coming in slowly: try again later',
-  headers: ['retry-after: 1'],
+  headers: { 'retry-after': '1' },
 }
 
 /** Chunks of HTTP/2 are parts of what was read at once: a byte would keep up to 64 KiB, most of it of other streams. */

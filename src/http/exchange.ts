@@ -11,6 +11,9 @@ export type Head = readonly string[]
 /** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
 export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
+/** Keeps browsers from guessing another content type. */
+export const NO_SNIFFING: Head = ['x-content-type-options', 'nosniff']
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
@@ -38,12 +41,24 @@ export function sendJson(
   else res.end(bytes)
 }
 
-/** Sends an error in the form of OAuth (RFC 6749 §5.2), which every path without a protocol of its own uses. */
-export function sendError(
-  res: ServerResponse,
-  status: number,
-  error: { readonly code: string; readonly description: string },
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  sendJson(res, status, { error: error.code, error_description: error.description }, headers)
+/** Why a request is refused. */
+export interface Refusal {
+  /** Of HTTP. */
+  readonly status: number
+  /** A word for programs. */
+  readonly code: string
+  /** What was expected, for people. */
+  readonly description: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Makes the body of a refusal as the protocol of a path has it. */
+export type RefusalForm = (refusal: Refusal) => object
+
+/** The form of OAuth (RFC 6749 §5.2), which paths without a protocol of their own have too. */
+export const OAUTH_FORM: RefusalForm = ({ code, description }) => ({ error: code, error_description: description })
+
+/** Refuses a request. @param form Default: that of OAuth. */
+export function refuse(res: ServerResponse, refusal: Refusal, form: RefusalForm = OAUTH_FORM): void {
+  sendJson(res, refusal.status, form(refusal), refusal.headers)
 }

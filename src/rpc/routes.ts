@@ -33,6 +33,7 @@ import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { withReadableMessage } from './grpc-message.ts'
 import { acceptGzip, acceptIdentity, GZIP } from './gzip.ts'
+import { withRefusalBody } from './http-refusals.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
 import { reauthorize } from './reauthorize.ts'
@@ -135,8 +136,7 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
           res.setHeader('cache-control', 'no-store')
           res.setHeader(...acceptGzip(req.headers['content-type']))
           try {
-            const response = await answer(handler, req, { ...options, res, reserve })
-            await universalResponseToNodeResponse(withReadableMessage(response), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { ...options, res, reserve }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -158,20 +158,25 @@ async function answer(
   }: RoutesOptions & { readonly res: ServerResponse; readonly reserve: Reserve },
 ) {
   const values = notes.valuesFor(req, () => cutOff(res))
+  const { method } = handler
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   const { header } = request
-  capDeadline(header, handler.method)
+  const respond = async (request: UniversalServerRequest) => {
+    const response = withReadableMessage(await handler(request))
+    return withRefusalBody(response, { httpMethod: request.method, contentType: header.get('content-type'), method })
+  }
+  capDeadline(header, method)
   acceptIdentity(header)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
-  if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
+  if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
   const body = decodableBody(request.body, {
-    type: handler.method.input,
+    type: method.input,
     header,
     maxBytes,
     reserve,
     onRefused: (error) => notes.refused(values, error),
   })
-  return handler({ ...request, body })
+  return respond({ ...request, body })
 }
 
 /** Over HTTP/2 a reset: a response that is destroyed looks to its client as if it were whole. */

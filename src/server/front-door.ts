@@ -9,17 +9,19 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { reserve } from '../http/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
-import { type Handler, sendError } from '../http/exchange.ts'
+import { type Handler, OAUTH_FORM, type RefusalForm, refuse } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
 import type { RequestNotebook } from '../http/request-notes.ts'
-import { type Answered, createRouter, notFound, type Route, type RouteHandler } from '../http/router.ts'
+import { type Answered, createRouter, type Fallback, notFound, type Route, type RouteHandler } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
+import { refusalBody } from '../rpc/http-refusals.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
+import { isRpc } from './rpc-route.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What is served once the server is ready. */
@@ -115,6 +117,16 @@ export class FrontDoor {
   }
 }
 
+const STARTING = {
+  status: 503,
+  code: 'temporarily_unavailable',
+  description: 'the server is starting: try again later',
+  headers: { 'retry-after': '1' },
+}
+
+/** The form of refusals at the paths of RPCs, also of RPCs that do not exist. */
+const CONNECT_FORM: RefusalForm = ({ status, description }) => refusalBody(status, description)
+
 /** What the router needs of it. */
 type RoutingOptions = Omit<FrontDoorOptions, 'around'>
 
@@ -132,10 +144,9 @@ class Routing {
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
     this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
-    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res) => {
-      notes.refused(req, 'temporarily_unavailable')
-      const error = { code: 'temporarily_unavailable', description: 'the server is starting' }
-      sendError(res, 503, error, { 'retry-after': '1' })
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, form) => {
+      notes.refused(req, STARTING.code)
+      refuse(res, STARTING, form)
     })
   }
 
@@ -175,7 +186,7 @@ class Routing {
     this.#public.endStreams()
   }
 
-  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Handler): Handler {
+  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
     return createRouter({
       routes: new Map([
         ['/healthz', { methods: { GET: healthz }, cors: null }],
@@ -183,6 +194,7 @@ class Routing {
         ...routes,
       ]),
       fallback,
+      formAt: (path) => (isRpc(path) ? CONNECT_FORM : OAUTH_FORM),
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
       secure: this.#options.config.tls !== null,
       ...this.#options,
