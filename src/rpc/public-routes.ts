@@ -5,7 +5,7 @@
  * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
  * work from the moment that the port is open, before there is anything to administer.
  */
-import { Code, ConnectError, type ContextValues, createConnectRouter } from '@connectrpc/connect'
+import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js'
 import { Health } from '../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.js'
@@ -14,7 +14,7 @@ import type { Clock } from '../app/replica.ts'
 import type { Log, RequestNotes } from '../domain/ports.ts'
 import { CallNotes } from './call-notes.ts'
 import { successorOf } from './deprecation.ts'
-import { translateErrors } from './errors.ts'
+import { translateErrors, unavailable } from './errors.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
 import { connectOptions, type RpcRoutes, routesOf, SERVICES } from './routes.ts'
@@ -67,6 +67,6 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
 
   return {
     routes: routesOf(router, { notes, log, maxMessageBytes: MAX_MESSAGE_BYTES }),
-    endStreams: () => stopping.abort(new ConnectError('the server is stopping', Code.Unavailable)),
+    endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }
