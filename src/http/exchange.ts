@@ -52,13 +52,13 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Makes the body of a refusal as the protocol of a path has it. */
-export type RefusalForm = (refusal: Refusal) => object
+/** Refuses a request in the form of a protocol. */
+export type Refuse = (res: ServerResponse, refusal: Refusal) => void
 
 /** The form of OAuth (RFC 6749 §5.2), which paths without a protocol of their own have too. */
-export const OAUTH_FORM: RefusalForm = ({ code, description }) => ({ error: code, error_description: description })
+export const refuse: Refuse = (res, refusal) => sendJson(res, refusal.status, errorBody(refusal), refusal.headers)
 
-/** Refuses a request. @param form Default: that of OAuth. */
-export function refuse(res: ServerResponse, refusal: Refusal, form: RefusalForm = OAUTH_FORM): void {
-  sendJson(res, refusal.status, form(refusal), refusal.headers)
+/** The body of a refusal in the form of OAuth. */
+export function errorBody({ code, description }: Refusal): object {
+  return { error: code, error_description: description }
 }

@@ -6,7 +6,7 @@ import type { Http2SecureServer } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Connections } from './connections.ts'
-import { NO_SNIFFING, OAUTH_FORM, OVER_TLS, type Refusal } from './exchange.ts'
+import { errorBody, NO_SNIFFING, OVER_TLS, type Refusal } from './exchange.ts'
 
 const INVALID = 'invalid_request'
 
@@ -64,7 +64,7 @@ function looksLikeHttp(packet: Buffer | undefined): boolean {
 /** The answer as it is sent, without Node. */
 function textOf(refusal: Refusal, secure: boolean): string {
   const { status, headers = {} } = refusal
-  const body = JSON.stringify(OAUTH_FORM(refusal))
+  const body = JSON.stringify(errorBody(refusal))
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',

@@ -10,10 +10,9 @@ import {
   type Handler,
   type Head,
   NO_SNIFFING,
-  OAUTH_FORM,
   OVER_TLS,
   type Refusal,
-  type RefusalForm,
+  type Refuse,
   refuse,
   setHead,
 } from './exchange.ts'
@@ -23,8 +22,8 @@ import type { RequestNotebook } from './request-notes.ts'
 /** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
 export type RouteHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => void | Promise<void>
 
-/** Answers a request that has no route. @param form Of refusals at its path. */
-export type Fallback = (req: IncomingMessage, res: ServerResponse, form: RefusalForm) => void
+/** Answers a request that has no route. @param refuse Refuses in the form of the protocol of its path. */
+export type Fallback = (req: IncomingMessage, res: ServerResponse, refuse: Refuse) => void
 
 /** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
 export interface Route {
@@ -67,8 +66,8 @@ export interface RouterOptions {
   readonly routes: ReadonlyMap<string, Route>
   /** Answers what has no route. */
   readonly fallback: Fallback
-  /** The form of refusals at a path, whether it has a route or not. Default: that of OAuth everywhere. */
-  readonly formAt?: (path: string) => RefusalForm
+  /** Refuses in the form of the protocol of a path, whether there is a route or not. Default: that of OAuth everywhere. */
+  readonly refuseAt?: (path: string) => Refuse
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
   /** Whether requests come over TLS. Default false. */
@@ -95,12 +94,12 @@ const KNOWN_METHODS = new Set(METHODS)
 const CLIENT_LEFT = 499
 
 /** There is nothing at this path. */
-export const notFound: Fallback = (_req, res, form) =>
-  refuse(res, { status: 404, code: 'not_found', description: 'there is nothing at this address' }, form)
+export const notFound: Fallback = (_req, res, refuse) =>
+  refuse(res, { status: 404, code: 'not_found', description: 'there is nothing at this address' })
 
 /** Makes a handler of all routes. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, formAt = () => OAUTH_FORM, maxBodyBytes, secure = false, log, notes, onAnswered } = options
+  const { routes, fallback, refuseAt = () => refuse, maxBodyBytes, secure = false, log, notes, onAnswered } = options
   const always = secure ? [...NO_SNIFFING, ...OVER_TLS] : NO_SNIFFING
   const places = new Map<string, Place>(
     [...routes].map(([path, route]) => [path, { name: path, route, head: [...always, ...headOf(route)] }]),
@@ -144,10 +143,10 @@ export function createRouter(options: RouterOptions): Handler {
       if (res.headersSent) return void res.destroy()
       setHead(res, head)
       const description = `internal error, request id ${requestId}`
-      refuse(res, { status: 500, code: 'server_error', description }, formAt(path))
+      refuseAt(path)(res, { status: 500, code: 'server_error', description })
     }
     try {
-      const answering = dispatch(req, res, { path, route, head, fallback, formAt, maxBodyBytes })
+      const answering = dispatch(req, res, { path, route, head, fallback, refuseAt, maxBodyBytes })
       // Without `await`: it takes time also where there is nothing to wait for.
       return answering instanceof Promise ? answering.catch(fail) : undefined
     } catch (error) {
@@ -165,14 +164,14 @@ function dispatch(
     route,
     head,
     fallback,
-    formAt,
+    refuseAt,
     maxBodyBytes,
   }: {
     readonly path: string
     readonly route: Route | undefined
     readonly head: Head
     readonly fallback: Fallback
-    readonly formAt: (path: string) => RefusalForm
+    readonly refuseAt: (path: string) => Refuse
     readonly maxBodyBytes: number
   },
 ): void | Promise<void> {
@@ -183,17 +182,17 @@ function dispatch(
     return handler(req, res, head)
 
   setHead(res, head)
-  const form = formAt(path)
-  if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost }, form)
+  const refuse = refuseAt(path)
+  if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost })
   // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
   // still sending would cost it the answer (RFC 9112 §9.6).
-  if (isTooLong) return refuse(res, tooLong(maxBodyBytes), form)
+  if (isTooLong) return refuse(res, tooLong(maxBodyBytes))
   if (handler !== undefined) return handler(req, res, head)
-  if (route === undefined) return fallback(req, res, form)
+  if (route === undefined) return fallback(req, res, refuse)
   const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
   const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
-  return refuse(res, { status: 405, code: 'invalid_request', description: `use ${allow}`, headers: { allow } }, form)
+  return refuse(res, { status: 405, code: 'invalid_request', description: `use ${allow}`, headers: { allow } })
 }
 
 function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | undefined {

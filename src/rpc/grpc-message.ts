@@ -1,5 +1,5 @@
 /**
- * Rewrites `grpc-message` to the encoding of the gRPC protocol ("gRPC over HTTP2", Responses): UTF-8 in which only bytes outside
+ * Writes `grpc-message` in the encoding of the gRPC protocol ("gRPC over HTTP2", Responses): UTF-8 in which only bytes outside
  * %x20-%x7E, and the percent sign, are percent-encoded.
  *
  * Connect encodes it with `encodeURIComponent`, which also encodes separators such as `:`. Clients that decode with a function for
@@ -47,6 +47,11 @@ async function* inBody(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
 function rewritten(envelope: Uint8Array): Uint8Array {
   const fields = Buffer.from(envelope.subarray(ENVELOPE_BYTES)).toString('latin1')
   return encodeEnvelope(TRAILERS, Buffer.from(fields.replace(FIELD_VALUE, readable), 'latin1'))
+}
+
+/** The value of `grpc-message` for a text. */
+export function encodeMessage(text: string): string {
+  return readable(encodeURIComponent(text))
 }
 
 function readable(message: string): string {

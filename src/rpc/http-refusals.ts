@@ -1,20 +1,23 @@
 /**
- * Answers to HTTP requests that do not become a call: the error of the Connect protocol (JSON with `code` and `message`), whichever
- * protocol the client speaks. Clients of gRPC and gRPC-Web go by the HTTP status ("HTTP to gRPC Status Code Mapping").
+ * Answers to HTTP requests that do not become a call. For gRPC it is a status without a message; for all others the HTTP status with
+ * the error of the Connect protocol (JSON with `code` and `message`), also if the content type is none that is known.
  */
 import type { DescMethod } from '@bufbuild/protobuf'
+import { Code } from '@connectrpc/connect'
 import { createAsyncIterable, type UniversalServerResponse } from '@connectrpc/connect/protocol'
+import { codeToString } from '@connectrpc/connect/protocol-connect'
+import { encodeMessage } from './grpc-message.ts'
 
 /** The code for each HTTP status. */
-const CODES: Readonly<Record<number, string>> = {
-  400: 'invalid_argument',
-  404: 'unimplemented',
-  405: 'unimplemented',
-  413: 'resource_exhausted',
-  415: 'invalid_argument',
-  500: 'internal',
-  503: 'unavailable',
-  505: 'unimplemented',
+const CODES: Readonly<Record<number, Code>> = {
+  400: Code.InvalidArgument,
+  404: Code.Unimplemented,
+  405: Code.Unimplemented,
+  413: Code.ResourceExhausted,
+  415: Code.InvalidArgument,
+  500: Code.Internal,
+  503: Code.Unavailable,
+  505: Code.Unimplemented,
 }
 
 const GRPC_TYPES = [
@@ -33,8 +36,29 @@ const STREAM_TYPES = ['application/connect+json', 'application/connect+proto', .
 const GRPC_WEB_TEXT = /^application\/grpc-web-text\b/i
 
 /** The body of an error answer. @param status Of HTTP. One without a code of its own has `unknown`. */
-export function refusalBody(status: number, message: string): object {
-  return { code: CODES[status] ?? 'unknown', message }
+export function connectRefusal(status: number, message: string): object {
+  return { code: codeToString(codeOf(status)), message }
+}
+
+/** Whether a request is one of gRPC, and not of gRPC-Web, whose clients see the HTTP status. */
+export function isGrpc(contentType: string | undefined): boolean {
+  return /^application\/grpc(?:[+;]|$)/i.test(contentType ?? '')
+}
+
+/**
+ * The headers of an answer to gRPC, which must be all of it ("gRPC over HTTP2", Trailers-Only). A client that gets an HTTP status
+ * instead does not show the message, and grpc-go reports `internal` if the body ends in a frame of its own.
+ */
+export function grpcRefusal(status: number, message: string): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'application/grpc',
+    'grpc-status': String(codeOf(status)),
+    'grpc-message': encodeMessage(message),
+  }
+}
+
+function codeOf(status: number): Code {
+  return CODES[status] ?? Code.Unknown
 }
 
 /** What was asked for. */
@@ -48,7 +72,7 @@ interface RefusedRequest {
 export function withRefusalBody(response: UniversalServerResponse, request: RefusedRequest): UniversalServerResponse {
   if (response.body !== undefined) return response
   const { status } = response
-  const body = Buffer.from(JSON.stringify(refusalBody(status, expectation(status, request))))
+  const body = Buffer.from(JSON.stringify(connectRefusal(status, expectation(status, request))))
   const header = new Headers(response.header)
   header.set('content-type', 'application/json')
   header.set('content-length', String(body.byteLength))

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { reserve } from '../http/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
-import { type Handler, OAUTH_FORM, type RefusalForm, refuse } from '../http/exchange.ts'
+import { type Handler, type Refuse, refuse, sendJson, setHead } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
@@ -18,7 +18,7 @@ import type { RequestNotebook } from '../http/request-notes.ts'
 import { type Answered, createRouter, type Fallback, notFound, type Route, type RouteHandler } from '../http/router.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
-import { refusalBody } from '../rpc/http-refusals.ts'
+import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/http-refusals.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
 import { isRpc } from './rpc-route.ts'
@@ -124,8 +124,17 @@ const STARTING = {
   headers: { 'retry-after': '1' },
 }
 
-/** The form of refusals at the paths of RPCs, also of RPCs that do not exist. */
-const CONNECT_FORM: RefusalForm = ({ status, description }) => refusalBody(status, description)
+/** Refuses at the paths of RPCs, also of RPCs that do not exist. */
+const refuseCall: Refuse = (res, { status, description, headers = {} }) => {
+  if (!isGrpc(res.req.headers['content-type'])) {
+    sendJson(res, status, connectRefusal(status, description), headers)
+    return
+  }
+  res.statusCode = 200
+  setHead(res, Object.entries({ ...headers, ...grpcRefusal(status, description) }).flat())
+  // Together with the headers: clients take an end that comes later for a broken answer.
+  res.end()
+}
 
 /** What the router needs of it. */
 type RoutingOptions = Omit<FrontDoorOptions, 'around'>
@@ -144,9 +153,9 @@ class Routing {
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
     this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
-    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, form) => {
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
       notes.refused(req, STARTING.code)
-      refuse(res, STARTING, form)
+      refuse(res, STARTING)
     })
   }
 
@@ -194,7 +203,7 @@ class Routing {
         ...routes,
       ]),
       fallback,
-      formAt: (path) => (isRpc(path) ? CONNECT_FORM : OAUTH_FORM),
+      refuseAt: (path) => (isRpc(path) ? refuseCall : refuse),
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
       secure: this.#options.config.tls !== null,
       ...this.#options,

@@ -3,7 +3,7 @@
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request as request1 } from 'node:http'
-import { connect as connectHttp2 } from 'node:http2'
+import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -438,6 +438,38 @@ describe('a refusal', () => {
   })
 })
 
+/** The head of an answer to a gRPC request. Must be all of it ("gRPC over HTTP2", Trailers-Only). */
+async function trailersOnly(url: string, path: string, headers: Readonly<Record<string, string>> = {}) {
+  const session = connectHttp2(url)
+  const type = { 'content-type': 'application/grpc+proto', te: 'trailers' }
+  const stream = session.request({ ':method': 'POST', ':path': path, ...type, ...headers })
+  stream.on('error', () => {})
+  const [head, flags] = await once(stream, 'response')
+  session.destroy()
+  expect(flags & constants.NGHTTP2_FLAG_END_STREAM).not.toBe(0)
+  expect([head[':status'], head['content-type']]).toEqual([200, 'application/grpc'])
+  return { status: Number(head['grpc-status']), message: head['grpc-message'], retryAfter: head['retry-after'] }
+}
+
+describe('a refusal of a gRPC request', () => {
+  it.each([
+    ['a method that no service has', '/iam.webkey.v2.WebKeyService/Nothing', {}, grpcStatus.UNIMPLEMENTED, /nothing/],
+    ['a message that is too long', LIST, { 'content-length': '70000' }, grpcStatus.RESOURCE_EXHAUSTED, /65536 bytes/],
+    ['two hosts', LIST, { ':authority': 'one', host: 'other' }, grpcStatus.INVALID_ARGUMENT, /Host/],
+  ])('of %s is a status of gRPC', async (_name, path, headers, status, says) => {
+    const answer = await trailersOnly(server.listenUrl, path, headers)
+    expect(answer).toEqual({ status, message: expect.stringMatching(says) })
+  })
+
+  it('is read by a client that is not ours', async () => {
+    const method = { ...WebKeyService.method.listWebKeys, name: 'Nothing' }
+    await expect(callWithGrpcJs(server.listenUrl, null, method, {})).rejects.toMatchObject({
+      code: grpcStatus.UNIMPLEMENTED,
+      details: 'there is nothing at this address',
+    })
+  })
+})
+
 describe('HEAD of a call by GET', () => {
   it.each(VERSIONS)('has the headers of GET and no body, over %s', async (_version, send) => {
     const path = `${LIST}?encoding=json&message=%7B%7D`
@@ -498,6 +530,8 @@ describe('a server that is starting', () => {
   it('is unavailable to a gRPC client that is not ours', async () => {
     await expect(callWithGrpcJs(url, null, WebKeyService.method.listWebKeys, {})).rejects.toMatchObject({
       code: grpcStatus.UNAVAILABLE,
+      details: 'the server is starting: try again later',
     })
+    expect(await trailersOnly(url, LIST)).toMatchObject({ status: grpcStatus.UNAVAILABLE, retryAfter: '1' })
   })
 })
