@@ -9,6 +9,7 @@ import { IncomingMessage } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Log } from '../domain/ports.ts'
 import { type Connections, isWhole } from './connections.ts'
+import type { Refusal } from './exchange.ts'
 import { refuseAndClose } from './malformed.ts'
 import { Queue, Queued } from './queue.ts'
 
@@ -25,6 +26,7 @@ const ROOM = 1 / 8
 const REPORT_EVERY = 60_000
 
 const HELD = Symbol('held')
+const BUDGET = Symbol('budget')
 
 /** A request of HTTP/1.1 or a stream of HTTP/2, with what it holds. */
 type Holder = (IncomingMessage | ServerHttp2Stream) & { [HELD]?: Held }
@@ -48,6 +50,9 @@ class Held extends Queued {
   }
 }
 
+/** A request that is being answered. */
+type Begun = IncomingMessage & { [BUDGET]?: BodyBudget; readonly stream?: ServerHttp2Stream }
+
 /** What a budget needs. */
 export interface BodyBudgetOptions {
   /** The budget, in bytes. */
@@ -67,6 +72,22 @@ export class BodyBudget {
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options
+  }
+
+  /** From now on memory can be reserved for a request. */
+  begin(req: Begun): void {
+    req[BUDGET] = this
+  }
+
+  /** Counts memory of a request whose body is here. @returns Whether there is room for it; if not, it is not counted. */
+  reserve(holder: Holder, bytes: number): boolean {
+    const held = heldBy(holder)
+    this.#count(held, bytes)
+    if (!this.#hasRoom) this.#cutOffUnfinished()
+    this.#report()
+    if (this.#hasRoom) return !held.isCut
+    this.#count(held, -bytes)
+    return false
   }
 
   /** The requests of an HTTP/1.1 server, which count what comes. Each must be released when it has been answered. */
@@ -123,26 +144,40 @@ export class BodyBudget {
   }
 
   #charge(held: Held, bytes: number): void {
+    this.#count(held, bytes)
+    if (this.#hasRoom) return
+    this.#cutOffUnfinished()
+    // All others are being answered.
+    if (!this.#hasRoom) this.#cutOff(held)
+    this.#report()
+  }
+
+  get #hasRoom(): boolean {
+    return this.#bytes <= this.#options.maxBytes
+  }
+
+  #count(held: Held, bytes: number): void {
     if (held.isOver) return
     if (held.queue === null) this.#all.add(held)
     held.bytes += bytes
     this.#bytes += bytes
-    if (this.#bytes > this.#options.maxBytes) this.#makeRoom(held)
   }
 
-  #makeRoom(last: Held): void {
-    const { maxBytes, log } = this.#options
+  #cutOffUnfinished(): void {
     const now = performance.now()
     const cost = (held: Held) => held.bytes * (now - held.since + 1)
     const unfinished = [...this.#all].filter(({ holder }) => !isWhole(holder)).sort((a, b) => cost(b) - cost(a))
-    const target = maxBytes * (1 - ROOM)
+    const target = this.#options.maxBytes * (1 - ROOM)
     for (const held of unfinished) {
       if (this.#bytes <= target) break
       this.#cutOff(held)
     }
-    // All others are being answered.
-    if (this.#bytes > maxBytes) this.#cutOff(last)
-    if (now - this.#reportedAt < REPORT_EVERY) return
+  }
+
+  #report(): void {
+    const { maxBytes, log } = this.#options
+    const now = performance.now()
+    if (this.#cut === 0 || now - this.#reportedAt < REPORT_EVERY) return
     this.#reportedAt = now
     log.warn({ requests: this.#cut, maxBytes }, 'unfinished requests were cut off: bodies had used up their memory')
     this.#cut = 0
@@ -167,16 +202,25 @@ export class BodyBudget {
   }
 }
 
+/**
+ * Counts memory that a request takes besides its body, in bytes, until it is answered. Its body must be here.
+ *
+ * @returns Whether there is room for it, perhaps because other requests were cut off. If not, refuse the request.
+ */
+export function reserve(req: Begun, bytes: number): boolean {
+  return req[BUDGET]?.reserve(req.stream ?? req, bytes) ?? true
+}
+
 function heldBy(holder: Holder): Held {
   holder[HELD] ??= new Held(holder)
   return holder[HELD]
 }
 
-const OVERLOADED = {
-  status: '503 Service Unavailable',
-  error: 'temporarily_unavailable',
+const OVERLOADED: Refusal = {
+  status: 503,
+  code: 'temporarily_unavailable',
   description: 'too many requests are coming in slowly: try again later',
-  headers: ['retry-after: 1'],
+  headers: { 'retry-after': '1' },
 }
 
 /** Chunks of HTTP/2 are parts of what was read at once: a byte would keep up to 64 KiB, most of it of other streams. */

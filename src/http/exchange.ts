@@ -11,6 +11,9 @@ export type Head = readonly string[]
 /** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
 export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
+/** Keeps browsers from guessing another content type. */
+export const NO_SNIFFING: Head = ['x-content-type-options', 'nosniff']
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
@@ -38,12 +41,24 @@ export function sendJson(
   else res.end(bytes)
 }
 
-/** Sends an error in the form of OAuth (RFC 6749 §5.2), which every path without a protocol of its own uses. */
-export function sendError(
-  res: ServerResponse,
-  status: number,
-  error: { readonly code: string; readonly description: string },
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  sendJson(res, status, { error: error.code, error_description: error.description }, headers)
+/** Why a request is refused. */
+export interface Refusal {
+  /** Of HTTP. */
+  readonly status: number
+  /** A word for programs. */
+  readonly code: string
+  /** What was expected, for people. */
+  readonly description: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Refuses a request in the form of a protocol. */
+export type Refuse = (res: ServerResponse, refusal: Refusal) => void
+
+/** The form of OAuth (RFC 6749 §5.2), which paths without a protocol of their own have too. */
+export const refuse: Refuse = (res, refusal) => sendJson(res, refusal.status, errorBody(refusal), refusal.headers)
+
+/** The body of a refusal in the form of OAuth. */
+export function errorBody({ code, description }: Refusal): object {
+  return { error: code, error_description: description }
 }

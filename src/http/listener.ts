@@ -16,10 +16,10 @@ import { Answers } from './answers.ts'
 import { BodyBudget } from './body-budget.ts'
 import { ClientAuthorities } from './client-authorities.ts'
 import { Connections } from './connections.ts'
-import { type Handler, OVER_TLS, sendError, setHead } from './exchange.ts'
+import { type Handler, NO_SNIFFING, OVER_TLS, type Refusal, refuse, setHead } from './exchange.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
-import { answerMalformed } from './malformed.ts'
+import { answerMalformed, headTooLong, refuseAndClose } from './malformed.ts'
 import { switchProtocol } from './protocol-switch.ts'
 import { authoritiesIn, followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
 
@@ -57,6 +57,14 @@ export interface Listener {
   close(grace: number): Promise<void>
 }
 
+/** Any method that the server has somewhere: a tunnel is to another server, and not to a path here (RFC 9110 §9.3.6). */
+const NO_TUNNELS: Refusal = {
+  status: 405,
+  code: 'invalid_request',
+  description: 'this server opens no tunnels: CONNECT is not allowed',
+  headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+}
+
 type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyServer = Server | Http2SecureServer
 
@@ -75,24 +83,33 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
     const answer = answers.begin(req, res)
     const exchange = connections.begin(req)
+    bodies.begin(req)
     // Each of these events comes once.
     res.on('close', () => {
       answers.ended(answer)
       if (exchange !== undefined) connections.ended(exchange)
       bodies.release(req)
     })
-    if (isTooLong(req, limits)) {
-      if (tls !== null) setHead(res, OVER_TLS)
-      sendError(res, 431, { code: 'invalid_request', description: 'the head of the request is too long' })
-      return
-    }
+    if (isTooLong(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
     // The router answers failures itself; nothing is left to be caught.
-    void options.handler(req, res)
+    else void options.handler(req, res)
+  }
+
+  /** Refuses what the router would not understand. */
+  const refuseUnrouted = (res: ServerResponse, refusal: Refusal): void => {
+    setHead(res, tls === null ? NO_SNIFFING : [...NO_SNIFFING, ...OVER_TLS])
+    refuse(res, refusal)
+  }
+  const refuseTunnel = (req: AnyRequest, answer: ServerResponse | Socket): void => {
+    if ('stream' in req) refuseUnrouted(answer as ServerResponse, NO_TUNNELS)
+    else refuseAndClose(answer as Socket, connections, NO_TUNNELS)
   }
 
   setHttp1Limits(server as Server, limits)
-  answerMalformed(server, connections)
+  answerMalformed(server, { connections, maxHeadBytes: limits.maxHeadBytes })
   for (const one of new Set<AnyServer | Http2Server>([server, http2])) {
+    // A server without a listener closes the connection over HTTP/1.1, and answers without a body over HTTP/2.
+    one.on('connect', refuseTunnel as never)
     one.on('request', handler as never)
     // A server may look away from what it does not know (RFC 9110 §10.1.1).
     one.on('checkExpectation', handler as never)

@@ -1,47 +1,50 @@
 /**
  * Answers to what Node cannot read as a request, in the form of all other errors.
  */
-import type { Server } from 'node:http'
+import { type Server, STATUS_CODES } from 'node:http'
 import type { Http2SecureServer } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Connections } from './connections.ts'
-import { OVER_TLS } from './exchange.ts'
+import { errorBody, NO_SNIFFING, OVER_TLS, type Refusal } from './exchange.ts'
 
-/** An answer that is written without Node. */
-export interface RawAnswer {
-  readonly status: string
-  /** Default `invalid_request`. */
-  readonly error?: string
-  readonly description: string
-  readonly headers?: readonly string[]
+const INVALID = 'invalid_request'
+
+const MALFORMED: Refusal = { status: 400, code: INVALID, description: 'this is not a request that HTTP allows' }
+
+/** The refusal of a request whose head is longer than so many bytes (RFC 6585 §5). */
+export function headTooLong(maxHeadBytes: number): Refusal {
+  return { status: 431, code: INVALID, description: `the head of the request is longer than ${maxHeadBytes} bytes` }
 }
 
-const TOO_LATE = { status: '408 Request Timeout', description: 'the request took too long to arrive' }
-const TOO_LONG = { status: '431 Request Header Fields Too Large', description: 'the head of the request is too long' }
-const MALFORMED = { status: '400 Bad Request', description: 'this is not a request that HTTP allows' }
-
-const ANSWERS: Readonly<Record<string, RawAnswer>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: TOO_LATE,
-  HPE_HEADER_OVERFLOW: TOO_LONG,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: '413 Content Too Large', description: 'chunks have too long extensions' },
+/** The refusals of requests that are HTTP, by the code of Node's error. */
+function refusals(maxHeadBytes: number): Readonly<Record<string, Refusal>> {
+  return {
+    ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: INVALID, description: 'the request took too long to arrive' },
+    HPE_HEADER_OVERFLOW: headTooLong(maxHeadBytes),
+    HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, code: INVALID, description: 'chunks have too long extensions' },
+  }
 }
 
 /** How long the client may take to receive the answer, in milliseconds. */
 const TIMEOUT = 1_000
 
 /** Lets a server answer and close the connection. */
-export function answerMalformed(server: Server | Http2SecureServer, connections: Connections): void {
+export function answerMalformed(
+  server: Server | Http2SecureServer,
+  { connections, maxHeadBytes }: { readonly connections: Connections; readonly maxHeadBytes: number },
+): void {
+  const known = refusals(maxHeadBytes)
   server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex) => {
     const code = error.code ?? ''
-    const readable = (code in ANSWERS || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
-    if (readable) refuseAndClose(socket, connections, ANSWERS[code] ?? MALFORMED)
+    const readable = (code in known || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
+    if (readable) refuseAndClose(socket, connections, known[code] ?? MALFORMED)
     else socket.destroy()
   })
 }
 
 /** Answers a request of HTTP/1.1 that has not come to its end, and closes its connection. */
-export function refuseAndClose(socket: Duplex, connections: Connections, answer: RawAnswer): void {
+export function refuseAndClose(socket: Duplex, connections: Connections, refusal: Refusal): void {
   // While an earlier request of the connection is being answered, this would be taken for its answer.
   if (!socket.writable || connections.isAnswering(socket)) {
     socket.destroy()
@@ -49,7 +52,7 @@ export function refuseAndClose(socket: Duplex, connections: Connections, answer:
   }
   const timer = setTimeout(() => socket.destroy(), TIMEOUT)
   socket.once('close', () => clearTimeout(timer))
-  socket.end(textOf(answer, socket instanceof TLSSocket), () => socket.destroy())
+  socket.end(textOf(refusal, socket instanceof TLSSocket), () => socket.destroy())
 }
 
 /** Whoever speaks TLS or something else in bytes would not understand the answer. */
@@ -58,18 +61,20 @@ function looksLikeHttp(packet: Buffer | undefined): boolean {
   return (first > 0x20 && first < 0x7f) || first === 0x0a || first === 0x0d
 }
 
-function textOf({ status, error = 'invalid_request', description, headers = [] }: RawAnswer, secure: boolean): string {
-  const body = JSON.stringify({ error, error_description: description })
+/** The answer as it is sent, without Node. */
+function textOf(refusal: Refusal, secure: boolean): string {
+  const { status, headers = {} } = refusal
+  const body = JSON.stringify(errorBody(refusal))
   return [
-    `HTTP/1.1 ${status}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${body.length}`,
     'cache-control: no-store',
     'pragma: no-cache',
-    'x-content-type-options: nosniff',
+    NO_SNIFFING.join(': '),
     ...(secure ? [OVER_TLS.join(': ')] : []),
     'connection: close',
-    ...headers,
+    ...Object.entries(headers).map((pair) => pair.join(': ')),
     '',
     body,
   ].join('\r\n')

@@ -6,12 +6,24 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
-import { type Handler, type Head, OVER_TLS, sendError, setHead } from './exchange.ts'
+import {
+  type Handler,
+  type Head,
+  NO_SNIFFING,
+  OVER_TLS,
+  type Refusal,
+  type Refuse,
+  refuse,
+  setHead,
+} from './exchange.ts'
 import { hostProblem } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
 /** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
 export type RouteHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => void | Promise<void>
+
+/** Answers a request that has no route. @param refuse Refuses in the form of the protocol of its path. */
+export type Fallback = (req: IncomingMessage, res: ServerResponse, refuse: Refuse) => void
 
 /** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
 export interface Route {
@@ -55,7 +67,9 @@ export interface RouterOptions {
   /** By exact path, without the query. */
   readonly routes: ReadonlyMap<string, Route>
   /** Answers what has no route. */
-  readonly fallback: Handler
+  readonly fallback: Fallback
+  /** Refuses in the form of the protocol of a path, whether there is a route or not. Default: that of OAuth everywhere. */
+  readonly refuseAt?: (path: string) => Refuse
   /** Bodies that say they are longer are refused unread. In bytes. */
   readonly maxBodyBytes: number
   /** Whether requests come over TLS. Default false. */
@@ -64,9 +78,6 @@ export interface RouterOptions {
   readonly notes: RequestNotebook
   readonly onAnswered: (answered: Answered) => void
 }
-
-/** What every answer has. */
-const ALWAYS: Head = ['x-content-type-options', 'nosniff']
 
 /** What there is to know about a path before a request comes. */
 interface Place {
@@ -85,13 +96,13 @@ const KNOWN_METHODS = new Set(METHODS)
 const CLIENT_LEFT = 499
 
 /** There is nothing at this path. */
-export const notFound: Handler = (_req, res) =>
-  sendError(res, 404, { code: 'not_found', description: 'there is nothing at this address' })
+export const notFound: Fallback = (_req, res, refuse) =>
+  refuse(res, { status: 404, code: 'not_found', description: 'there is nothing at this address' })
 
 /** Makes a handler of all routes. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, maxBodyBytes, secure = false, log, notes, onAnswered } = options
-  const always = secure ? [...ALWAYS, ...OVER_TLS] : ALWAYS
+  const { routes, fallback, refuseAt = () => refuse, maxBodyBytes, secure = false, log, notes, onAnswered } = options
+  const always = secure ? [...NO_SNIFFING, ...OVER_TLS] : NO_SNIFFING
   const places = new Map<string, Place>(
     [...routes].map(([path, route]) => [path, { name: path, route, head: [...always, ...headOf(route)] }]),
   )
@@ -103,7 +114,8 @@ export function createRouter(options: RouterOptions): Handler {
     const target = originForm(req.url ?? '')
     req.url = target
     const query = target.indexOf('?')
-    const place = places.get(query < 0 ? target : target.slice(0, query)) ?? nowhere
+    const path = query < 0 ? target : target.slice(0, query)
+    const place = places.get(path) ?? nowhere
     const { name, route } = place
     const clientRequestId = idOfClient(req)
     // Ours, so that an id stands for one request, whatever clients send.
@@ -132,10 +144,11 @@ export function createRouter(options: RouterOptions): Handler {
       notes.refused(req, 'server_error')
       if (res.headersSent) return void res.destroy()
       setHead(res, head)
-      sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
+      const description = `internal error, request id ${requestId}`
+      refuseAt(path)(res, { status: 500, code: 'server_error', description })
     }
     try {
-      const answering = dispatch(req, res, { route, head, fallback, maxBodyBytes })
+      const answering = dispatch(req, res, { path, route, head, fallback, refuseAt, maxBodyBytes })
       // Without `await`: it takes time also where there is nothing to wait for.
       return answering instanceof Promise ? answering.catch(fail) : undefined
     } catch (error) {
@@ -149,31 +162,39 @@ function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
   {
+    path,
     route,
     head,
     fallback,
+    refuseAt,
     maxBodyBytes,
   }: {
+    readonly path: string
     readonly route: Route | undefined
     readonly head: Head
-    readonly fallback: Handler
+    readonly fallback: Fallback
+    readonly refuseAt: (path: string) => Refuse
     readonly maxBodyBytes: number
   },
 ): void | Promise<void> {
-  const handler: RouteHandler | undefined = route === undefined ? fallback : handlerOf(route, req)
+  const handler = route === undefined ? undefined : handlerOf(route, req)
   const badHost = hostProblem(req)
   const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
   if (route?.sendsHead === true && handler !== undefined && badHost === undefined && !isTooLong)
     return handler(req, res, head)
 
   setHead(res, head)
-  if (badHost !== undefined) return sendError(res, 400, { code: 'invalid_request', description: badHost })
-  if (isTooLong) return refuseBody(res, maxBodyBytes)
+  const refuse = refuseAt(path)
+  if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost })
+  // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
+  // still sending would cost it the answer (RFC 9112 §9.6).
+  if (isTooLong) return refuse(res, tooLong(maxBodyBytes))
   if (handler !== undefined) return handler(req, res, head)
-  const { methods, cors } = route as Route
+  if (route === undefined) return fallback(req, res, refuse)
+  const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
   const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
-  return sendError(res, 405, { code: 'invalid_request', description: `use ${allow}` }, { allow })
+  return refuse(res, { status: 405, code: 'invalid_request', description: `use ${allow}`, headers: { allow } })
 }
 
 function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | undefined {
@@ -196,11 +217,9 @@ function idOfClient({ headers }: IncomingMessage): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
-function refuseBody(res: ServerResponse, maxBodyBytes: number): void {
+function tooLong(maxBodyBytes: number): Refusal {
   const description = `the request body is longer than ${maxBodyBytes} bytes`
-  // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
-  // still sending would cost it the answer (RFC 9112 §9.6).
-  sendError(res, 413, { code: 'invalid_request', description })
+  return { status: 413, code: 'invalid_request', description }
 }
 
 /** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */

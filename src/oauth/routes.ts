@@ -3,6 +3,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestNotes } from '../domain/ports.ts'
+import { isEncoded, refuseEncoding } from './encoded-form.ts'
 import type { Head } from './head.ts'
 import { isUnchanged, type PublishedDocument } from './published-document.ts'
 import type { TokenService } from './token-service.ts'
@@ -48,6 +49,7 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   }
   return {
     token: (req, res, head) => {
+      if (isEncoded(req)) return refuseEncoding(req, res, { head, notes })
       if (!isFresh()) return answerUnavailable(req, res, { head, notes })
       announceBody(req)
       // The engine would refuse a request with an origin, even one with the right secret. Pages of other origins cannot

@@ -6,7 +6,8 @@
  */
 import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { invalidArgument } from './errors.ts'
+import { invalidArgument, unavailable } from './errors.ts'
+import { decompress, GZIP } from './gzip.ts'
 import { placeOfMistake } from './json-place.ts'
 
 /** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
@@ -19,32 +20,42 @@ const COMPRESSED = 1
 interface Encoding {
   readonly enveloped: boolean
   readonly format: 'proto' | 'json'
+  /** The header that names the compression. */
+  readonly compression: 'content-encoding' | 'grpc-encoding'
 }
 
+const UNARY = { enveloped: false, compression: 'content-encoding' } as const
+const ENVELOPED = { enveloped: true, compression: 'grpc-encoding' } as const
+
 const ENCODINGS: Readonly<Record<string, Encoding>> = {
-  'application/proto': { enveloped: false, format: 'proto' },
-  'application/json': { enveloped: false, format: 'json' },
-  'application/grpc': { enveloped: true, format: 'proto' },
-  'application/grpc+proto': { enveloped: true, format: 'proto' },
-  'application/grpc+json': { enveloped: true, format: 'json' },
-  'application/grpc-web': { enveloped: true, format: 'proto' },
-  'application/grpc-web+proto': { enveloped: true, format: 'proto' },
-  'application/grpc-web+json': { enveloped: true, format: 'json' },
+  'application/proto': { ...UNARY, format: 'proto' },
+  'application/json': { ...UNARY, format: 'json' },
+  'application/grpc': { ...ENVELOPED, format: 'proto' },
+  'application/grpc+proto': { ...ENVELOPED, format: 'proto' },
+  'application/grpc+json': { ...ENVELOPED, format: 'json' },
+  'application/grpc-web': { ...ENVELOPED, format: 'proto' },
+  'application/grpc-web+proto': { ...ENVELOPED, format: 'proto' },
+  'application/grpc-web+json': { ...ENVELOPED, format: 'json' },
 }
 
 /** What a body should be. */
 interface ExpectedMessage {
   readonly type: DescMessage
-  readonly contentType: string | null
+  readonly header: Headers
+  /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxBytes: number
+  /** Counts memory for the decompressed message, in bytes. @returns Whether there is room for it. */
+  readonly reserve: (bytes: number) => boolean
 }
 
 /**
  * The same bytes, once it is known that they are one message of this type. Bodies of other content types and
  * incomplete ones are passed on: Connect has its own answers to those.
  *
- * @param message `maxBytes` is the longest; `onRefused` hears of what is thrown, which Connect tells nobody but the client.
- * @throws {ConnectError} `invalid_argument` or `resource_exhausted` while iterating.
+ * A compressed message is decompressed here to look at it, and once more by Connect.
+ *
+ * @param message `onRefused` gets what is thrown, which Connect tells only the client.
+ * @throws {ConnectError} `invalid_argument`, `resource_exhausted` or `unavailable` while iterating.
  */
 export async function* decodableBody(
   body: AsyncIterable<Uint8Array>,
@@ -59,7 +70,8 @@ export async function* decodableBody(
 }
 
 async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
-  const encoding = ENCODINGS[message.contentType?.split(';')[0]?.trim().toLowerCase() ?? '']
+  const contentType = message.header.get('content-type') ?? ''
+  const encoding = ENCODINGS[contentType.split(';', 1).join().trim().toLowerCase()]
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body) {
@@ -71,27 +83,37 @@ async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMess
     throw new ConnectError(`the message is longer than ${message.maxBytes} bytes`, Code.ResourceExhausted)
   }
   const bytes = Buffer.concat(chunks)
-  if (encoding !== undefined) assertDecodes(payloadOf(bytes, encoding), message.type, encoding)
+  if (encoding !== undefined) assertDecodes(payloadOf(bytes, encoding, message), message.type, encoding)
   if (bytes.byteLength > 0) yield bytes
 }
 
-function payloadOf(bytes: Buffer, { enveloped }: Encoding): Buffer | undefined {
-  if (!enveloped) return bytes
+function payloadOf(bytes: Buffer, encoding: Encoding, message: ExpectedMessage): Uint8Array | undefined {
+  // Connect refuses any other compression that the header names before it reads the body.
+  const isCompressed = message.header.get(encoding.compression) === GZIP.name
+  if (!encoding.enveloped) return isCompressed ? decompressed(bytes, message) : bytes
   if (bytes.byteLength < ENVELOPE_BYTES) return undefined
   const flags = bytes.readUInt8(0)
   const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
   if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that mean nothing')
-  // Connect calls this an internal error. An encoding that the headers name has been refused before.
-  if (flags === COMPRESSED) throw refuse('the message is compressed, and no compression is known')
+  // Connect calls this an internal error.
+  if (flags === COMPRESSED && !isCompressed) throw refuse('the message is compressed, and no compression is named')
   if (end < bytes.byteLength) throw refuse('there is more than one message')
-  return end > bytes.byteLength ? undefined : bytes.subarray(ENVELOPE_BYTES, end)
+  if (end > bytes.byteLength) return undefined
+  const payload = bytes.subarray(ENVELOPE_BYTES, end)
+  return flags === COMPRESSED ? decompressed(payload, message) : payload
+}
+
+function decompressed(payload: Uint8Array, { maxBytes, reserve }: ExpectedMessage): Uint8Array {
+  const bytes = decompress(payload, maxBytes)
+  if (!reserve(bytes.byteLength)) throw unavailable('too many large requests at the same time: try again later')
+  return bytes
 }
 
 function refuse(message: string): ConnectError {
   return invalidArgument(new ConnectError(message, Code.InvalidArgument))
 }
 
-function assertDecodes(payload: Buffer | undefined, type: DescMessage, { format }: Encoding): void {
+function assertDecodes(payload: Uint8Array | undefined, type: DescMessage, { format }: Encoding): void {
   if (payload === undefined) return
   let json: JsonValue = null
   try {

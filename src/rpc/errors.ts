@@ -86,6 +86,11 @@ export function invalidArgument(error: ConnectError): ConnectError {
   return error
 }
 
+/** The error while the service cannot answer, with the time after which to try again (RFC 9110 §10.2.3). */
+export function unavailable(message: string): ConnectError {
+  return new ConnectError(message, Code.Unavailable, { 'retry-after': RETRY_AFTER })
+}
+
 function fromDomainError(error: DomainError): ConnectError {
   const [code, reason] = WIRE[error.code]
   return new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)])

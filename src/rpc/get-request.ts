@@ -10,11 +10,13 @@ import { invalidArgument } from './errors.ts'
 const CONTENT_TYPES: Readonly<Record<string, string>> = { json: 'application/json', proto: 'application/proto' }
 
 /**
- * The same call as POST, if it is one by GET. Anything else, and a GET that names no known encoding, is left alone.
+ * The same call as POST, if it is one by GET. Anything else, and a GET that names no known encoding, is left alone. HEAD counts as
+ * GET: Node leaves the body of the answer out (RFC 9110 §9.3.2).
  *
  * @param allowed Whether the method has no side effects, which GET is only for.
  */
-export function asPost(request: UniversalServerRequest, allowed: boolean): UniversalServerRequest {
+export function asPost(original: UniversalServerRequest, allowed: boolean): UniversalServerRequest {
+  const request = original.method === 'HEAD' ? { ...original, method: 'GET' } : original
   const query = new URL(request.url).searchParams
   const contentType = CONTENT_TYPES[query.get('encoding') ?? '']
   if (request.method !== 'GET' || !allowed || contentType === undefined) return request

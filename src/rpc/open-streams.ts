@@ -7,6 +7,7 @@
  * others until it has ended, and is cut off if its client does not take the end of it.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
+import { unavailable } from './errors.ts'
 
 /** Where a call comes from. */
 export interface StreamOrigin {
@@ -98,7 +99,7 @@ export class OpenStreams {
     setTimeout(() => {
       if (this.#ending.has(oldest)) oldest.cutOff()
     }, this.#endTimeout).unref()
-    oldest.ending.abort(new ConnectError('ended for the stream of another client: open it again', Code.Unavailable))
+    oldest.ending.abort(unavailable('ended for the stream of another client: open it again'))
     return true
   }
 }

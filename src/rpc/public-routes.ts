@@ -5,7 +5,7 @@
  * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
  * work from the moment that the port is open, before there is anything to administer.
  */
-import { Code, ConnectError, type ContextValues, createConnectRouter } from '@connectrpc/connect'
+import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js'
 import { Health } from '../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.js'
@@ -14,14 +14,20 @@ import type { Clock } from '../app/replica.ts'
 import type { Log, RequestNotes } from '../domain/ports.ts'
 import { CallNotes } from './call-notes.ts'
 import { successorOf } from './deprecation.ts'
-import { translateErrors } from './errors.ts'
+import { translateErrors, unavailable } from './errors.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
-import { CONNECT_OPTIONS, type RpcRoutes, routesOf, SERVICES } from './routes.ts'
+import { connectOptions, type RpcRoutes, routesOf, SERVICES } from './routes.ts'
 import { Schema } from './schema.ts'
 
 /** Every public service. */
 const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
+
+/**
+ * The longest message, as it is sent and decompressed, in bytes. Names are short, and answers repeat them: what a client without a
+ * token sends compressed must not become much more work or traffic than what it sends.
+ */
+const MAX_MESSAGE_BYTES = 4 * 1024
 
 /** What the services need. */
 export interface PublicRpcOptions {
@@ -51,7 +57,7 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
   const reflection = reflectionServices({ schema, services: all.map(({ typeName }) => typeName), originOf })
   const stopping = new AbortController()
   const router = createConnectRouter({
-    ...CONNECT_OPTIONS,
+    ...connectOptions(MAX_MESSAGE_BYTES),
     interceptors: [translateErrors(log, notes)],
     shutdownSignal: stopping.signal,
   })
@@ -60,7 +66,7 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
     .service(AlphaServerReflection, reflection.v1alpha)
 
   return {
-    routes: routesOf(router, notes, log),
-    endStreams: () => stopping.abort(new ConnectError('the server is stopping', Code.Unavailable)),
+    routes: routesOf(router, { notes, log, maxMessageBytes: MAX_MESSAGE_BYTES }),
+    endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }

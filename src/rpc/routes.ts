@@ -31,6 +31,9 @@ import { decodableBody } from './decodable-body.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
+import { withReadableMessage } from './grpc-message.ts'
+import { acceptGzip, acceptIdentity, GZIP } from './gzip.ts'
+import { withRefusalBody } from './http-refusals.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
 import { reauthorize } from './reauthorize.ts'
@@ -40,16 +43,17 @@ import { normalizeTexts } from './text-fields.ts'
 import { webKeyBetaService } from './web-key-beta-service.ts'
 import { webKeyService } from './web-key-service.ts'
 
-/** The largest message that is read, in bytes. */
+/** The longest message that is read, as it is sent and decompressed, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
-/** How Connect is set up for every service. */
-export const CONNECT_OPTIONS = {
-  // A misspelt field or enum name must not make another key than asked.
-  jsonOptions: { ignoreUnknownFields: false },
-  // Messages are small, and what is not decompressed cannot be a bomb.
-  acceptCompression: [],
-  readMaxBytes: MAX_MESSAGE_BYTES,
+/** How Connect is set up for every service. @param maxMessageBytes The longest message, as it is sent and decompressed. */
+export function connectOptions(maxMessageBytes: number) {
+  return {
+    // A misspelt field or enum name must not make another key than asked.
+    jsonOptions: { ignoreUnknownFields: false },
+    acceptCompression: [GZIP],
+    readMaxBytes: maxMessageBytes,
+  }
 }
 
 /** Every service behind the gate. None is that is not here, because the gate would not know its permissions. */
@@ -75,8 +79,15 @@ export interface RpcRoute {
   readonly readOnly: boolean
   /** What every answer has, whoever gives it. */
   readonly headers: Readonly<Record<string, string>>
-  readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  readonly answer: (req: IncomingMessage, res: ServerResponse, reserve: Reserve) => Promise<void>
 }
+
+/**
+ * Counts memory that a request takes besides its body, in bytes, until it is answered.
+ *
+ * @returns Whether there is room for it.
+ */
+export type Reserve = (bytes: number) => boolean
 
 /** The methods by path. */
 export type RpcRoutes = ReadonlyMap<string, RpcRoute>
@@ -86,7 +97,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
   const notes = new CallNotes(options.notes)
   const router = createConnectRouter({
-    ...CONNECT_OPTIONS,
+    ...connectOptions(MAX_MESSAGE_BYTES),
     requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
     interceptors: [
       translateErrors(log, notes),
@@ -101,21 +112,31 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, notes, log)
+  return routesOf(router, { notes, log, maxMessageBytes: MAX_MESSAGE_BYTES })
+}
+
+/** What the handlers of a router need. */
+interface RoutesOptions {
+  readonly notes: CallNotes
+  readonly log: Log
+  /** The longest message, as it is sent and decompressed, in bytes. */
+  readonly maxMessageBytes: number
 }
 
 /** The handlers of a router by path. */
-export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): RpcRoutes {
+export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
+  const { log } = options
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
       {
         readOnly: isReadOnly(handler),
         headers: deprecationHeaders(handler.requestPath),
-        answer: async (req, res) => {
+        answer: async (req, res, reserve) => {
           res.setHeader('cache-control', 'no-store')
+          res.setHeader(...acceptGzip(req.headers['content-type']))
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { ...options, res, reserve }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -129,20 +150,33 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
 async function answer(
   handler: UniversalHandler,
   req: IncomingMessage,
-  { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
+  {
+    res,
+    notes,
+    maxMessageBytes: maxBytes,
+    reserve,
+  }: RoutesOptions & { readonly res: ServerResponse; readonly reserve: Reserve },
 ) {
   const values = notes.valuesFor(req, () => cutOff(res))
+  const { method } = handler
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
-  capDeadline(request.header, handler.method)
+  const { header } = request
+  const respond = async (request: UniversalServerRequest) => {
+    const response = withReadableMessage(await handler(request))
+    return withRefusalBody(response, { httpMethod: request.method, contentType: header.get('content-type'), method })
+  }
+  capDeadline(header, method)
+  acceptIdentity(header)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
-  if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
+  if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
   const body = decodableBody(request.body, {
-    type: handler.method.input,
-    contentType: request.header.get('content-type'),
-    maxBytes: MAX_MESSAGE_BYTES,
+    type: method.input,
+    header,
+    maxBytes,
+    reserve,
     onRefused: (error) => notes.refused(values, error),
   })
-  return handler({ ...request, body })
+  return respond({ ...request, body })
 }
 
 /** Over HTTP/2 a reset: a response that is destroyed looks to its client as if it were whole. */

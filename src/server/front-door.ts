@@ -7,18 +7,21 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
+import { reserve } from '../http/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
-import { type Handler, sendError } from '../http/exchange.ts'
+import { type Handler, type Refuse, refuse, sendJson, setHead } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
 import type { RequestNotebook } from '../http/request-notes.ts'
-import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
+import { type Answered, createRouter, type Fallback, notFound, type Route, type RouteHandler } from '../http/router.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
+import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/http-refusals.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
+import { isRpc } from './rpc-route.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What is served once the server is ready. */
@@ -114,6 +117,25 @@ export class FrontDoor {
   }
 }
 
+const STARTING = {
+  status: 503,
+  code: 'temporarily_unavailable',
+  description: 'the server is starting: try again later',
+  headers: { 'retry-after': '1' },
+}
+
+/** Refuses at the paths of RPCs, also of RPCs that do not exist. */
+const refuseCall: Refuse = (res, { status, description, headers = {} }) => {
+  if (!isGrpc(res.req.headers['content-type'])) {
+    sendJson(res, status, connectRefusal(status, description), headers)
+    return
+  }
+  res.statusCode = 200
+  setHead(res, Object.entries({ ...headers, ...grpcRefusal(status, description) }).flat())
+  // Together with the headers: clients take an end that comes later for a broken answer.
+  res.end()
+}
+
 /** What the router needs of it. */
 type RoutingOptions = Omit<FrontDoorOptions, 'around'>
 
@@ -131,10 +153,9 @@ class Routing {
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
     this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
-    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res) => {
-      notes.refused(req, 'temporarily_unavailable')
-      const error = { code: 'temporarily_unavailable', description: 'the server is starting' }
-      sendError(res, 503, error, { 'retry-after': '1' })
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
+      notes.refused(req, STARTING.code)
+      refuse(res, STARTING)
     })
   }
 
@@ -175,7 +196,7 @@ class Routing {
     this.#public.endStreams()
   }
 
-  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Handler): Handler {
+  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
     return createRouter({
       routes: new Map([
         ['/healthz', { methods: { GET: healthz }, cors: null }],
@@ -183,6 +204,7 @@ class Routing {
         ...routes,
       ]),
       fallback,
+      refuseAt: (path) => (isRpc(path) ? refuseCall : refuse),
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
       secure: this.#options.config.tls !== null,
       ...this.#options,
@@ -194,7 +216,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   return [...rpc].map(([path, call]) => {
     const answer: Handler = (req, res) => {
       setAuthority(req, authority)
-      return call.answer(req, res)
+      return call.answer(req, res, (bytes) => reserve(req, bytes))
     }
     const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
     return [path, { methods, cors: RPC, headers: call.headers }]

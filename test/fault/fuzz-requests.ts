@@ -1,6 +1,7 @@
 /**
  * Requests of HTTP/1.1 as bytes: for every endpoint, right, nearly right and wrong.
  */
+import { gzipSync } from 'node:zlib'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { accidents, after, encoded, type Known, messageOf } from './fuzz-messages.ts'
@@ -36,6 +37,12 @@ const OAUTH_PATHS = [
   '/healthz',
   '/readyz',
 ]
+
+/** A thousand bytes that are a million. */
+const BOMB = gzipSync(Buffer.alloc(1_000_000))
+
+/** The luck with which an envelope is marked as compressed. */
+const COMPRESSED = 6
 
 /** Methods that cost seconds of computing, or leave something behind each time. They are called less often. */
 const COSTLY = /^(Create|Generate|AddUserKey)/
@@ -201,18 +208,26 @@ function rpcRequest(
     'application/json; charset=utf-8',
     'application/xml',
   )
-  const junk = fc.option(fc.uint8Array({ maxLength: 300 }), { freq: 1 })
+  const junk = fc.option(fc.uint8Array({ maxLength: 300 }), { freq: 2 })
+  const gzip = fc.constantFrom('whole', 'cut', 'bomb', null, null, null, null, null, null)
   return fc
-    .tuple(contentType, messageOf(method.input, known), bearer, extra, fc.nat(9), accidents(), junk)
-    .map(([type, message, bearer, extra, luck, accidents, junk]) => {
+    .tuple(contentType, messageOf(method.input, known), bearer, extra, fc.nat(9), accidents(), junk, gzip)
+    .map(([type, message, bearer, extra, luck, accidents, junk, gzip]) => {
       const plain = encoded(method.input, message, type.includes('json') ? 'json' : 'proto') ?? Buffer.from('{}')
-      const right = /grpc|connect/.test(type) ? envelope(plain, luck) : plain
+      const isEnveloped = /grpc|connect/.test(type)
+      const payload = gzip === null ? plain : gzipped(plain, gzip)
+      const right = isEnveloped ? envelope(payload, gzip === null ? luck : COMPRESSED) : payload
       const body = luck < 7 ? right : after(accidents, junk === null ? right : Buffer.from(junk))
-      return {
-        ...request('rpc', 'POST', pathOf(method), { headers: { 'content-type': type, ...bearer, ...extra }, body }),
-        method,
-      }
+      const encoding = gzip === null ? {} : { [isEnveloped ? 'grpc-encoding' : 'content-encoding']: 'gzip' }
+      const headers = { 'content-type': type, ...bearer, ...extra, ...encoding }
+      return { ...request(gzip === null ? 'rpc' : 'gzip', 'POST', pathOf(method), { headers, body }), method }
     })
+}
+
+function gzipped(message: Buffer, kind: 'whole' | 'cut' | 'bomb'): Buffer {
+  if (kind === 'bomb') return BOMB
+  const whole = gzipSync(message)
+  return kind === 'whole' ? whole : whole.subarray(0, message.length % whole.length)
 }
 
 function getRequest({ known }: FuzzTarget, method: DescMethod, { bearer }: HeaderParts): fc.Arbitrary<FuzzRequest> {
@@ -387,7 +402,7 @@ function request(
 
 function envelope(payload: Buffer, luck: number): Buffer {
   const head = Buffer.alloc(5)
-  head.writeUInt8(luck === 6 ? 1 : luck === 5 ? 0x82 : 0)
+  head.writeUInt8(luck === COMPRESSED ? 1 : luck === 5 ? 0x82 : 0)
   head.writeUInt32BE(luck === 4 ? payload.length + 7 : payload.length, 1)
   return Buffer.concat([head, payload])
 }

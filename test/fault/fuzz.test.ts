@@ -149,7 +149,7 @@ describe('a server that is sent anything', () => {
     expect(secrets.filter((secret) => stderr.includes(secret))).toEqual([])
     expect((held.at(-1) ?? 0) - (held[0] ?? 0)).toBeLessThan(MAX_GROWTH_MEBIBYTES)
     // Otherwise the requests would all be refused at the first door.
-    for (const kind of ['token 200', 'token 401', 'rpc 200', 'get 200'])
+    for (const kind of ['token 200', 'token 401', 'rpc 200', 'get 200', 'gzip 200', 'gzip 400', 'gzip 429'])
       expect(statuses.get(kind) ?? 0).toBeGreaterThan(REQUESTS / 1_000)
   })
 })
@@ -167,7 +167,10 @@ function assertDocumented(
   if (status >= 500 && status !== 503 && !isAskedFor(request, status, text)) fail('the server is at fault')
   if (GRPC_FAULTS.includes(headers.get('grpc-status') ?? '')) fail('the server is at fault')
   const type = headers.get('content-type')?.split(';')[0]
-  if (body.length === 0) return
+  if (body.length === 0) {
+    if (status >= 400 && !request.isHead) fail('a refusal that says nothing')
+    return
+  }
   if (type === 'application/json') {
     const json = JSON.parse(body.toString('utf8')) as Record<string, unknown>
     if (typeof json !== 'object' || json === null) fail('not an object')

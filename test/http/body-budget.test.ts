@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { reserve } from '../../src/http/body-budget.ts'
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { closed } from '../support/closed.ts'
@@ -22,6 +23,8 @@ let log: RecordingLog
 /** What has come of each body, by the name that its path gives it. */
 let come: Map<string, number>
 let chunks: Buffer[]
+/** Whether there was room, by the name of the request, and what answers it. */
+let reserved: Map<string, { readonly hasRoom: boolean; readonly answer: () => unknown }>
 const clients: { destroy(): void }[] = []
 
 afterEach(async () => {
@@ -29,10 +32,14 @@ afterEach(async () => {
   await listener.close(0)
 })
 
-/** Reads bodies to their end and answers with their length; bodies at `/unread/…` are left alone, those at `/refused` refused. */
+/**
+ * Reads bodies to their end and answers with their length; bodies at `/unread/…` are left alone, those at `/refused` refused. At
+ * `/reserve/…` 60 KiB are reserved, and the request is answered when the test says so.
+ */
 async function start(tls: typeof TLS | null = null): Promise<void> {
   come = new Map()
   chunks = []
+  reserved = new Map()
   log = createRecordingLog()
   listener = await listen({
     host: '127.0.0.1',
@@ -48,6 +55,11 @@ async function start(tls: typeof TLS | null = null): Promise<void> {
       if (name === '/refused') {
         res.on('finish', () => req.resume())
         res.writeHead(413).end('refused')
+        return
+      }
+      if (name.startsWith('/reserve')) {
+        const answer = () => res.end('read 0')
+        req.resume().on('end', () => reserved.set(name, { hasRoom: reserve(req, 60 * KIB), answer }))
         return
       }
       req.on('data', (chunk: Buffer) => {
@@ -160,6 +172,53 @@ describe('when unfinished bodies take more than their budget', () => {
       expect(head[':status']).toBe(200)
       stream.resume()
     }
+  })
+})
+
+describe('memory that a request needs besides its body', () => {
+  const reserveOver1 = async (name: string): Promise<Client> => {
+    const client = await Client.open()
+    client.socket.write(`GET ${name} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await eventually(() => expect(reserved.has(name)).toBe(true))
+    return client
+  }
+  const reserveOver2 = async (name: string): Promise<unknown> => {
+    const session = connectHttp2(listener.url)
+    clients.push(session)
+    session.request({ ':path': name }).on('error', () => {})
+    await eventually(() => expect(reserved.has(name)).toBe(true))
+    return session
+  }
+  const hasRoom = () => [...reserved.values()].map((one) => one.hasRoom)
+
+  it.each([
+    ['HTTP/1.1', reserveOver1],
+    ['HTTP/2', reserveOver2],
+  ])('counts until it is answered, over %s', async (_name, reserveOne) => {
+    await start()
+    for (const name of ['/reserve/1', '/reserve/2', '/reserve/3', '/reserve/4']) await reserveOne(name)
+    expect(hasRoom()).toEqual([true, true, false, false])
+    reserved.get('/reserve/1')?.answer()
+    const probe = await Client.open()
+    await eventually(async () => {
+      reserved.delete('/reserve/again')
+      probe.socket.write('GET /reserve/again HTTP/1.1\r\nHost: x\r\n\r\n')
+      await eventually(() => expect(reserved.has('/reserve/again')).toBe(true))
+      const { hasRoom, answer } = reserved.get('/reserve/again')!
+      answer()
+      expect(hasRoom).toBe(true)
+    })
+    expect(log.lines).toEqual([])
+  })
+
+  it('takes the place of requests that have not come to their end', async () => {
+    await start()
+    const slow = await (await Client.open()).begin('/slow', 60 * KIB)
+    await reserveOver1('/reserve/1')
+    await reserveOver1('/reserve/2')
+    await slow.gone
+    expect(slow.received).toMatch(/^HTTP\/1\.1 503 /)
+    expect(hasRoom()).toEqual([true, true])
   })
 })
 

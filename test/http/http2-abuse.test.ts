@@ -103,7 +103,7 @@ describe('a head that is too long is refused', () => {
     raw.socket.destroy()
     expect(JSON.parse(String(payload))).toEqual({
       error: 'invalid_request',
-      error_description: 'the head of the request is too long',
+      error_description: 'the head of the request is longer than 16384 bytes',
     })
   })
 })

@@ -1,0 +1,537 @@
+/**
+ * Every refusal that the port gives over HTTP has a body that says what was expected, in the form of the protocol of its path.
+ */
+import { once } from 'node:events'
+import { type IncomingMessage, request as request1 } from 'node:http'
+import { connect as connectHttp2, constants } from 'node:http2'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { status as grpcStatus } from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { collect, type Keyturn, removeFolder, spawnKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  callWithGrpcJs,
+  requestToken,
+  TRANSPORTS,
+  type TransportName,
+  webKeyClient,
+} from '../support/web-key-client.ts'
+
+const TOKEN = '/oauth/v2/token'
+const JWKS = '/.well-known/openid-configuration/jwks'
+const LIST = '/iam.webkey.v2.WebKeyService/ListWebKeys'
+const CREATE = '/iam.webkey.v2.WebKeyService/CreateWebKey'
+const CHECK = '/grpc.health.v1.Health/Check'
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+const LONG = 'x'.repeat(70_000)
+
+let server: Keyturn
+let bearer: string
+
+beforeAll(async () => {
+  server = await startKeyturn()
+  bearer = `Bearer ${await requestToken(await server.admin())}`
+})
+
+afterAll(async () => {
+  await server?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  /** Default false: calls have a token. */
+  readonly isStranger?: boolean
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+type Send = (url: string, sent: Sent) => Promise<Answer>
+
+const headersOf = ({ path, headers = {}, isStranger = false }: Sent) => ({
+  ...(path.startsWith('/iam.') && !isStranger ? { authorization: bearer } : {}),
+  ...headers,
+})
+
+async function over1(url: string, sent: Sent): Promise<Answer> {
+  const { port, hostname } = new URL(url)
+  const { method, path, body } = sent
+  const req = request1({ port, hostname, path, method, headers: headersOf(sent), agent: false })
+  req.end(body)
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of res) text += chunk
+  return { status: res.statusCode ?? 0, headers: res.headers, text }
+}
+
+async function over2(url: string, sent: Sent): Promise<Answer> {
+  const { method, path, body } = sent
+  const session = connectHttp2(url)
+  const { host, ...headers } = headersOf(sent) as Record<string, string>
+  const authority = host === undefined ? {} : { ':authority': host }
+  const stream = session.request(
+    { ':method': method, ':path': path, ...authority, ...headers },
+    { endStream: body === undefined },
+  )
+  stream.end(body)
+  const [head] = await once(stream, 'response')
+  let text = ''
+  for await (const chunk of stream.setEncoding('utf8')) text += chunk
+  session.destroy()
+  return { status: head[':status'], headers: head, text }
+}
+
+const VERSIONS: readonly (readonly [string, Send])[] = [
+  ['HTTP/1.1', over1],
+  ['HTTP/2', over2],
+]
+
+/** The forms of errors: of OAuth (RFC 6749 §5.2), which paths without a protocol have too, and of Connect. */
+const FORMS = {
+  oauth: (code: string) => ({ error: code, error_description: expect.any(String) }),
+  connect: (code: string) => expect.objectContaining({ code, message: expect.any(String) }),
+}
+
+interface Refusal extends Sent {
+  readonly status: number
+  readonly error: readonly [form: keyof typeof FORMS, code: string]
+  /** What the text says. */
+  readonly says: RegExp
+  readonly answers?: Readonly<Record<string, unknown>>
+  /** Default: both. */
+  readonly only?: string
+}
+
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  'a path where nothing is': { method: 'GET', path: '/x', status: 404, error: ['oauth', 'not_found'], says: /nothing/ },
+  'a method that no service has': {
+    method: 'POST',
+    path: '/iam.webkey.v2.WebKeyService/Nothing',
+    headers: JSON_TYPE,
+    body: '{}',
+    status: 404,
+    error: ['connect', 'unimplemented'],
+    says: /nothing/,
+  },
+  'a DELETE of the key set': {
+    method: 'DELETE',
+    path: JWKS,
+    status: 405,
+    error: ['oauth', 'invalid_request'],
+    says: /GET/,
+    answers: { allow: 'GET, HEAD, OPTIONS' },
+  },
+  'a GET of the token endpoint': {
+    method: 'GET',
+    path: TOKEN,
+    status: 405,
+    error: ['oauth', 'invalid_request'],
+    says: /POST/,
+    answers: { allow: 'POST' },
+  },
+  'a GET of a call that changes something': {
+    method: 'GET',
+    path: CREATE,
+    status: 405,
+    error: ['connect', 'unimplemented'],
+    says: /POST/,
+    answers: { allow: 'POST, OPTIONS' },
+  },
+  'a PUT of the health': {
+    method: 'PUT',
+    path: '/healthz',
+    status: 405,
+    error: ['oauth', 'invalid_request'],
+    says: /GET/,
+    answers: { allow: 'GET, HEAD' },
+  },
+  'a host that is none': {
+    method: 'GET',
+    path: JWKS,
+    headers: { host: 'a b' },
+    status: 400,
+    error: ['oauth', 'invalid_request'],
+    says: /Host/,
+    only: 'HTTP/1.1',
+  },
+  'a host that is none, for a call': {
+    method: 'POST',
+    path: LIST,
+    headers: { ...JSON_TYPE, host: 'a b' },
+    body: '{}',
+    status: 400,
+    error: ['connect', 'invalid_argument'],
+    says: /Host/,
+    only: 'HTTP/1.1',
+  },
+  'a form that is too long': {
+    method: 'POST',
+    path: TOKEN,
+    headers: { ...FORM, 'content-length': '70000' },
+    body: LONG,
+    status: 413,
+    error: ['oauth', 'invalid_request'],
+    says: /65536 bytes/,
+  },
+  'a message that is too long': {
+    method: 'POST',
+    path: LIST,
+    headers: { ...JSON_TYPE, 'content-length': '70000' },
+    body: LONG,
+    status: 413,
+    error: ['connect', 'resource_exhausted'],
+    says: /65536 bytes/,
+  },
+  'a message that does not say that it is too long': {
+    method: 'POST',
+    path: LIST,
+    headers: { ...JSON_TYPE, 'transfer-encoding': 'chunked' },
+    body: LONG,
+    status: 429,
+    error: ['connect', 'resource_exhausted'],
+    says: /65536 bytes/,
+    only: 'HTTP/1.1',
+  },
+  'a message that is too long decompressed': {
+    method: 'POST',
+    path: LIST,
+    headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
+    body: gzipSync(LONG),
+    status: 429,
+    error: ['connect', 'resource_exhausted'],
+    says: /65536 bytes/,
+  },
+  'a message that is compressed in another way': {
+    method: 'POST',
+    path: LIST,
+    headers: { ...JSON_TYPE, 'content-encoding': 'br' },
+    body: '{}',
+    status: 501,
+    error: ['connect', 'unimplemented'],
+    says: /gzip/,
+    answers: { 'accept-encoding': 'gzip' },
+  },
+  'a message that is not JSON': {
+    method: 'POST',
+    path: LIST,
+    headers: JSON_TYPE,
+    body: '{',
+    status: 400,
+    error: ['connect', 'invalid_argument'],
+    says: /JSON/,
+  },
+  'a message of another type': {
+    method: 'POST',
+    path: LIST,
+    headers: { 'content-type': 'text/plain' },
+    body: '{}',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /application\/json, application\/proto, application\/grpc, .*application\/grpc-web/,
+    answers: { accept: expect.stringMatching(/^application\/json, application\/proto, application\/grpc, /) },
+  },
+  'a message without a type': {
+    method: 'POST',
+    path: LIST,
+    body: '{}',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /application\/json/,
+  },
+  'a stream of a unary call': {
+    method: 'POST',
+    path: LIST,
+    headers: { 'content-type': 'application/connect+json' },
+    body: '{}',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /application\/json/,
+  },
+  'a unary call of a stream': {
+    method: 'POST',
+    path: '/grpc.health.v1.Health/Watch',
+    headers: JSON_TYPE,
+    body: '{}',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /application\/connect\+json/,
+  },
+  'gRPC-Web as text': {
+    method: 'POST',
+    path: LIST,
+    headers: { 'content-type': 'application/grpc-web-text' },
+    body: 'AAAAAAA=',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /binary.*application\/grpc-web\+proto/,
+  },
+  'gRPC-Web as text with protobuf': {
+    method: 'POST',
+    path: LIST,
+    headers: { 'content-type': 'application/grpc-web-text+proto' },
+    body: 'AAAAAAA=',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /binary.*application\/grpc-web\+proto/,
+  },
+  'gRPC with another encoding of messages': {
+    method: 'POST',
+    path: CHECK,
+    headers: { 'content-type': 'application/grpc+thrift', te: 'trailers' },
+    body: '',
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /application\/grpc\+proto/,
+  },
+  'a call by GET without an encoding': {
+    method: 'GET',
+    path: LIST,
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /encoding.*json/,
+  },
+  'a call by GET with another encoding': {
+    method: 'GET',
+    path: `${LIST}?encoding=xml&message=x`,
+    status: 415,
+    error: ['connect', 'invalid_argument'],
+    says: /encoding.*json/,
+  },
+  'a stream in both directions': {
+    method: 'POST',
+    path: REFLECTION,
+    headers: { 'content-type': 'application/grpc-web+proto' },
+    body: '',
+    status: 505,
+    error: ['connect', 'unimplemented'],
+    says: /HTTP\/2/,
+    only: 'HTTP/1.1',
+  },
+  'a call without a token': {
+    method: 'POST',
+    path: LIST,
+    headers: JSON_TYPE,
+    body: '{}',
+    isStranger: true,
+    status: 401,
+    error: ['connect', 'unauthenticated'],
+    says: /token/,
+    answers: { 'www-authenticate': 'Bearer' },
+  },
+  'a form that is compressed': {
+    method: 'POST',
+    path: TOKEN,
+    headers: { ...FORM, 'content-encoding': 'gzip' },
+    body: gzipSync('grant_type=client_credentials'),
+    status: 415,
+    error: ['oauth', 'invalid_request'],
+    says: /Content-Encoding/,
+    answers: { 'accept-encoding': 'identity' },
+  },
+  'a form of another type': {
+    method: 'POST',
+    path: TOKEN,
+    headers: JSON_TYPE,
+    body: '{}',
+    status: 400,
+    error: ['oauth', 'invalid_request'],
+    says: /application\/x-www-form-urlencoded/,
+  },
+  'a form without credentials': {
+    method: 'POST',
+    path: TOKEN,
+    headers: FORM,
+    body: 'grant_type=client_credentials',
+    status: 400,
+    error: ['oauth', 'invalid_request'],
+    says: /client/,
+  },
+}
+
+const TABLE = VERSIONS.flatMap(([version, send]) =>
+  Object.entries(REFUSALS)
+    .filter(([, { only = version }]) => only === version)
+    .map(([name, refusal]) => [name, version, send, refusal] as const),
+)
+
+function expectReadable({ headers, text }: Answer): void {
+  expect(headers['content-type']).toMatch(/^application\/json(; charset=utf-8)?$/)
+  expect(headers['content-length']).toBe(String(Buffer.byteLength(text)))
+  expect(headers['x-content-type-options']).toBe('nosniff')
+  expect(headers['cache-control']).toBe('no-store')
+}
+
+function textIn(text: string): string {
+  const { message, error_description: description } = JSON.parse(text) as Record<string, string>
+  return message ?? description ?? ''
+}
+
+describe('a refusal', () => {
+  it.each(TABLE)('of %s says what was expected, over %s', async (_name, _version, send, refusal) => {
+    const answer = await send(server.listenUrl, refusal)
+    expect(answer.status).toBe(refusal.status)
+    const [form, code] = refusal.error
+    expect(JSON.parse(answer.text)).toEqual(FORMS[form](code))
+    expect(textIn(answer.text)).toMatch(refusal.says)
+    expectReadable(answer)
+    expect(answer.headers).toMatchObject(refusal.answers ?? {})
+  })
+
+  it.each(
+    VERSIONS.flatMap(([version, send]) =>
+      ['/x', TOKEN, CREATE, LIST, '/iam.webkey.v2.WebKeyService/Nothing'].map((path) => [path, version, send] as const),
+    ),
+  )('of HEAD %s has the headers of GET and no body, over %s', async (path, _version, send) => {
+    const get = await send(server.listenUrl, { method: 'GET', path })
+    const head = await send(server.listenUrl, { method: 'HEAD', path })
+    const fields = ({ status, headers }: Answer) => [status, headers['content-type'], headers['content-length']]
+    expect(head.text).toBe('')
+    expect(get.status).toBeGreaterThanOrEqual(400)
+    expect(fields(head)).toEqual(fields(get))
+  })
+
+  it('of CONNECT says what was expected, over HTTP/1.1', async () => {
+    const socket = connect(Number(new URL(server.listenUrl).port), '127.0.0.1')
+    socket.write('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n')
+    let text = ''
+    for await (const chunk of socket.setEncoding('latin1')) text += chunk
+    const [head = '', body = ''] = text.split('\r\n\r\n', 2)
+    expect(head).toMatch(/^HTTP\/1\.1 405 [\s\S]*\r\nallow: GET, HEAD, POST, OPTIONS/)
+    expect(JSON.parse(body)).toEqual({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('CONNECT'),
+    })
+  })
+
+  it('of CONNECT says what was expected, over HTTP/2', async () => {
+    const session = connectHttp2(server.listenUrl)
+    const stream = session.request({ ':method': 'CONNECT', ':authority': 'a:443' })
+    const [head] = await once(stream, 'response')
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk
+    session.destroy()
+    expect([head[':status'], head.allow]).toEqual([405, 'GET, HEAD, POST, OPTIONS'])
+    expect(JSON.parse(text)).toEqual({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('CONNECT'),
+    })
+  })
+
+  it('of a head that is too long says how long it may be', async () => {
+    const answer = await over1(server.listenUrl, { method: 'GET', path: JWKS, headers: { x: 'y'.repeat(20_000) } })
+    expect(answer.status).toBe(431)
+    expect(textIn(answer.text)).toMatch(/16384 bytes/)
+  })
+})
+
+/** The head of an answer to a gRPC request. Must be all of it ("gRPC over HTTP2", Trailers-Only). */
+async function trailersOnly(url: string, path: string, headers: Readonly<Record<string, string>> = {}) {
+  const session = connectHttp2(url)
+  const type = { 'content-type': 'application/grpc+proto', te: 'trailers' }
+  const stream = session.request({ ':method': 'POST', ':path': path, ...type, ...headers })
+  stream.on('error', () => {})
+  const [head, flags] = await once(stream, 'response')
+  session.destroy()
+  expect(flags & constants.NGHTTP2_FLAG_END_STREAM).not.toBe(0)
+  expect([head[':status'], head['content-type']]).toEqual([200, 'application/grpc'])
+  return { status: Number(head['grpc-status']), message: head['grpc-message'], retryAfter: head['retry-after'] }
+}
+
+describe('a refusal of a gRPC request', () => {
+  it.each([
+    ['a method that no service has', '/iam.webkey.v2.WebKeyService/Nothing', {}, grpcStatus.UNIMPLEMENTED, /nothing/],
+    ['a message that is too long', LIST, { 'content-length': '70000' }, grpcStatus.RESOURCE_EXHAUSTED, /65536 bytes/],
+    ['two hosts', LIST, { ':authority': 'one', host: 'other' }, grpcStatus.INVALID_ARGUMENT, /Host/],
+  ])('of %s is a status of gRPC', async (_name, path, headers, status, says) => {
+    const answer = await trailersOnly(server.listenUrl, path, headers)
+    expect(answer).toEqual({ status, message: expect.stringMatching(says) })
+  })
+
+  it('is read by a client that is not ours', async () => {
+    const method = { ...WebKeyService.method.listWebKeys, name: 'Nothing' }
+    await expect(callWithGrpcJs(server.listenUrl, null, method, {})).rejects.toMatchObject({
+      code: grpcStatus.UNIMPLEMENTED,
+      details: 'there is nothing at this address',
+    })
+  })
+})
+
+describe('HEAD of a call by GET', () => {
+  it.each(VERSIONS)('has the headers of GET and no body, over %s', async (_version, send) => {
+    const path = `${LIST}?encoding=json&message=%7B%7D`
+    const get = await send(server.listenUrl, { method: 'GET', path })
+    const head = await send(server.listenUrl, { method: 'HEAD', path })
+    expect([get.status, head.status, head.text]).toEqual([200, 200, ''])
+    expect(head.headers['content-length']).toBe(get.headers['content-length'])
+  })
+})
+
+describe('a server that is starting', () => {
+  let folder: string
+  let url: string
+  let child: ReturnType<typeof spawnKeyturn>
+
+  beforeAll(async () => {
+    folder = await temporaryFolder()
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    child = spawnKeyturn(['serve'], {
+      KEYTURN_LISTEN: `127.0.0.1:${port}`,
+      KEYTURN_METRICS_LISTEN: 'off',
+      KEYTURN_DATA_DIR: folder,
+      KEYTURN_DATABASE_URL: `postgres://x:y@127.0.0.1:${await freePort()}/x`,
+      KEYTURN_MASTER_KEYS: generateMasterKey(),
+    })
+    const output = collect(child)
+    await eventually(() => expect(output.stderr).toContain('waiting for the database'))
+  })
+
+  afterAll(async () => {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await removeFolder(folder)
+  })
+
+  it.each(
+    VERSIONS.flatMap(([version, send]) =>
+      ([TOKEN, JWKS, LIST, '/x', '/x.Y/Z'] as const).map((path) => [path, version, send] as const),
+    ),
+  )('says at %s when to try again, over %s', async (path, _version, send) => {
+    const answer = await send(url, { method: 'POST', path, headers: JSON_TYPE, body: '{}', isStranger: true })
+    expect(answer.status).toBe(503)
+    expectReadable(answer)
+    expect(answer.headers['retry-after']).toMatch(/^\d+$/)
+    const isCall = path === LIST || path === '/x.Y/Z'
+    const expected = isCall ? FORMS.connect('unavailable') : FORMS.oauth('temporarily_unavailable')
+    expect(JSON.parse(answer.text)).toEqual(expected)
+  })
+
+  it.each(Object.keys(TRANSPORTS) as TransportName[])('is unavailable over %s', async (transport) => {
+    const error = await webKeyClient(url, null, transport)
+      .listWebKeys({})
+      .catch((reason: unknown) => ConnectError.from(reason))
+    expect(error).toMatchObject({ code: Code.Unavailable })
+  })
+
+  it('is unavailable to a gRPC client that is not ours', async () => {
+    await expect(callWithGrpcJs(url, null, WebKeyService.method.listWebKeys, {})).rejects.toMatchObject({
+      code: grpcStatus.UNAVAILABLE,
+      details: 'the server is starting: try again later',
+    })
+    expect(await trailersOnly(url, LIST)).toMatchObject({ status: grpcStatus.UNAVAILABLE, retryAfter: '1' })
+  })
+})
