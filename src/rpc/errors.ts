@@ -88,7 +88,7 @@ export function invalidArgument(error: ConnectError): ConnectError {
 
 /** The error while the service cannot answer, with the time after which to try again (RFC 9110 §10.2.3). */
 export function unavailable(message: string): ConnectError {
-  return new ConnectError(message, Code.Unavailable, { 'retry-after': RETRY_AFTER })
+  return new ConnectError(message, Code.Unavailable, { 'retry-after': String(RETRY_AFTER_SECONDS) })
 }
 
 function fromDomainError(error: DomainError): ConnectError {
