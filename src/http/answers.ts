@@ -5,7 +5,7 @@
  * over HTTP/1.1 it can take a byte now and then.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants, type Http2ServerResponse } from 'node:http2'
+import { cutOff } from './exchange.ts'
 
 /** An answer that is being followed. */
 export interface FollowedAnswer {
@@ -67,10 +67,4 @@ export class Answers {
       else answer.waiting = waiting
     }
   }
-}
-
-function cutOff(res: ServerResponse | Http2ServerResponse): void {
-  // Destroying it would tell the client that all is well.
-  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
-  else res.destroy()
 }

@@ -4,6 +4,7 @@
  * Node's HTTP/2 objects have what handlers use of the HTTP/1.1 ones, so handlers are written for the latter.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, type Http2ServerResponse } from 'node:http2'
 
 /** Headers in the flat form of `writeHead`: a name, its value, the next name. */
 export type Head = readonly string[]
@@ -46,4 +47,10 @@ export function sendError(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   sendJson(res, status, { error: error.code, error_description: error.description }, headers)
+}
+
+/** Ends an answer that its client does not get whole. A destroyed one of HTTP/2 would look complete, so its stream is reset. */
+export function cutOff(res: ServerResponse | Http2ServerResponse): void {
+  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
+  else res.destroy()
 }

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
-import { type Handler, type Head, OVER_TLS, sendError, setHead } from './exchange.ts'
+import { cutOff, type Handler, type Head, OVER_TLS, sendError, setHead } from './exchange.ts'
 import { hostProblem } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
@@ -128,7 +128,7 @@ export function createRouter(options: RouterOptions): Handler {
     const fail = (error: unknown): void => {
       log.error({ err: error, requestId, path: name }, 'a request failed')
       notes.refused(req, 'server_error')
-      if (res.headersSent) return void res.destroy()
+      if (res.headersSent) return void cutOff(res)
       setHead(res, head)
       sendError(res, 500, { code: 'server_error', description: `internal error, request id ${requestId}` })
     }

@@ -4,9 +4,8 @@
  * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants, type Http2ServerResponse } from 'node:http2'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError, type ConnectRouter, createConnectRouter } from '@connectrpc/connect'
+import { Code, ConnectError, type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
@@ -75,7 +74,8 @@ export interface RpcRoute {
   readonly readOnly: boolean
   /** What every answer has, whoever gives it. */
   readonly headers: Readonly<Record<string, string>>
-  readonly answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  /** Answers a call. @param cutOff Ends the answer at once, whatever its client has not taken yet. */
+  readonly answer: (req: IncomingMessage, res: ServerResponse, cutOff: () => void) => Promise<void>
 }
 
 /** The methods by path. */
@@ -112,10 +112,11 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
       {
         readOnly: isReadOnly(handler),
         headers: deprecationHeaders(handler.requestPath),
-        answer: async (req, res) => {
+        answer: async (req, res, cutOff) => {
           res.setHeader('cache-control', 'no-store')
+          const values = notes.valuesFor(req, cutOff)
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, { res, notes }), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { res, values, notes }), res)
           } catch (error) {
             // The client has gone or does not take the answer: there is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
@@ -129,9 +130,8 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
 async function answer(
   handler: UniversalHandler,
   req: IncomingMessage,
-  { res, notes }: { readonly res: ServerResponse; readonly notes: CallNotes },
+  { res, values, notes }: { readonly res: ServerResponse; readonly values: ContextValues; readonly notes: CallNotes },
 ) {
-  const values = notes.valuesFor(req, () => cutOff(res))
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   capDeadline(request.header, handler.method)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
@@ -143,12 +143,6 @@ async function answer(
     onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
-}
-
-/** Over HTTP/2 a reset: a response that is destroyed looks to its client as if it were whole. */
-function cutOff(res: ServerResponse | Http2ServerResponse): void {
-  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
-  else res.destroy()
 }
 
 function isReadOnly({ method }: UniversalHandler): boolean {

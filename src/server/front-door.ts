@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
-import { type Handler, sendError } from '../http/exchange.ts'
+import { cutOff, type Handler, sendError } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
@@ -193,7 +193,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   return [...rpc].map(([path, call]) => {
     const answer: Handler = (req, res) => {
       setAuthority(req, authority)
-      return call.answer(req, res)
+      return call.answer(req, res, () => cutOff(res))
     }
     const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
     return [path, { methods, cors: RPC, headers: call.headers }]
