@@ -4,6 +4,7 @@
  * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError, type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
@@ -74,7 +75,12 @@ export interface RpcRoute {
   readonly readOnly: boolean
   /** What every answer has, whoever gives it. */
   readonly headers: Readonly<Record<string, string>>
-  /** Answers a call. @param cutOff Ends the answer at once, whatever its client has not taken yet. */
+  /**
+   * Answers a call.
+   *
+   * @param cutOff Ends the answer at once, whatever its client has not taken yet.
+   * @throws what kept the answer from being sent to a client that is still there.
+   */
   readonly answer: (req: IncomingMessage, res: ServerResponse, cutOff: () => void) => Promise<void>
 }
 
@@ -118,7 +124,8 @@ export function routesOf(router: ConnectRouter, notes: CallNotes, log: Log): Rpc
           try {
             await universalResponseToNodeResponse(await answer(handler, req, { res, values, notes }), res)
           } catch (error) {
-            // The client has gone or does not take the answer: there is nobody to tell.
+            if (!hasLeft(res)) throw error
+            // There is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
           }
         },
@@ -143,6 +150,11 @@ async function answer(
     onRefused: (error) => notes.refused(values, error),
   })
   return handler({ ...request, body })
+}
+
+/** Whether nobody gets the answer any more: the client has gone, or the answer was cut off. */
+function hasLeft(res: ServerResponse | Http2ServerResponse): boolean {
+  return 'stream' in res ? res.stream.closed || res.stream.destroyed : res.destroyed || res.socket?.destroyed === true
 }
 
 function isReadOnly({ method }: UniversalHandler): boolean {
