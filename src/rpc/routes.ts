@@ -33,6 +33,7 @@ import { translateErrors } from './errors.ts'
 import { asPost } from './get-request.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
+import { shortenQuotedHeaders } from './quoted-headers.ts'
 import { reauthorize } from './reauthorize.ts'
 import { writeDownRefusals } from './refusals.ts'
 import { serviceUserService } from './service-user-service.ts'
@@ -140,6 +141,7 @@ async function answer(
   { res, values, notes }: { readonly res: ServerResponse; readonly values: ContextValues; readonly notes: CallNotes },
 ) {
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
+  shortenQuotedHeaders(request.header)
   capDeadline(request.header, handler.method)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
   if (!isIterable(request.body) || handler.method.methodKind === 'bidi_streaming') return handler(request)
