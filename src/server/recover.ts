@@ -17,7 +17,7 @@ import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/s
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
 import { createInstanceInitializer } from '../storage/instance-initializer.ts'
-import { credentialsFile } from './credentials-file.ts'
+import { type CredentialsFile, credentialsFile } from './credentials-file.ts'
 import { openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
@@ -54,9 +54,10 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
     const { publicKeys, secrets } = await proveOperator(source, database, signal)
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
-    const { user, secret } = await giveSecret(identities, owner, secrets)
-    const clientId = formatClientId(user)
-    await credentialsFile(config.credentialsFile, baseUrl).write({ clientId, clientSecret: secret })
+    const clientId = await giveSecret(identities, owner, {
+      secrets,
+      file: credentialsFile(config.credentialsFile, baseUrl),
+    })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
   } finally {
     await stack.unwind()
@@ -105,11 +106,12 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   } while (page.length === PAGE)
 }
 
+/** @returns The client ID of the owner, whose secret is in the file. None is stored that could not be written there. */
 async function giveSecret(
   identities: IdentityStore,
   owner: ServiceUser | undefined,
-  secrets: ClientSecrets,
-): Promise<{ user: ServiceUser; secret: string }> {
+  { secrets, file }: { readonly secrets: ClientSecrets; readonly file: CredentialsFile },
+): Promise<string> {
   const { secret, hash } = secrets.generate()
   const secretId = randomUUID()
   const facts = owner ?? {
@@ -119,11 +121,14 @@ async function giveSecret(
     ...(await someProject(identities)),
   }
   const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
-  const user = await identities.changeUser(facts.userId, entry, (found, now) => {
-    const next = addSecret(asOwner(found ?? createServiceUser(facts, now)), newSecret(secretId, hash, now))
-    return { next, result: next }
-  })
-  return { user, secret }
+  const clientId = formatClientId(facts)
+  await file.writeAround({ clientId, clientSecret: secret }, () =>
+    identities.changeUser(facts.userId, entry, (found, now) => {
+      const next = addSecret(asOwner(found ?? createServiceUser(facts, now)), newSecret(secretId, hash, now))
+      return { next, result: undefined }
+    }),
+  )
+  return clientId
 }
 
 function asOwner(user: ServiceUser): ServiceUser {
