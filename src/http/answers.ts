@@ -1,8 +1,9 @@
 /**
  * The answers that are being given, which must begin in time and be taken by those who asked for them.
  *
- * A handler that fails to answer would hold its connection for good, because one that is waited for gives way to no other. And nothing else limits how long a client may leave an answer lying: over HTTP/2 it can close its window and go on talking,
- * over HTTP/1.1 it can take a byte now and then.
+ * A handler that fails to answer would hold its connection for good, because one that is waited for gives way to no other. And
+ * nothing else limits how long a client may leave an answer lying: over HTTP/2 it can close its window and go on talking, over
+ * HTTP/1.1 it can take a byte now and then.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isWhole } from './connections.ts'
@@ -14,7 +15,10 @@ const TOO_LATE = { code: 'server_error', description: 'the request was not answe
 /** An answer that is being followed. */
 export interface FollowedAnswer {
   readonly res: ServerResponse
-  /** What was waiting to be sent when it was last looked at, in bytes. */
+  /**
+   * What was waiting to be sent when it was last looked at, in bytes. Node tells only of whole writes, so one that is taken slowly
+   * counts as not taken until its end.
+   */
   waiting: number
   /** When it was first looked at with its request whole and nothing sent, in milliseconds of `performance.now()`. */
   awaitedSince: number | undefined

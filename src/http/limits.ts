@@ -13,7 +13,7 @@ export interface Limits {
    * needs: calls have a minute, and streams begin at once.
    */
   readonly responseTimeout: number
-  /** How long a client may take to receive what is there of an answer: each time at least, and at most twice that. */
+  /** How long a client may take to receive each write of an answer as a whole: at least, and at most twice that. */
   readonly answerTimeout: number
   /** How long an HTTP/1.1 connection may wait for its next request. Longer than most proxies keep one. */
   readonly keepAliveTimeout: number
