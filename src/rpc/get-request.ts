@@ -13,7 +13,8 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = { json: 'application/jso
 const COMPRESSION = /^[\w.-]{1,32}$/
 
 /**
- * The same call as POST, if it is one by GET. Anything else, and a GET that names no known encoding, is left alone.
+ * The same call as POST, if it is one by GET. HEAD is GET here: Node leaves the body of the answer out. Anything else, and a GET
+ * that names no known encoding, is left alone.
  *
  * @param allowed Whether the method has no side effects, which GET is only for.
  */
@@ -21,7 +22,9 @@ export function asPost(request: UniversalServerRequest, allowed: boolean): Unive
   const query = new URL(request.url).searchParams
   const encoding = query.get('encoding') ?? ''
   const contentType = Object.hasOwn(CONTENT_TYPES, encoding) ? CONTENT_TYPES[encoding] : undefined
-  if (request.method !== 'GET' || !allowed || contentType === undefined) return request
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (!isRead || !allowed) return request
+  if (contentType === undefined) return { ...request, method: 'GET' }
 
   const header = new Headers(request.header)
   header.set('content-type', contentType)

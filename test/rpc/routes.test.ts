@@ -40,14 +40,14 @@ async function serve(served = router): Promise<void> {
 }
 
 const OVER = {
-  async 'HTTP/1.1'(path: string) {
-    const response = await fetch(listener.url + path)
+  async 'HTTP/1.1'(path: string, method = 'GET') {
+    const response = await fetch(listener.url + path, { method })
     return { status: response.status, body: await response.text() }
   },
-  async 'HTTP/2'(path: string) {
+  async 'HTTP/2'(path: string, method = 'GET') {
     const session = connect(listener.url)
     try {
-      const request = session.request({ ':path': path })
+      const request = session.request({ ':method': method, ':path': path })
       const [head] = await once(request, 'response')
       return { status: head[':status'], body: await text(request) }
     } finally {
@@ -72,6 +72,15 @@ for (const [protocol, get] of Object.entries(OVER)) {
       expect((await get(`${LIST}&encoding=${name}`)).status).toBe(415)
     },
   )
+
+  it(`HEAD over ${protocol} is answered as GET is, without the body`, async () => {
+    await serve()
+    const path = `${LIST}&encoding=json`
+    const { status, body } = await get(path)
+    expect([status, body]).toEqual([200, '{}'])
+    expect(await get(path, 'HEAD')).toEqual({ status, body: '' })
+    expect((await get(LIST, 'HEAD')).status).toBe((await get(LIST)).status)
+  })
 
   it(`a call over ${protocol} that fails before there is an answer gets 500`, async () => {
     const fails = () => Promise.reject(new Error('no answer'))
