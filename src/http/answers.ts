@@ -1,17 +1,27 @@
 /**
- * The answers that are being given, which must be taken by those who asked for them.
+ * The answers that are being given, which must begin in time and be taken by those who asked for them.
  *
- * Nothing else limits how long a client may leave an answer lying: over HTTP/2 it can close its window and go on talking,
- * over HTTP/1.1 it can take a byte now and then.
+ * A handler that fails to answer would hold its connection for good, because one that is waited for gives way to no other. And
+ * nothing else limits how long a client may leave an answer lying: over HTTP/2 it can close its window and go on talking, over
+ * HTTP/1.1 it can take a byte now and then.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants, type Http2ServerResponse } from 'node:http2'
+import { isWhole } from './connections.ts'
+import { cutOff, refuse } from './exchange.ts'
+import type { Limits } from './limits.ts'
+
+const TOO_LATE = { status: 500, code: 'server_error', description: 'the request was not answered in time' }
 
 /** An answer that is being followed. */
 export interface FollowedAnswer {
   readonly res: ServerResponse
-  /** What was waiting to be sent when it was last looked at, in bytes. */
+  /**
+   * What was waiting to be sent when it was last looked at, in bytes. Node tells only of whole writes, so one that is taken slowly
+   * counts as not taken until its end.
+   */
   waiting: number
+  /** When it was first looked at with its request whole and nothing sent, in milliseconds of `performance.now()`. */
+  awaitedSince: number | undefined
   /** Where it is in the list. */
   place: number
 }
@@ -19,17 +29,18 @@ export interface FollowedAnswer {
 export class Answers {
   /** In no order. A set would have to make a hash for each answer, which costs more than all else here. */
   readonly #all: FollowedAnswer[] = []
+  readonly #responseTimeout: number
   readonly #looking: NodeJS.Timeout
   #closing = false
 
-  /** @param timeout How long a client may take nothing, at least; at most twice that. In milliseconds. */
-  constructor(timeout: number) {
-    this.#looking = setInterval(() => this.#look(), timeout)
+  constructor({ responseTimeout, answerTimeout }: Pick<Limits, 'responseTimeout' | 'answerTimeout'>) {
+    this.#responseTimeout = responseTimeout
+    this.#looking = setInterval(() => this.#look(), answerTimeout)
   }
 
   /** Follows an answer until it is `ended`. */
   begin(req: IncomingMessage, res: ServerResponse): FollowedAnswer {
-    const answer = { res, waiting: 0, place: this.#all.length }
+    const answer = { res, waiting: 0, awaitedSince: undefined, place: this.#all.length }
     this.#all.push(answer)
     if (this.#closing && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
     return answer
@@ -58,19 +69,20 @@ export class Answers {
   }
 
   #look(): void {
+    const now = performance.now()
     // Cutting one off may end it, which changes the list.
     for (const answer of [...this.#all]) {
       const { res, waiting: before } = answer
+      if (!res.headersSent && isWhole(res.req)) {
+        answer.awaitedSince ??= now
+        // Not 503: clients repeat that by policy, and what the handler was to do may have been done.
+        if (now - answer.awaitedSince >= this.#responseTimeout) refuse(res, TOO_LATE)
+        continue
+      }
       // An answer of HTTP/1.1 that waits for others on its connection has none yet.
       const waiting = res.socket === null ? 0 : res.writableLength
       if (waiting > 0 && waiting === before) cutOff(res)
       else answer.waiting = waiting
     }
   }
-}
-
-function cutOff(res: ServerResponse | Http2ServerResponse): void {
-  // Destroying it would tell the client that all is well.
-  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
-  else res.destroy()
 }

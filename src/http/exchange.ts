@@ -4,6 +4,7 @@
  * Node's HTTP/2 objects have what handlers use of the HTTP/1.1 ones, so handlers are written for the latter.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, type Http2ServerResponse } from 'node:http2'
 
 /** Headers in the flat form of `writeHead`: a name, its value, the next name. */
 export type Head = readonly string[]
@@ -61,4 +62,10 @@ export const refuse: Refuse = (res, refusal) => sendJson(res, refusal.status, er
 /** The body of a refusal in the form of OAuth. */
 export function errorBody({ code, description }: Refusal): object {
   return { error: code, error_description: description }
+}
+
+/** Ends an answer that its client does not get whole. A destroyed one of HTTP/2 would look complete, so its stream is reset. */
+export function cutOff(res: ServerResponse | Http2ServerResponse): void {
+  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
+  else res.destroy()
 }

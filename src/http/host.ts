@@ -18,11 +18,22 @@ const MAX_PORT = 65_535
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' }
 
-/** What is wrong with the host of a request, as a text for its client; undefined if nothing is. */
-export function hostProblem({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+/** What a target in absolute form says beside the path. */
+export interface Origin {
+  /** In lower case. */
+  readonly scheme: string
+  readonly authority: string
+}
+
+/**
+ * What is wrong with the host of a request, as a text for its client; undefined if nothing is.
+ *
+ * @param origin Given if the target is in absolute form: then it says what `:authority` does in HTTP/2.
+ */
+export function hostProblem({ httpVersion, rawHeaders }: IncomingMessage, origin?: Origin): string | undefined {
   let host: string | undefined
-  let authority: string | undefined
-  let scheme = ''
+  let authority = origin?.authority
+  let scheme = origin?.scheme ?? ''
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     if (name.length === HOST_NAME.length && name.toLowerCase() === HOST_NAME) {

@@ -8,7 +8,12 @@ export interface Limits {
   readonly headTimeout: number
   /** From the beginning of a request to the end of its body. */
   readonly requestTimeout: number
-  /** How long a client may take to receive what is there of an answer: each time at least, and at most twice that. */
+  /**
+   * From when a request has come whole to the beginning of its answer, and `answerTimeout` more at most. Longer than any handler
+   * needs: calls have a minute, and streams begin at once.
+   */
+  readonly responseTimeout: number
+  /** How long a client may take to receive each write of an answer as a whole: at least, and at most twice that. */
   readonly answerTimeout: number
   /** How long an HTTP/1.1 connection may wait for its next request. Longer than most proxies keep one. */
   readonly keepAliveTimeout: number
@@ -36,6 +41,7 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   headTimeout: 10_000,
   requestTimeout: 30_000,
+  responseTimeout: 90_000,
   answerTimeout: 15_000,
   keepAliveTimeout: 65_000,
   idleTimeout: 120_000,

@@ -79,7 +79,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       ? cleartextServer(limits, connections, bodies)
       : await secureServer(options, tls, { connections, bodies })
   const { server, http2 } = parts
-  const answers = new Answers(limits.answerTimeout)
+  const answers = new Answers(limits)
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
     const answer = answers.begin(req, res)
     const exchange = connections.begin(req)

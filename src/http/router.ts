@@ -7,6 +7,7 @@ import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Log } from '../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
 import {
+  cutOff,
   type Handler,
   type Head,
   NO_SNIFFING,
@@ -16,7 +17,7 @@ import {
   refuse,
   setHead,
 } from './exchange.ts'
-import { hostProblem } from './host.ts'
+import { hostProblem, type Origin } from './host.ts'
 import type { RequestNotebook } from './request-notes.ts'
 
 /** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
@@ -89,6 +90,9 @@ interface Place {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
+/** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
+const ABSOLUTE_FORM = /^(https?):\/\/([^/?#]*)(.*)$/i
+
 /** HTTP/2 lets through whatever looks like a method. */
 const KNOWN_METHODS = new Set(METHODS)
 
@@ -111,7 +115,9 @@ export function createRouter(options: RouterOptions): Handler {
   return (req, res) => {
     const startedAt = performance.now()
     notes.begin(req)
-    const target = originForm(req.url ?? '')
+    const given = req.url ?? ''
+    const absolute = given.startsWith('/') ? null : ABSOLUTE_FORM.exec(given)
+    const target = absolute === null ? given : originForm(absolute)
     req.url = target
     const query = target.indexOf('?')
     const path = query < 0 ? target : target.slice(0, query)
@@ -142,13 +148,14 @@ export function createRouter(options: RouterOptions): Handler {
     const fail = (error: unknown): void => {
       log.error({ err: error, requestId, path: name }, 'a request failed')
       notes.refused(req, 'server_error')
-      if (res.headersSent) return void res.destroy()
+      if (res.headersSent) return void cutOff(res)
       setHead(res, head)
       const description = `internal error, request id ${requestId}`
       refuseAt(path)(res, { status: 500, code: 'server_error', description })
     }
     try {
-      const answering = dispatch(req, res, { path, route, head, fallback, refuseAt, maxBodyBytes })
+      const origin = originOf(absolute)
+      const answering = dispatch(req, res, { path, route, head, fallback, refuseAt, maxBodyBytes, origin })
       // Without `await`: it takes time also where there is nothing to wait for.
       return answering instanceof Promise ? answering.catch(fail) : undefined
     } catch (error) {
@@ -168,6 +175,7 @@ function dispatch(
     fallback,
     refuseAt,
     maxBodyBytes,
+    origin,
   }: {
     readonly path: string
     readonly route: Route | undefined
@@ -175,10 +183,11 @@ function dispatch(
     readonly fallback: Fallback
     readonly refuseAt: (path: string) => Refuse
     readonly maxBodyBytes: number
+    readonly origin: Origin | undefined
   },
 ): void | Promise<void> {
   const handler = route === undefined ? undefined : handlerOf(route, req)
-  const badHost = hostProblem(req)
+  const badHost = hostProblem(req, origin)
   const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
   if (route?.sendsHead === true && handler !== undefined && badHost === undefined && !isTooLong)
     return handler(req, res, head)
@@ -222,11 +231,15 @@ function tooLong(maxBodyBytes: number): Refusal {
   return { status: 413, code: 'invalid_request', description }
 }
 
-/** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
-function originForm(target: string): string {
-  if (target.startsWith('/')) return target
-  const absolute = /^https?:\/\/[^/?#]*(.*)$/i.exec(target)
-  return absolute === null ? target : absolute[1] || '/'
+/** The path and the query of a target in absolute form (RFC 9110 §4.2.3: no path is the same as "/"). */
+function originForm([, , , rest = '']: RegExpExecArray): string {
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function originOf(absolute: RegExpExecArray | null): Origin | undefined {
+  if (absolute === null) return undefined
+  const [, scheme = '', authority = ''] = absolute
+  return { scheme: scheme.toLowerCase(), authority }
 }
 
 /** In HTTP/2 nothing needs to announce a body. */

@@ -3,7 +3,12 @@
  *
  * What nobody expected becomes `internal` with the request id and nothing else; the log has the rest.
  */
-import { create } from '@bufbuild/protobuf'
+import { create, toBinary } from '@bufbuild/protobuf'
+import {
+  ViolationSchema,
+  type Violations,
+  ViolationsSchema,
+} from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../domain/errors.ts'
@@ -12,6 +17,12 @@ import { requestIdOf } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
 
 const DOMAIN = 'keyturn'
+
+/** The longest text in an error, in characters. */
+const MAX_TEXT = 200
+
+/** What all violations in an error may take, in bytes. */
+const MAX_VIOLATIONS_BYTES = 1_024
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -74,7 +85,8 @@ export function translateErrors(log: Log, notes: CallNotes): Interceptor {
 /** The error to send. Logs it if nobody expected it. */
 export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
   if (error instanceof DomainError) return fromDomainError(error)
-  if (error instanceof ConnectError) return error.code === Code.InvalidArgument ? invalidArgument(error) : error
+  if (error instanceof ConnectError)
+    return error.code === Code.InvalidArgument ? invalidArgument(error) : bounded(error)
   const requestId = requestIdOf(header)
   log.error({ err: error, requestId }, 'an RPC failed')
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
@@ -82,7 +94,22 @@ export function toConnectError(error: unknown, header: Headers, log: Log): Conne
 
 /** Adds the reason to an error about the request, next to the details that it has, such as violations. */
 export function invalidArgument(error: ConnectError): ConnectError {
-  error.details.push(errorInfo('INVALID_ARGUMENT', {}))
+  const refusal = bounded(error)
+  refusal.details.push(errorInfo('INVALID_ARGUMENT', {}))
+  return refusal
+}
+
+/**
+ * The same error with as much of its texts and violations as fits into the trailers of gRPC: texts may quote what the client has
+ * sent, and an HTTP/2 session breaks over trailers that are too long.
+ */
+function bounded({ rawMessage, code, metadata, details }: ConnectError): ConnectError {
+  const error = new ConnectError(shortened(rawMessage), code, metadata)
+  error.details = details.map((detail) =>
+    'desc' in detail && detail.desc.typeName === ViolationsSchema.typeName
+      ? { desc: ViolationsSchema, value: firstViolations(create(ViolationsSchema, detail.value)) }
+      : detail,
+  )
   return error
 }
 
@@ -91,9 +118,25 @@ export function unavailable(message: string): ConnectError {
   return new ConnectError(message, Code.Unavailable, { 'retry-after': String(RETRY_AFTER_SECONDS) })
 }
 
+/** As many as there is room for, in order. */
+function firstViolations({ violations }: Violations): Violations {
+  let bytes = 0
+  const end = violations.findIndex((violation) => {
+    bytes += toBinary(ViolationSchema, violation).byteLength
+    return bytes > MAX_VIOLATIONS_BYTES
+  })
+  return create(ViolationsSchema, { violations: end < 0 ? violations : violations.slice(0, end) })
+}
+
+function shortened(text: string): string {
+  const start = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  // Half a character cannot be sent.
+  return start.toWellFormed()
+}
+
 function fromDomainError(error: DomainError): ConnectError {
   const [code, reason] = WIRE[error.code]
-  return new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)])
+  return bounded(new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)]))
 }
 
 /** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */
@@ -109,11 +152,9 @@ function headersOf({ code, metadata }: DomainError): Record<string, string> {
   }
 }
 
-function errorInfo(reason: string, metadata: Readonly<Record<string, string>>) {
-  return {
-    desc: ErrorInfoSchema,
-    value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata: { ...metadata } }),
-  }
+function errorInfo(reason: string, facts: Readonly<Record<string, string>>) {
+  const metadata = Object.fromEntries(Object.entries(facts).map(([name, text]) => [name, shortened(text)]))
+  return { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata }) }
 }
 
 /** RFC 6750 §3.1: a request without a token is told how to authenticate, not that something is wrong with it. */

@@ -51,9 +51,7 @@ export function healthService({ serving, administration, clock, originOf }: Heal
   return {
     check({ service }) {
       const status = statusOf(service)
-      if (status === Status.SERVICE_UNKNOWN) {
-        throw new ConnectError(`there is no service ${JSON.stringify(service)}`, Code.NotFound)
-      }
+      if (status === Status.SERVICE_UNKNOWN) throw new ConnectError('there is no such service', Code.NotFound)
       return { status }
     },
 

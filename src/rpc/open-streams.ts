@@ -1,12 +1,13 @@
 /**
  * Limits how many streams of one kind are open at the same time: per connection, per address and in all. Unlike other calls
- * they stay, and no token is needed to open one.
+ * they stay, and no token is needed to open one. Addresses that one client can choose among count as one (`networkOf`).
  *
  * Streams are shared out fairly: when there are as many as there may be, an address that holds fewer than the one with most takes
  * a place from it, and likewise a connection among those of its address. The stream that loses its place stays counted beside the
  * others until it has ended, and is cut off if its client does not take the end of it.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
+import { networkOf } from '../app/network.ts'
 import { unavailable } from './errors.ts'
 
 /** Where a call comes from. */
@@ -55,7 +56,8 @@ export class OpenStreams {
    */
   enter(signal: AbortSignal, origin: StreamOrigin): AbortSignal {
     if (signal.aborted) return signal
-    const { address, connection } = origin
+    const { connection } = origin
+    const address = networkOf(origin.address)
     const { total, perAddress, perConnection } = this.#limits
     const ofAddress = [...this.#open].filter((stream) => stream.address === address)
     const isOfConnection = (stream: Stream) => stream.address === address && stream.connection === connection
@@ -69,7 +71,7 @@ export class OpenStreams {
     } else if (this.#open.size >= total) {
       if (!this.#makeRoom([...this.#open], (stream) => stream.address, ofAddress.length)) throw tooMany(total, 'in all')
     }
-    return this.#add({ ...origin, ending: new AbortController() }, signal)
+    return this.#add({ ...origin, address, ending: new AbortController() }, signal)
   }
 
   #add(stream: Stream, signal: AbortSignal): AbortSignal {

@@ -4,9 +4,9 @@
  * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants, type Http2ServerResponse } from 'node:http2'
+import type { Http2ServerResponse } from 'node:http2'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError, type ConnectRouter, createConnectRouter } from '@connectrpc/connect'
+import { Code, ConnectError, type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
@@ -36,6 +36,7 @@ import { acceptGzip, acceptIdentity, GZIP } from './gzip.ts'
 import { withRefusalBody } from './http-refusals.ts'
 import { permissionsOf } from './method-permissions.ts'
 import { projectService } from './project-service.ts'
+import { shortenQuotedHeaders } from './quoted-headers.ts'
 import { reauthorize } from './reauthorize.ts'
 import { writeDownRefusals } from './refusals.ts'
 import { serviceUserService } from './service-user-service.ts'
@@ -79,7 +80,8 @@ export interface RpcRoute {
   readonly readOnly: boolean
   /** What every answer has, whoever gives it. */
   readonly headers: Readonly<Record<string, string>>
-  readonly answer: (req: IncomingMessage, res: ServerResponse, reserve: Reserve) => Promise<void>
+  /** @throws what kept the answer from being sent to a client that is still there. */
+  readonly answer: (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
 }
 
 /**
@@ -88,6 +90,13 @@ export interface RpcRoute {
  * @returns Whether there is room for it.
  */
 export type Reserve = (bytes: number) => boolean
+
+/** What answering takes of the connection. */
+export interface Exchange {
+  /** Ends the answer at once, whatever its client has not taken yet. */
+  readonly cutOff: () => void
+  readonly reserve: Reserve
+}
 
 /** The methods by path. */
 export type RpcRoutes = ReadonlyMap<string, RpcRoute>
@@ -125,20 +134,22 @@ interface RoutesOptions {
 
 /** The handlers of a router by path. */
 export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
-  const { log } = options
+  const { notes, log } = options
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
       {
         readOnly: isReadOnly(handler),
         headers: deprecationHeaders(handler.requestPath),
-        answer: async (req, res, reserve) => {
+        answer: async (req, res, { cutOff, reserve }) => {
           res.setHeader('cache-control', 'no-store')
           res.setHeader(...acceptGzip(req.headers['content-type']))
+          const values = notes.valuesFor(req, cutOff)
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, { ...options, res, reserve }), res)
+            await universalResponseToNodeResponse(await answer(handler, req, { ...options, res, values, reserve }), res)
           } catch (error) {
-            // The client has gone or does not take the answer: there is nobody to tell.
+            if (!hasLeft(res)) throw error
+            // There is nobody to tell.
             if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
           }
         },
@@ -152,12 +163,12 @@ async function answer(
   req: IncomingMessage,
   {
     res,
+    values,
     notes,
     maxMessageBytes: maxBytes,
     reserve,
-  }: RoutesOptions & { readonly res: ServerResponse; readonly reserve: Reserve },
+  }: RoutesOptions & { readonly res: ServerResponse; readonly values: ContextValues; readonly reserve: Reserve },
 ) {
-  const values = notes.valuesFor(req, () => cutOff(res))
   const { method } = handler
   const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
   const { header } = request
@@ -165,6 +176,7 @@ async function answer(
     const response = withReadableMessage(await handler(request))
     return withRefusalBody(response, { httpMethod: request.method, contentType: header.get('content-type'), method })
   }
+  shortenQuotedHeaders(header)
   capDeadline(header, method)
   acceptIdentity(header)
   // A body of several messages is read while it is answered, so it cannot be looked at before.
@@ -179,10 +191,9 @@ async function answer(
   return respond({ ...request, body })
 }
 
-/** Over HTTP/2 a reset: a response that is destroyed looks to its client as if it were whole. */
-function cutOff(res: ServerResponse | Http2ServerResponse): void {
-  if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
-  else res.destroy()
+/** Whether nobody gets the answer any more: the client has gone, or the answer was cut off. */
+function hasLeft(res: ServerResponse | Http2ServerResponse): boolean {
+  return 'stream' in res ? res.stream.closed || res.stream.destroyed : res.destroyed || res.socket?.destroyed === true
 }
 
 function isReadOnly({ method }: UniversalHandler): boolean {

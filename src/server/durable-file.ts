@@ -8,27 +8,43 @@ import { basename, dirname, join } from 'node:path'
 
 const DRAFT = '.new'
 
-/**
- * Writes a file that only its owner can read. When this returns, it is on the disk with its name.
- *
- * @param beforeReplacing Runs when the text is on the disk already, and nothing has taken its name yet.
- */
-export async function replaceDurably(
-  path: string,
-  text: string,
-  beforeReplacing: () => Promise<void> = async () => {},
-): Promise<void> {
+/** A file that is whole on the disk, beside the one that it is to replace. */
+export interface Draft {
+  readonly path: string
+  /** Gives it its name. When this returns, that lasts as well: what follows may rely on it. */
+  publish(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Writes a file that only its owner can read, and leaves what has its name alone. */
+export async function writeDraft(path: string, text: string): Promise<Draft> {
   const draft = `${path}.${randomUUID()}${DRAFT}`
+  const discard = () => rm(draft, { force: true })
+  await discardingAtFailure({ discard }, () => writeDurably(draft, text))
+  return {
+    path: draft,
+    async publish() {
+      await rename(draft, path)
+      await sync(dirname(path))
+    },
+    discard,
+  }
+}
+
+/** Does something after which a draft is of no use if it fails. Passes the error through. */
+export async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: () => Promise<void>): Promise<void> {
   try {
-    await writeDurably(draft, text)
-    await beforeReplacing()
-    await rename(draft, path)
+    await work()
   } catch (error) {
-    await rm(draft, { force: true })
+    await draft.discard()
     throw error
   }
-  // The new name lasts as well: what follows may rely on it.
-  await sync(dirname(path))
+}
+
+/** Writes a file that only its owner can read. When this returns, it is on the disk with its name. */
+export async function replaceDurably(path: string, text: string): Promise<void> {
+  const draft = await writeDraft(path, text)
+  await discardingAtFailure(draft, () => draft.publish())
 }
 
 /** Puts everything below a folder on the disk, for programs that leave that to the operating system. */

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { reserve } from '../http/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/cors.ts'
-import { type Handler, type Refuse, refuse, sendJson, setHead } from '../http/exchange.ts'
+import { cutOff, type Handler, type Refuse, refuse, sendJson, setHead } from '../http/exchange.ts'
 import { healthz, type Readiness, readyz } from '../http/health.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
@@ -216,7 +216,7 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
   return [...rpc].map(([path, call]) => {
     const answer: Handler = (req, res) => {
       setAuthority(req, authority)
-      return call.answer(req, res, (bytes) => reserve(req, bytes))
+      return call.answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
     }
     const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
     return [path, { methods, cors: RPC, headers: call.headers }]

@@ -16,7 +16,7 @@ import { createProject, type Project } from '../domain/project.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/service-user.ts'
 import type { Database } from '../storage/database.ts'
 import { createIdentityStore } from '../storage/identity-store.ts'
-import { credentialsFile } from './credentials-file.ts'
+import { type CredentialsFile, credentialsFile } from './credentials-file.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { type MasterKeySource, masterKeySource } from './master-key-source.ts'
@@ -53,9 +53,10 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
     const { publicKeys, secrets } = await proveOperator(source, database, signal)
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
-    const { user, secret } = await giveSecret(identities, owner, secrets)
-    const clientId = formatClientId(user)
-    await credentialsFile(config.credentialsFile, baseUrl).write({ clientId, clientSecret: secret })
+    const clientId = await giveSecret(identities, owner, {
+      secrets,
+      file: credentialsFile(config.credentialsFile, baseUrl),
+    })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
   } finally {
     await stack.unwind()
@@ -103,11 +104,12 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   } while (page.length === PAGE)
 }
 
+/** @returns The client ID of the owner, whose secret is in the file. None is stored that could not be written there. */
 async function giveSecret(
   identities: IdentityStore,
   owner: ServiceUser | undefined,
-  secrets: ClientSecrets,
-): Promise<{ user: ServiceUser; secret: string }> {
+  { secrets, file }: { readonly secrets: ClientSecrets; readonly file: CredentialsFile },
+): Promise<string> {
   const { secret, hash } = secrets.generate()
   const secretId = randomUUID()
   const facts = owner ?? {
@@ -117,12 +119,14 @@ async function giveSecret(
     ...(await someProject(identities)),
   }
   const entry = { ...SYSTEM, action: 'recover', resource: `users/${facts.userId}/secrets/${secretId}` }
-  const user = await identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
-    const owner = asOwner(found ?? createServiceUser(facts, date))
-    const next = addSecret(owner, newSecret(secretId, hash, date), clock)
-    return { next, result: next }
-  })
-  return { user, secret }
+  const clientId = formatClientId(facts)
+  await file.writeAround({ clientId, clientSecret: secret }, () =>
+    identities.changeUser(facts.userId, entry, (found, { clock, date }) => {
+      const owner = asOwner(found ?? createServiceUser(facts, date))
+      return { next: addSecret(owner, newSecret(secretId, hash, date), clock), result: undefined }
+    }),
+  )
+  return clientId
 }
 
 function asOwner(user: ServiceUser): ServiceUser {

@@ -1,8 +1,9 @@
 /**
  * Opens the embedded database in a folder, and sees to it that a disk that is too full does no damage.
  */
-import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
+import { readdir, rm, statfs } from 'node:fs/promises'
 import { EmbeddedSession } from './embedded-session.ts'
+import { makeFolder } from './make-folder.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -17,7 +18,7 @@ const NEEDED_TO_RECOVER = 32 * MEBIBYTE
  */
 export async function openFolder(folder: string): Promise<EmbeddedSession> {
   return await naming(folder, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder)
     if (!(await isEmpty(folder))) return await openThere(folder)
     await assertSpace(folder, NEEDED_FOR_NEW)
     try {

@@ -1,10 +1,11 @@
-import { access, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort, startPostgres } from '../support/postgres.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { refuses } from './terminal.ts'
 
@@ -102,6 +103,37 @@ describe('keyturn recover', () => {
     expect(
       await Promise.all(kept.map((name) => readFile(join(dataDir, name), 'utf8').then(JSON.parse))),
     ).toContainEqual(before)
+  })
+
+  describe('leaves no secret behind that nobody has, where the credentials file cannot be written', () => {
+    const secretIds = () =>
+      whileRunning(async (call) => {
+        const userId = idOf((await credentials()).client_id)
+        const { secrets } = await call<{ secrets: { secretId: string }[] }>('ListClientSecrets', { userId })
+        return secrets.map(({ secretId }) => secretId)
+      })
+
+    it('because a folder has its name', async () => {
+      const before = await secretIds()
+      const folder = join(dataDir, 'folder')
+      await mkdir(folder)
+      expect(await recover({ KEYTURN_CREDENTIALS: folder })).toEqual(
+        refuses(
+          `cannot write the credentials file ${folder}: there is something else than a file: ` +
+            'choose another with --credentials or KEYTURN_CREDENTIALS',
+        ),
+      )
+      expect(await secretIds()).toEqual(before)
+      expect((await readdir(dataDir)).filter((name) => name.startsWith('folder'))).toEqual(['folder'])
+    })
+
+    itUnless(NOT_LINUX)('because its folder cannot be made', async () => {
+      const before = await secretIds()
+      const { code, stderr } = await recover({ KEYTURN_CREDENTIALS: '/proc/keyturn/admin.json' })
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/^keyturn: cannot write the credentials file \/proc\/keyturn\/admin.json: ENOENT/)
+      expect(await secretIds()).toEqual(before)
+    })
   })
 
   it('switches the client credentials grant on if the only owner is not allowed it', async () => {

@@ -4,6 +4,8 @@
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
+import { createServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -96,8 +98,8 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     await balancer.stop()
     const impatient = join(folder, 'haproxy.cfg')
     const config = await readFile(HAPROXY_CONFIG, 'utf8')
-    expect(config.match(/timeout (client|server) 60s/g)).toHaveLength(2)
-    await writeFile(impatient, config.replace(/timeout (client|server) 60s/g, 'timeout $1 2s'))
+    expect(config.match(/timeout (client|server) 70s/g)).toHaveLength(2)
+    await writeFile(impatient, config.replace(/timeout (client|server) 70s/g, 'timeout $1 2s'))
     await startBalancer(impatient)
 
     const health = watchHealth(url)
@@ -153,6 +155,64 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     expect(new Set(statuses)).toEqual(new Set([401, 429]))
     expect(await fail('127.0.0.2')).toBe(429)
     expect(await fail('127.0.0.3')).toBe(401)
+  })
+})
+
+describeUnless(WITHOUT_HAPROXY)('a request that a replica took without answering it', () => {
+  const FORM = { grant_type: 'client_credentials', client_id: 'x' }
+  const opened: { close(): unknown }[] = []
+  let taken: string[]
+
+  beforeEach(async () => {
+    taken = []
+    const ports = [await dyingReplica(), await dyingReplica()]
+    url = `http://127.0.0.1:${await freePort()}`
+    balancer = await startHaProxy(
+      url,
+      ports.map((port) => `127.0.0.1:${port}`),
+    )
+  })
+  afterEach(async () => {
+    await balancer.stop()
+    for (const one of opened.splice(0)) one.close()
+  })
+
+  /** Says that it is ready, and loses its connection with every other request. */
+  async function dyingReplica(): Promise<number> {
+    const server = createServer()
+    server.on('stream', async (stream, { ':path': path = '' }) => {
+      stream.on('error', () => {})
+      if (path === '/readyz') return stream.respond({ ':status': 200 }, { endStream: true })
+      await text(stream)
+      taken.push(path)
+      stream.session?.destroy()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    opened.push(server)
+    return (server.address() as AddressInfo).port
+  }
+
+  const post = (path: string, form: Record<string, string>) =>
+    fetch(new URL(path, url), { method: 'POST', body: new URLSearchParams(form) })
+
+  it('is sent again if it asks for a token with a secret', async () => {
+    expect((await post(OAUTH_PATHS.token, { ...FORM, client_secret: 'x' })).status).toBe(502)
+    expect(taken.length).toBeGreaterThan(1)
+  })
+
+  it('is not sent again if it has an assertion, which works once', async () => {
+    const assertion = {
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: 'a.b.c',
+    }
+    expect((await post(OAUTH_PATHS.token, { ...FORM, ...assertion })).status).toBe(502)
+    expect(taken).toEqual([OAUTH_PATHS.token])
+  })
+
+  it('is not sent again if it is a call', async () => {
+    expect((await post('/iam.webkey.v2.WebKeyService/CreateWebKey', {})).status).toBe(502)
+    expect(taken).toHaveLength(1)
   })
 })
 

@@ -233,9 +233,9 @@ function gzipped(message: Buffer, kind: 'whole' | 'cut' | 'bomb'): Buffer {
 function getRequest({ known }: FuzzTarget, method: DescMethod, { bearer }: HeaderParts): fc.Arbitrary<FuzzRequest> {
   const parameters = fc.record(
     {
-      encoding: fc.constantFrom('json', 'proto', 'xml', ''),
+      encoding: wordOr(['json', 'proto', 'xml', '', 'constructor']),
       base64: fc.constantFrom('0', '1', '2'),
-      compression: fc.constantFrom('identity', 'gzip', 'x'),
+      compression: wordOr(['identity', 'gzip', 'x']),
       connect: fc.constantFrom('v1', 'v2', ''),
       message: fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.constantFrom('{}', '', 'e30', 'e30=')),
     },
@@ -248,6 +248,14 @@ function getRequest({ known }: FuzzTarget, method: DescMethod, { bearer }: Heade
       const query = Object.entries(isRight ? right : parameters).map(([name, value]) => `${name}=${percent(value)}`)
       return { ...request('get', 'GET', `${pathOf(method)}?${query.join('&')}`, { headers: bearer }), method }
     })
+}
+
+/** One of these, or now and then any text. */
+function wordOr(words: readonly string[]): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...words) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }) },
+  )
 }
 
 function anyRequest(methods: readonly DescMethod[], { bearer, extra }: HeaderParts): fc.Arbitrary<FuzzRequest> {

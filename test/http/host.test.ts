@@ -89,6 +89,29 @@ describe('a request over HTTP/1.1', () => {
   )
 })
 
+describe('a request for a target in absolute form', () => {
+  it.each([
+    ['another host than the Host header', 'http://evil.example/', 'good.example'],
+    ['another port', 'http://a:8080/', 'a'],
+    ['a user', 'http://user@a/', 'a'],
+    ['no host', 'http:///', 'a'],
+    ['an address of IPv6 without brackets', 'http://::1/', '[::1]'],
+  ])('with %s is refused [RFC 9112 §3.2.2]', async (_name, target, host) => {
+    expect(await statusOf([`Host: ${host}`], `GET ${target} HTTP/1.1`)).toBe(400)
+    expect(await statusOf([`Host: ${host}`], `POST ${target}token HTTP/1.1`)).toBe(400)
+  })
+
+  it.each([
+    ['http://a/', 'a'],
+    ['HTTP://A:80', 'a'],
+    ['https://a:443/', 'a'],
+    ['http://a?x', 'a'],
+    ['http://[::1]:8080/?x', '[::1]:8080'],
+  ])('of %s with the Host header %s is served [RFC 9112 §3.2.2]', async (target, host) => {
+    expect(await statusOf([`Host: ${host}`], `GET ${target} HTTP/1.1`)).toBe(200)
+  })
+})
+
 it('a request over HTTP/1.0 needs no Host header, and may not have two [RFC 9112 §3.2]', async () => {
   const start = 'GET / HTTP/1.0'
   expect([await statusOf([], start), await statusOf(['Host: a', 'Host: a'], start)]).toEqual([200, 400])

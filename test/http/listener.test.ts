@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Handler } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
@@ -190,6 +191,52 @@ describe('an HTTP/2 stream', () => {
     await requestOver(session)
     await closed(session)
     expect(session.destroyed).toBe(true)
+  })
+})
+
+describe('a request that its handler does not answer', () => {
+  const IMPATIENT = { responseTimeout: 50, answerTimeout: 20 }
+
+  it('gets 500 over HTTP/1.1, and its connection goes on', async () => {
+    const listener = await start(IMPATIENT, (req, res) => {
+      if (req.url === '/') res.end('answer')
+    })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const statuses: (number | undefined)[] = []
+    for (const path of ['/never', '/']) {
+      const [response] = await once(get(listener.url + path, { agent }), 'response')
+      statuses.push(response.statusCode)
+      response.resume()
+      await once(response, 'end')
+    }
+    agent.destroy()
+    expect(statuses).toEqual([500, 200])
+  })
+
+  it('gets 500 over HTTP/2', async () => {
+    const session = sessionTo(await start(IMPATIENT, () => {}))
+    const [head] = await once(session.request({ ':path': '/' }), 'response')
+    expect(head[':status']).toBe(500)
+  })
+
+  it('is no other that is still coming, or whose answer has begun', async () => {
+    let finish = () => {}
+    const session = sessionTo(
+      await start(IMPATIENT, (req, res) => {
+        if (req.url === '/never') return
+        if (req.url === '/slow') return echo(req, res)
+        res.write('first ')
+        finish = () => res.end('last')
+      }),
+    )
+    const slow = session.request({ ':method': 'POST', ':path': '/slow' })
+    slow.write('x')
+    const begun = session.request({ ':path': '/begun' })
+    // They have been there for longer than these.
+    for (const _ of ['once', 'twice']) await once(session.request({ ':path': '/never' }), 'response')
+    slow.end('y')
+    finish()
+    expect(await Promise.all([text(slow), text(begun)])).toEqual(['HTTP/2.0', 'first last'])
   })
 })
 

@@ -1,3 +1,4 @@
+import { connect, constants } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createAddressReader } from '../../src/http/client-address.ts'
 import { READ_ONLY } from '../../src/http/cors.ts'
@@ -6,6 +7,7 @@ import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
 import { type Answered, createRouter, notFound, type Route } from '../../src/http/router.ts'
+import { closed } from '../support/closed.ts'
 import { eventually } from '../support/eventually.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -131,6 +133,15 @@ describe('the router', () => {
 
   it('cuts off an answer that fails half way', async () => {
     await expect(call('/fails-late').then((response) => response.text())).rejects.toThrow()
+  })
+
+  it('cuts off an answer that fails half way over HTTP/2, where its client could take it for a whole one', async () => {
+    const session = connect(listener.url)
+    const stream = session.request({ ':path': '/fails-late' }).resume()
+    stream.on('error', () => {})
+    await closed(stream)
+    session.destroy()
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL)
   })
 
   it('reports requests by route, and not by what clients make up', async () => {

@@ -4,10 +4,16 @@ import { capDeadline } from '../../src/rpc/deadline.ts'
 /** The longest that a timer of Node.js waits, in milliseconds. */
 const MAX_TIMER = 2 ** 31 - 1
 
-function capped(name: string, value: string, methodKind: 'unary' | 'server_streaming'): string | null {
+/** What becomes of a header, or of another one beside it. */
+function capped(
+  name: string,
+  value: string,
+  methodKind: 'unary' | 'server_streaming',
+  looked: string = name,
+): string | null {
   const header = new Headers({ [name]: value })
   capDeadline(header, { methodKind })
-  return header.get(name)
+  return header.get(looked)
 }
 
 describe('the deadline of a call', () => {
@@ -22,6 +28,11 @@ describe('the deadline of a call', () => {
   })
 })
 
+it('a call without a deadline, or with one that means nothing in its protocol, has the longest', () => {
+  expect(capped('grpc-timeout', '5S', 'unary', 'connect-timeout-ms')).toBe('60000')
+  expect(capped('connect-timeout-ms', '5000', 'unary', 'grpc-timeout')).toBe('60S')
+})
+
 describe('the deadline of a stream', () => {
   it.each([
     ['grpc-timeout', '10M'],
@@ -29,6 +40,10 @@ describe('the deadline of a stream', () => {
     ['connect-timeout-ms', '600000'],
   ])('is as its client wishes: %s %s', (name, value) => {
     expect(capped(name, value, 'server_streaming')).toBe(value)
+  })
+
+  it('is not set by the server', () => {
+    expect(capped('grpc-timeout', '5S', 'server_streaming', 'connect-timeout-ms')).toBeNull()
   })
 
   it('is not longer than a timer can wait', () => {

@@ -57,6 +57,20 @@ describe('a stream', () => {
     expect(late).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
   })
 
+  it('of a network of IPv6 counts for all of its addresses, among which one client can choose', () => {
+    streams = new OpenStreams({ total: 100, perAddress: 20, perConnection: 10 })
+    const small = open(client('192.0.2.1'), 1)
+    const greedy: AbortSignal[] = []
+    for (let i = 0; i < 300; i += 1) {
+      const enter = client(`2001:db8::${i.toString(16)}`)
+      // From the 21st on each takes the place of another one of the network; ten may be ending at the same time.
+      if (i < 20 + 10) greedy.push(enter())
+      else expect(enter).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }))
+    }
+    expect(ended(greedy).filter((isEnded) => !isEnded)).toHaveLength(20)
+    expect(ended(small)).toEqual([false])
+  })
+
   it('of one address does not count for another one on the same connection, which is that of a proxy', () => {
     const connection = {}
     const enter = (address: string) =>

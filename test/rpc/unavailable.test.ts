@@ -4,6 +4,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createAddressReader } from '../../src/http/client-address.ts'
+import { cutOff } from '../../src/http/exchange.ts'
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
@@ -32,7 +33,8 @@ beforeEach(async () => {
     limits: DEFAULT_LIMITS,
     log,
     // As if all memory for bodies were used up.
-    handler: (req, res) => rpc.routes.get(req.url ?? '')?.answer(req, res, () => false),
+    handler: (req, res) =>
+      rpc.routes.get(req.url ?? '')?.answer(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
   })
 })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { lockDataDirectory } from '../../src/storage/data-directory.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 import type { LockAnswer } from './lock-worker.ts'
 
 describe('locking a data directory', () => {
@@ -70,6 +71,10 @@ describe('locking a data directory', () => {
     await writeFile(folder, '')
     await expect(lockDataDirectory(folder)).rejects.toThrow(`the data directory ${folder} is not a directory`)
     await expect(lockDataDirectory(join(folder, 'below'))).rejects.toThrow('is not a directory')
+  })
+
+  itUnless(NOT_LINUX)('says so when the directory cannot be made below one that is there', async () => {
+    await expect(lockDataDirectory('/proc/keyturn/data')).rejects.toThrow('/proc/keyturn/data')
   })
 
   it('says so when the directory cannot be written', async () => {

@@ -57,6 +57,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
   let metrics = ''
   let hasAnswered = true
   let measuring: PromiseWithResolvers<void> | undefined
+  let hasEnded = false
 
   worker.on('message', (report: Report) => {
     if (report.kind === 'ready') {
@@ -72,6 +73,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
     }
   })
   const end = (exit: Exit): void => {
+    hasEnded = true
     measuring?.resolve()
     exited.resolve(exit)
   }
@@ -102,13 +104,14 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
     get hasAnswered() {
       return hasAnswered
     },
-    measure: () => {
+    measure: async () => {
+      if (hasEnded) return
       if (measuring === undefined) {
         measuring = Promise.withResolvers()
         hasAnswered = false
         tell({ kind: 'measure' })
       }
-      return Promise.race([measuring.promise, exited.promise.then(() => undefined)])
+      await measuring.promise
     },
     stop: (drains) => tell({ kind: 'stop', drains }),
     kill: () => void worker.process.kill('SIGKILL'),
