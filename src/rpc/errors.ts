@@ -10,6 +10,7 @@ import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../domai
 import type { Log } from '../domain/ports.ts'
 import { requestIdOf } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
+import { tellViolations } from './violations.ts'
 
 const DOMAIN = 'keyturn'
 
@@ -80,8 +81,9 @@ export function toConnectError(error: unknown, header: Headers, log: Log): Conne
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
 }
 
-/** Adds the reason to an error about the request, next to the details that it has, such as violations. */
+/** Adds the reason to an error about the request, next to the violations if it has any. */
 export function invalidArgument(error: ConnectError): ConnectError {
+  tellViolations(error)
   error.details.push(errorInfo('INVALID_ARGUMENT', {}))
   return error
 }
