@@ -51,6 +51,8 @@ export async function testGeneratedClient(client: GeneratedClient, more?: (shell
   await symlink(join(ROOT, 'gen/proto'), join(folder, 'proto'))
   const shell = shellIn(folder, client)
   const obstacle = missing(client) ?? (await cannotInstall(client, shell))
+  // Jest does not show the names of tests of a file in which all are skipped.
+  if (obstacle !== undefined) process.stderr.write(`Skipped the client in ${client.language}: ${obstacle}\n`)
 
   describeUnless(obstacle)(`a client that is generated in ${client.language}`, () => {
     beforeAll(async () => {
