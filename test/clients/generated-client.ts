@@ -29,8 +29,8 @@ deleted
 export interface GeneratedClient {
   /** The heading of its section in `docs/clients.md`, whose first shell block generates the code. */
   readonly language: string
-  /** Below `test/clients`: the program, and the versions of what it needs. */
-  readonly folder: string
+  /** Below `test/clients`: the program, and the versions of what it needs. Without a program there is none. */
+  readonly folder?: string
   /** What must be there: commands that fail if it is not, by what to call it. */
   readonly needs: Readonly<Record<string, string>>
   /** Gets the packages of the language into `$CACHE`. If that fails, the tests are skipped. */
@@ -41,13 +41,13 @@ export interface GeneratedClient {
   readonly run?: string
 }
 
-/** Runs commands in a folder and returns what they print. @throws {Error} with what they print on standard error. */
+/** Runs commands in a folder and returns what they print. @throws {Error} with all that they print, if they fail. */
 export type Shell = (commands: string, env?: Readonly<Record<string, string>>) => Promise<string>
 
 /** The tests of one language. @param more Further tests, in the folder with the generated code. */
 export async function testGeneratedClient(client: GeneratedClient, more?: (shell: Shell) => void): Promise<void> {
   const folder = await temporaryFolder()
-  await cp(join(import.meta.dirname, client.folder), folder, { recursive: true })
+  if (client.folder !== undefined) await cp(join(import.meta.dirname, client.folder), folder, { recursive: true })
   await symlink(join(ROOT, 'gen/proto'), join(folder, 'proto'))
   const shell = shellIn(folder, client)
   const obstacle = missing(client) ?? (await cannotInstall(client, shell))
@@ -116,16 +116,18 @@ function commandsOf(language: string): string {
   return commands
 }
 
-function shellIn(cwd: string, { folder }: GeneratedClient): Shell {
-  const cache = join(CACHE, folder)
+function shellIn(cwd: string, { language }: GeneratedClient): Shell {
+  const cache = join(CACHE, language)
   mkdirSync(cache, { recursive: true })
   const path = [join(cache, 'bin'), process.env.PATH].join(delimiter)
   return async (commands, env = {}) => {
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], {
-      cwd,
-      env: { ...process.env, PATH: path, CACHE: cache, ...env },
-      maxBuffer: 16 * 1024 * 1024,
-    })
-    return stdout
+    const options = { cwd, env: { ...process.env, PATH: path, CACHE: cache, ...env }, maxBuffer: 16 * 1024 * 1024 }
+    try {
+      return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)).stdout
+    } catch (error) {
+      // Maven says on standard output what is wrong.
+      const { stdout, stderr } = error as { stdout: string; stderr: string }
+      throw new Error(`${commands}\n${stdout}${stderr}`)
+    }
   }
 }
