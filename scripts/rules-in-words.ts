@@ -47,17 +47,27 @@ function typeRules({ type }: FieldRules, named: DescEnum | undefined): string[] 
 
 function stringRules(rules: StringRules): string[] {
   known(StringRulesSchema, rules, ['uuid', 'min_len', 'max_len', 'pattern'])
-  const { minLen, maxLen, pattern } = rules
+  const [minLen, maxLen] = [
+    isFieldSet(rules, StringRulesSchema.field.minLen),
+    isFieldSet(rules, StringRulesSchema.field.maxLen),
+  ]
   return [
     ...(rules.wellKnown.case === 'uuid' ? ['a UUID'] : []),
-    ...(minLen === 0n && maxLen === 0n ? [] : [`${minLen === 0n ? 'up' : minLen} to ${maxLen} characters`]),
-    ...(pattern === '' ? [] : [`matches \`${pattern}\` (RE2)`]),
+    ...(minLen || maxLen
+      ? [`${range(minLen ? rules.minLen : undefined, maxLen ? rules.maxLen : undefined)} characters`]
+      : []),
+    ...(rules.pattern === '' ? [] : [`matches \`${rules.pattern}\` (RE2)`]),
   ]
 }
 
 function int32Rules(rules: Int32Rules): string[] {
   known(Int32RulesSchema, rules, ['gte', 'lte'])
-  return [`${rules.greaterThan.value} to ${rules.lessThan.value}`]
+  return [range(rules.greaterThan.value, rules.lessThan.value)]
+}
+
+function range(from: bigint | number | undefined, to: bigint | number | undefined): string {
+  if (to === undefined) return `at least ${from}`
+  return from === undefined ? `up to ${to}` : `${from} to ${to}`
 }
 
 function enumRules(rules: EnumRules, named: DescEnum | undefined): string[] {

@@ -51,8 +51,11 @@ export async function testGeneratedClient(client: GeneratedClient, more?: (shell
   await symlink(join(ROOT, 'gen/proto'), join(folder, 'proto'))
   const shell = shellIn(folder, client)
   const obstacle = missing(client) ?? (await cannotInstall(client, shell))
-  // Jest does not show the names of tests of a file in which all are skipped.
-  if (obstacle !== undefined) process.stderr.write(`Skipped the client in ${client.language}: ${obstacle}\n`)
+  if (obstacle !== undefined) {
+    // Jest does not show the names of tests of a file in which all are skipped, and runs nothing after them.
+    process.stderr.write(`Skipped the client in ${client.language}: ${obstacle}\n`)
+    await removeFolder(folder)
+  }
 
   describeUnless(obstacle)(`a client that is generated in ${client.language}`, () => {
     beforeAll(async () => {
