@@ -1,5 +1,5 @@
 /**
- * Fails when `gen/` is not what `buf generate` makes of `proto/`.
+ * Fails when `gen/` is not what `npm run generate` makes of `proto/`.
  *
  * Generates into a folder beside it and compares, so that the check never changes the tree.
  */
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 const fresh = mkdtempSync(join(tmpdir(), 'keyturn-gen-'))
 try {
-  execFileSync('buf', ['generate', '-o', fresh], { stdio: 'inherit' })
+  execFileSync(process.execPath, ['scripts/generate.ts', fresh], { stdio: 'inherit' })
   const differing = differences('gen', join(fresh, 'gen'))
   if (differing.length > 0) {
     console.error(`gen/ is out of date: ${differing.join(', ')}. Run "npm run generate" and commit the result.`)

@@ -3,26 +3,20 @@
  *
  * What nobody expected becomes `internal` with the request id and nothing else; the log has the rest.
  */
-import { create, toBinary } from '@bufbuild/protobuf'
-import {
-  ViolationSchema,
-  type Violations,
-  ViolationsSchema,
-} from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { create } from '@bufbuild/protobuf'
+import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import type { Log } from '../domain/ports.ts'
 import { requestIdOf } from './actor.ts'
 import type { CallNotes } from './call-notes.ts'
+import { violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
 
 /** The longest text in an error, in characters. */
 const MAX_TEXT = 200
-
-/** What all violations in an error may take, in bytes. */
-const MAX_VIOLATIONS_BYTES = 1_024
 
 const WIRE = {
   web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
@@ -92,7 +86,7 @@ export function toConnectError(error: unknown, header: Headers, log: Log): Conne
   return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
 }
 
-/** Adds the reason to an error about the request, next to the details that it has, such as violations. */
+/** Adds the reason to an error about the request, next to the violations if it has any. */
 export function invalidArgument(error: ConnectError): ConnectError {
   const refusal = bounded(error)
   refusal.details.push(errorInfo('INVALID_ARGUMENT', {}))
@@ -105,9 +99,9 @@ export function invalidArgument(error: ConnectError): ConnectError {
  */
 function bounded({ rawMessage, code, metadata, details }: ConnectError): ConnectError {
   const error = new ConnectError(shortened(rawMessage), code, metadata)
-  error.details = details.map((detail) =>
+  error.details = details.flatMap((detail) =>
     'desc' in detail && detail.desc.typeName === ViolationsSchema.typeName
-      ? { desc: ViolationsSchema, value: firstViolations(create(ViolationsSchema, detail.value)) }
+      ? violationDetails(create(ViolationsSchema, detail.value))
       : detail,
   )
   return error
@@ -116,16 +110,6 @@ function bounded({ rawMessage, code, metadata, details }: ConnectError): Connect
 /** The error while the service cannot answer, with the time after which to try again (RFC 9110 §10.2.3). */
 export function unavailable(message: string): ConnectError {
   return new ConnectError(message, Code.Unavailable, { 'retry-after': String(RETRY_AFTER_SECONDS) })
-}
-
-/** As many as there is room for, in order. */
-function firstViolations({ violations }: Violations): Violations {
-  let bytes = 0
-  const end = violations.findIndex((violation) => {
-    bytes += toBinary(ViolationSchema, violation).byteLength
-    return bytes > MAX_VIOLATIONS_BYTES
-  })
-  return create(ViolationsSchema, { violations: end < 0 ? violations : violations.slice(0, end) })
 }
 
 function shortened(text: string): string {

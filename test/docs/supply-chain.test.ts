@@ -139,7 +139,7 @@ describe('images', () => {
 
 describe('the update bot', () => {
   const { updates } = parse(read('.github/dependabot.yml')) as {
-    updates: { 'package-ecosystem': string; schedule: { interval: string } }[]
+    updates: { 'package-ecosystem': string; directory: string; schedule: { interval: string } }[]
   }
 
   it('looks every week after everything that is pinned', () => {
@@ -148,6 +148,10 @@ describe('the update bot', () => {
       ['github-actions', 'weekly'],
       ['docker', 'weekly'],
       ['docker-compose', 'weekly'],
+      ['pip', 'weekly'],
+      ['gomod', 'weekly'],
+      ['maven', 'weekly'],
     ])
+    for (const { directory } of updates) expect(existsSync(join(ROOT, directory))).toBe(true)
   })
 })

@@ -52,6 +52,7 @@ describe('the error for a refusal', () => {
     expect(violations?.violations.map(({ message }) => message)).toEqual(['states'])
     expect(error.details.map((detail) => 'desc' in detail && detail.desc.typeName)).toEqual([
       'buf.validate.Violations',
+      'google.rpc.BadRequest',
       'google.rpc.ErrorInfo',
     ])
   })

@@ -329,14 +329,13 @@ export const RevokePersonalAccessTokenResponseSchema = /*@__PURE__*/
  * of the old one, deactivate the old one (Spec §5).
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
- * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo`
- * detail with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`),
- * `permission_denied` (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations),
+ * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
+ * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`), `permission_denied`
+ * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
- * `retry_after_seconds`),
- * `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and the replica could not take it
- * over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or not; look before you repeat
- * either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
+ * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
+ * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
+ * not; look before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
  * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
  * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by

@@ -106,7 +106,8 @@ export const DeleteWebKeyDetailsSchema = /*@__PURE__*/
  *   - `unauthenticated`: `TOKEN_MISSING`, or `TOKEN_INVALID` for any access token that is not accepted.
  *   - `permission_denied`: `PERMISSION_MISSING`, if no role of the caller includes the method's permission.
  *   - `invalid_argument`: the request breaks a rule of this schema, or JSON has an unknown field or enum name. The
- *     message names the field. Requests that can be read carry a `buf.validate.Violations` detail.
+ *     message names the field. Requests that can be read carry the first violations as a `google.rpc.BadRequest` detail, and as
+ *     `buf.validate.Violations`.
  *   - `resource_exhausted`: `TOO_MANY_FAILURES`. Too many tokens from the address of the caller were refused; try again after
  *     `retry_after_seconds`.
  *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again.

@@ -1,0 +1,18 @@
+/**
+ * Makes `gen/` from `proto/`: the code of the server, and the proto files for clients in `gen/proto/`.
+ *
+ * Takes the folder to make `gen/` in, which is the project's unless it is named.
+ */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+
+const folder = process.argv[2] ?? '.'
+
+buf('generate', '--output', folder)
+buf('generate', '--output', folder, '--template', 'buf.gen.client.yaml')
+// Google's files have the options for languages already, and are kept as published.
+buf('export', 'proto', '--path', 'proto/google/rpc', '--output', join(folder, 'gen/proto'))
+
+function buf(...args: string[]): void {
+  execFileSync('buf', args, { stdio: 'inherit' })
+}

@@ -1,0 +1,159 @@
+/**
+ * The proto files for clients in `gen/proto/`: that they say what the server's say, without what only the server needs.
+ */
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  create,
+  createFileRegistry,
+  type DescEnum,
+  type DescEnumValue,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescMethod,
+  type DescOneof,
+  type DescService,
+  fromBinary,
+  type MessageInitShape,
+  toJson,
+} from '@bufbuild/protobuf'
+import { nestedTypes } from '@bufbuild/protobuf/reflect'
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import { getComments } from '@bufbuild/protoplugin'
+import { FieldRulesSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { rulesInWords } from '../../scripts/rules-in-words.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+type AnyType = DescMessage | DescEnum | DescService | DescExtension
+type Part = DescField | DescOneof | DescEnumValue | DescMethod
+
+const SERVER_ONLY = ['buf/validate/validate.proto', 'iam/auth/v1/permission.proto']
+
+let source: Map<string, DescFile>
+let forClients: Map<string, DescFile>
+beforeAll(() => {
+  source = filesOf('proto')
+  forClients = filesOf('gen/proto')
+})
+
+function filesOf(folder: string): Map<string, DescFile> {
+  const image = execFileSync('buf', ['build', folder, '--as-file-descriptor-set', '--output', '-'], { cwd: ROOT })
+  return new Map(
+    [...createFileRegistry(fromBinary(FileDescriptorSetSchema, image)).files].map((file) => [file.proto.name, file]),
+  )
+}
+
+/** What a file declares, without places, the options of the file, and options of others, which are unknown fields here. */
+function declarationsOf(file: DescFile | undefined): unknown {
+  const {
+    sourceCodeInfo: _,
+    options: __,
+    dependency,
+    ...rest
+  } = toJson(FileDescriptorProtoSchema, file!.proto) as {
+    [name: string]: unknown
+    dependency?: string[]
+  }
+  return JSON.parse(
+    JSON.stringify(
+      { ...rest, dependency: dependency?.filter((name) => !SERVER_ONLY.includes(name)) },
+      // Empty once the options of others are gone.
+      (key, value) => (key === 'options' && Object.keys(value).length === 0 ? undefined : value),
+    ),
+  )
+}
+
+/** The words of all comments of a file. */
+function commentsOf(file: DescFile): string[] {
+  return [...nestedTypes(file)]
+    .flatMap((type) => [type, ...partsOf(type)])
+    .map((part) => getComments(part).leading ?? '')
+}
+
+function partsOf(type: AnyType): Part[] {
+  switch (type.kind) {
+    case 'message':
+      return [...type.fields, ...type.oneofs]
+    case 'enum':
+      return [...type.values]
+    case 'service':
+      return [...type.methods]
+    case 'extension':
+      return []
+  }
+}
+
+describe('the proto files for clients', () => {
+  it('are those of the services, and the details of errors', () => {
+    const services = globSync('iam/**/*.proto', { cwd: join(ROOT, 'proto') })
+    const wanted = [...services, 'google/rpc/status.proto', 'google/rpc/error_details.proto']
+    expect(globSync('**/*.proto', { cwd: join(ROOT, 'gen/proto') }).sort()).toEqual(
+      wanted.filter((name) => !SERVER_ONLY.includes(name)).sort(),
+    )
+  })
+
+  it('declare what the files of the server do, with the same names, numbers and types', () => {
+    for (const [name, file] of forClients) expect(declarationsOf(file)).toEqual(declarationsOf(source.get(name)))
+  })
+
+  it('have all that the comments say', () => {
+    for (const [name, file] of forClients) {
+      const original = commentsOf(source.get(name)!)
+      commentsOf(file).forEach((comment, index) => {
+        expect(comment.startsWith(original[index]!.trimEnd())).toBe(true)
+      })
+    }
+  })
+
+  it('say in words which rules and permissions the options of the server have', () => {
+    const text = readFileSync(join(ROOT, 'gen/proto/iam/user/v2/service_user_service.proto'), 'utf8')
+    expect(text).toContain('  // The user.\n  // Rules: a UUID.\n  string user_id = 1;\n')
+    expect(text).toContain('  // Needs the permission `iam.user.delete`.\n  rpc DeleteServiceUser(')
+    expect(text).toContain(
+      '  // Rules: at most 10; none twice; each a value of the enum; each not `INSTANCE_ROLE_UNSPECIFIED`.\n',
+    )
+    expect(text).not.toMatch(/buf\/validate|\(buf\.|required_permission/)
+  })
+
+  it.each([...globSync('iam/**/*.proto', { cwd: join(ROOT, 'gen/proto') })])(
+    '%s has a place in every language',
+    (name) => {
+      const { options } = forClients.get(name)!.proto
+      const places = [
+        options!.csharpNamespace,
+        options!.phpNamespace,
+        options!.phpMetadataNamespace,
+        options!.rubyPackage,
+      ]
+      for (const place of places) expect(place).toMatch(/^Keyturn\W+Iam\W+/)
+      expect(options!.goPackage).toMatch(/^keyturn\.internal\/proto\/iam\/\w+\/\w+;\w+$/)
+      expect(options!.javaPackage).toMatch(/^keyturn\.iam\.\w+\.\w+$/)
+      expect(options!.javaMultipleFiles).toBe(true)
+      expect(options!.objcClassPrefix).toMatch(/^KT[A-Z]$/)
+    },
+  )
+})
+
+describe('the words for a rule', () => {
+  const inWords = (type: MessageInitShape<typeof FieldRulesSchema>['type']) =>
+    rulesInWords(create(FieldRulesSchema, { type: type! }), undefined)
+
+  it.each([
+    ['1 to 200 characters', { case: 'string', value: { minLen: 1n, maxLen: 200n } }],
+    ['at least 1 characters', { case: 'string', value: { minLen: 1n } }],
+    ['up to 200 characters', { case: 'string', value: { maxLen: 200n } }],
+    ['at least 0', { case: 'int32', value: { greaterThan: { case: 'gte', value: 0 } } }],
+  ] as const)('are %s', (words, type) => {
+    expect(inWords(type)).toEqual([words])
+  })
+
+  it('are never left out: a rule without any fails', () => {
+    expect(() => inWords({ case: 'string', value: { prefix: 'urn:' } })).toThrow('no words for prefix')
+    expect(() => inWords({ case: 'double', value: {} })).toThrow('no words for double')
+  })
+})
