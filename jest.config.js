@@ -3,8 +3,8 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // `npm run test:fault` runs those.
-  testPathIgnorePatterns: ['<rootDir>/test/fault/'],
+  // `npm run test:fault` and `npm run test:interop` run those.
+  testPathIgnorePatterns: ['<rootDir>/test/fault/', '<rootDir>/test/interop/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],

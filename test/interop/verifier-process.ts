@@ -1,0 +1,83 @@
+/**
+ * One verifier that runs: how it is started, asked and stopped.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { collect } from '../support/keyturn.ts'
+
+/** How long a verifier may take to listen, in milliseconds. A cold JVM beside others takes longest. */
+const START_TIMEOUT = 60_000
+/** How long one verification may take, in milliseconds. */
+const VERIFY_TIMEOUT = 10_000
+
+/** What a verifier says of a token. */
+export type Verdict = { readonly kind: 'verified' } | { readonly kind: 'refused'; readonly reason: string }
+
+/** A verifier that listens. */
+export interface VerifierProcess {
+  /** @throws {Error} if the answer is neither 200 nor 401, or none. */
+  verify(token: string): Promise<Verdict>
+  /** Whether it has run without a break until now. */
+  readonly isRunning: boolean
+  /** Ends it, and says what it has printed. */
+  stop(): Promise<string>
+}
+
+/** How to start one. */
+export interface StartCommand {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Starts a program that prints `ready <port>` when it listens on loopback. */
+export async function startVerifier({ program, args, cwd, env }: StartCommand): Promise<VerifierProcess> {
+  const { PATH, HOME } = process.env
+  const child = spawn(program, args, { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = collect(child)
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
+  const port = await portOf(child, output).finally(() => clearTimeout(giveUp))
+  const url = `http://127.0.0.1:${port}/verify`
+  return {
+    verify: (token) => verify(url, token),
+    get isRunning() {
+      return child.exitCode === null && child.signalCode === null
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      const insist = setTimeout(() => child.kill('SIGKILL'), VERIFY_TIMEOUT)
+      await closed.finally(() => clearTimeout(insist))
+      return output.stdout + output.stderr
+    },
+  }
+}
+
+function portOf(child: ChildProcess, output: { stdout: string; stderr: string }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.on('data', () => {
+      const port = /^ready (\d+)$/m.exec(output.stdout)?.[1]
+      if (port !== undefined) resolve(Number(port))
+    })
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      reject(new Error(`the verifier ended (${code ?? signal}) before it listened:\n${output.stdout}${output.stderr}`))
+    })
+  })
+}
+
+async function verify(url: string, token: string): Promise<Verdict> {
+  const response = await fetch(url, {
+    method: 'POST',
+    // Middlewares and modules take it from the header.
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+    body: token,
+    signal: AbortSignal.timeout(VERIFY_TIMEOUT),
+  })
+  const said = await response.text()
+  if (response.status === 200) return { kind: 'verified' }
+  if (response.status === 401) {
+    return { kind: 'refused', reason: said || (response.headers.get('www-authenticate') ?? 'no reason') }
+  }
+  throw new Error(`${url} answered ${response.status}: ${said}`)
+}
