@@ -18,7 +18,7 @@ const INSTALL_TIMEOUT = 240_000
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 
 /** The name of a toolchain, which is that of its folder. */
-export type ToolchainName = 'node' | 'go'
+export type ToolchainName = 'node' | 'python' | 'go'
 
 /** A language that is ready, or why it is not. */
 export type Prepared =
@@ -47,6 +47,15 @@ const TOOLCHAINS: Readonly<Record<ToolchainName, Toolchain>> = {
     programs: ['npm'],
     manifests: ['package.json', 'package-lock.json'],
     fetch: () => [{ program: 'npm', args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'] }],
+    build: () => [],
+  },
+  python: {
+    programs: ['python3'],
+    manifests: ['requirements.txt'],
+    fetch: () => [
+      { program: 'python3', args: ['-m', 'venv', '.'] },
+      { program: 'bin/pip', args: ['install', '--quiet', '--disable-pip-version-check', '-r', 'requirements.txt'] },
+    ],
     build: () => [],
   },
   go: {
@@ -79,7 +88,7 @@ export function prepare(name: ToolchainName): Prepared {
 }
 
 /** Where a program is; undefined if the machine does not have it. */
-export function programPath(name: string): string | undefined {
+function programPath(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(':'), ...SYSTEM_FOLDERS]
   return folders.map((folder) => join(folder, name)).find(existsSync)
 }
@@ -91,7 +100,7 @@ function leaveOut(name: string, obstacle: string): Prepared {
 
 /** Runs a command to its end. Returns why it failed, on one line. */
 function run({ program, args, env }: Command, cwd: string): string | undefined {
-  const { status, error, stdout, stderr } = spawnSync(program, args, {
+  const { status, error, stdout, stderr } = spawnSync(program.includes('/') ? join(cwd, program) : program, args, {
     cwd,
     env: { ...process.env, ...env },
     timeout: INSTALL_TIMEOUT,

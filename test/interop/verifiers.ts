@@ -61,7 +61,24 @@ function node(name: string, module: string, rest: Pick<Verifier, 'configuredBy' 
     source: `node/${module}`,
     start: ({ folder, issuer, audience }) => ({
       program: process.execPath,
-      args: ['serve.mjs', `./${module}`],
+      args: name.startsWith('express') ? ['serve-express.mjs'] : ['serve.mjs', `./${module}`],
+      cwd: folder,
+      env: environment(issuer, audience),
+    }),
+    ...rest,
+  }
+}
+
+function python(name: string, module: string, rest: Pick<Verifier, 'configuredBy' | 'refuses' | 'settings'>): Verifier {
+  return {
+    name,
+    language: 'Python',
+    toolchain: 'python',
+    version: pinned('python/requirements.txt', new RegExp(`^${name}==(.+)$`, 'm')),
+    source: `python/${module}.py`,
+    start: ({ folder, issuer, audience }) => ({
+      program: join(folder, 'bin/python'),
+      args: ['-B', 'serve.py', module],
       cwd: folder,
       env: environment(issuer, audience),
     }),
@@ -100,11 +117,67 @@ export const VERIFIERS: readonly Verifier[] = [
     refuses: [],
     settings: '`cacheMaxAge`, `typ`',
   }),
+  node('express-oauth2-jwt-bearer', 'express-oauth2-jwt-bearer.mjs', {
+    configuredBy: 'discovery',
+    refuses: [],
+    settings: '`cacheMaxAge`, `strict` for `typ`',
+  }),
+  node('jsonwebtoken with jwks-rsa', 'jwks-rsa.mjs', {
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    settings: '`cacheMaxAge`, `algorithms`; compare `typ` yourself',
+  }),
+  node('fast-jwt with get-jwks', 'fast-jwt.mjs', {
+    configuredBy: 'key set',
+    refuses: [],
+    settings: '`ttl`, `algorithms`, `checkTyp`',
+  }),
+  node('oauth4webapi', 'oauth4webapi.mjs', {
+    configuredBy: 'discovery',
+    refuses: [],
+    settings: 'the cache time is 300 s',
+  }),
+  node('node-jose', 'node-jose.mjs', {
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    settings: 'no cache of its own',
+  }),
+  python('pyjwt', 'with_pyjwt', {
+    configuredBy: 'key set',
+    refuses: [],
+    settings: '`lifespan`, `algorithms`; compare `typ` yourself',
+  }),
+  python('authlib', 'with_authlib', {
+    configuredBy: 'key set',
+    refuses: ['EdDSA', 'RS384'],
+    settings: 'no cache of its own; it allows RS256 and ES256 only',
+  }),
+  python('joserfc', 'with_joserfc', {
+    configuredBy: 'key set',
+    refuses: [],
+    settings: 'no cache of its own; `algorithms`; compare `typ` yourself',
+  }),
+  python('python-jose', 'with_python_jose', {
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    settings: 'no cache of its own; `algorithms`; compare `typ` yourself',
+  }),
   go('go-oidc', ['github.com/coreos/go-oidc/v3'], {
     configuredBy: 'discovery',
     refuses: [],
     source: 'go/go_oidc.go',
-    settings:
-      'no cache time: it fetches the key set when a signature fits no key that it has, so a revoked key is trusted until then; compare `typ` yourself',
+    settings: 'no cache time; compare `typ` yourself',
+  }),
+  go('golang-jwt with keyfunc', ['github.com/golang-jwt/jwt/v5', 'github.com/MicahParks/keyfunc/v3'], {
+    configuredBy: 'key set',
+    refuses: [],
+    source: 'go/keyfunc.go',
+    settings: '`RefreshInterval`, `RefreshUnknownKID`, `RateLimitWaitMax`, `WithValidMethods`; compare `typ` yourself',
+  }),
+  go('lestrrat-go/jwx', ['github.com/lestrrat-go/jwx/v3'], {
+    configuredBy: 'key set',
+    refuses: [],
+    source: 'go/jwx.go',
+    settings: '`WithConstantInterval`; compare `typ` yourself',
   }),
 ]

@@ -12,7 +12,9 @@ import (
 )
 
 var verifiers = map[string]func(context.Context) (func(context.Context, string) error, error){
-	"go-oidc": GoOIDC,
+	"go-oidc":                 GoOIDC,
+	"golang-jwt with keyfunc": Keyfunc,
+	"lestrrat-go/jwx":         JWX,
 }
 
 func main() {
