@@ -1,6 +1,7 @@
 /**
  * Verifiers of other projects, started before the first rotation, and kept running while keys of every kind take turns.
  */
+import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
@@ -35,7 +36,9 @@ const outcomes = await runScenario(server, {
   await server.stop()
   await removeFolder(server.dataDir)
 })
-for (const [name, { output, ...rest }] of outcomes) process.stdout.write(`${name} ${JSON.stringify(rest)}\n`)
+if (process.env.INTEROP_RESULTS !== undefined) {
+  writeFileSync(process.env.INTEROP_RESULTS, JSON.stringify(Object.fromEntries(outcomes), undefined, 2))
+}
 
 it('has the packages of Node.js, without which nothing would be tested', () => {
   expect(obstacleTo('node')).toBeUndefined()

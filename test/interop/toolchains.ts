@@ -18,7 +18,7 @@ const INSTALL_TIMEOUT = 240_000
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 
 /** The name of a toolchain, which is that of its folder. */
-export type ToolchainName = 'node' | 'python' | 'go'
+export type ToolchainName = 'node' | 'python' | 'go' | 'java' | 'rust' | 'ruby' | 'apache' | 'haproxy'
 
 /** A language that is ready, or why it is not. */
 export type Prepared =
@@ -64,6 +64,32 @@ const TOOLCHAINS: Readonly<Record<ToolchainName, Toolchain>> = {
     fetch: () => [{ program: 'go', args: ['mod', 'download'] }],
     build: () => [{ program: 'go', args: ['build', '-mod=readonly', '-trimpath', '-o', 'interop', '.'] }],
   },
+  java: {
+    programs: ['java', 'mvn'],
+    manifests: ['pom.xml'],
+    fetch: () => [{ program: 'mvn', args: ['-q', '-B', 'dependency:copy-dependencies'] }],
+    build: () => [{ program: 'mvn', args: ['-q', '-B', 'compile'] }],
+  },
+  rust: {
+    programs: ['cargo', 'cc'],
+    manifests: ['Cargo.toml', 'Cargo.lock'],
+    fetch: () => [{ program: 'cargo', args: ['fetch', '--quiet', '--locked'] }],
+    build: () => [{ program: 'cargo', args: ['build', '--quiet', '--locked'] }],
+  },
+  // The packages of Debian: the package manager of Ruby is another registry, and these are what a system has.
+  ruby: {
+    programs: ['ruby'],
+    manifests: [],
+    fetch: () => [{ program: 'ruby', args: ['-e', 'require "jwt"; require "webrick"'] }],
+    build: () => [],
+  },
+  apache: {
+    programs: ['apache2'],
+    manifests: ['httpd.conf'],
+    fetch: () => [{ program: 'test', args: ['-e', '/usr/lib/apache2/modules/mod_auth_openidc.so'] }],
+    build: () => [],
+  },
+  haproxy: { programs: ['haproxy'], manifests: [], fetch: () => [], build: () => [] },
 }
 
 /** Installs what a language needs, unless the machine cannot. Prints one line if so. */

@@ -2,6 +2,10 @@
  * One verifier that runs: how it is started, asked and stopped.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { eventually } from '../support/eventually.ts'
 import { collect } from '../support/keyturn.ts'
 
 /** How long a verifier may take to listen, in milliseconds. A cold JVM beside others takes longest. */
@@ -14,7 +18,7 @@ export type Verdict = { readonly kind: 'verified' } | { readonly kind: 'refused'
 
 /** A verifier that listens. */
 export interface VerifierProcess {
-  /** @throws {Error} if the answer is neither 200 nor 401, or none. */
+  /** @throws {Error} if the answer is none of 200, 401 and 403, or none. */
   verify(token: string): Promise<Verdict>
   /** Whether it has run without a break until now. */
   readonly isRunning: boolean
@@ -28,16 +32,26 @@ export interface StartCommand {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
+  /** Where it listens on loopback, if it cannot say so. */
+  readonly port?: number
+  /** Where it writes what it does not print. */
+  readonly logFile?: string
+  /** Removes what was made for it. */
+  dispose?(): Promise<void>
 }
 
-/** Starts a program that prints `ready <port>` when it listens on loopback. */
-export async function startVerifier({ program, args, cwd, env }: StartCommand): Promise<VerifierProcess> {
-  const { PATH, HOME } = process.env
+/** Starts a program and waits until it listens on loopback, which it says with `ready <port>`. */
+export async function startVerifier(command: StartCommand): Promise<VerifierProcess> {
+  const { program, args, cwd, env, logFile } = command
+  const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
+  const { HOME } = process.env
   const child = spawn(program, args, { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = collect(child)
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
-  const port = await portOf(child, output).finally(() => clearTimeout(giveUp))
+  const printed = portOf(child, output)
+  const listens = command.port === undefined ? printed : Promise.race([printed, untilListening(command.port)])
+  const port = await listens.finally(() => clearTimeout(giveUp))
   const url = `http://127.0.0.1:${port}/verify`
   return {
     verify: (token) => verify(url, token),
@@ -48,7 +62,9 @@ export async function startVerifier({ program, args, cwd, env }: StartCommand): 
       child.kill('SIGTERM')
       const insist = setTimeout(() => child.kill('SIGKILL'), VERIFY_TIMEOUT)
       await closed.finally(() => clearTimeout(insist))
-      return output.stdout + output.stderr
+      const logged = logFile === undefined ? '' : await readFile(logFile, 'utf8').catch(() => '')
+      await command.dispose?.()
+      return output.stdout + output.stderr + logged
     },
   }
 }
@@ -66,6 +82,19 @@ function portOf(child: ChildProcess, output: { stdout: string; stderr: string })
   })
 }
 
+/** Waits until connections to a port are taken. */
+function untilListening(port: number): Promise<number> {
+  return eventually(async () => {
+    const socket = connect(port, '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+    } finally {
+      socket.destroy()
+    }
+    return port
+  })
+}
+
 async function verify(url: string, token: string): Promise<Verdict> {
   const response = await fetch(url, {
     method: 'POST',
@@ -76,7 +105,7 @@ async function verify(url: string, token: string): Promise<Verdict> {
   })
   const said = await response.text()
   if (response.status === 200) return { kind: 'verified' }
-  if (response.status === 401) {
+  if (response.status === 401 || response.status === 403) {
     return { kind: 'refused', reason: said || (response.headers.get('www-authenticate') ?? 'no reason') }
   }
   throw new Error(`${url} answered ${response.status}: ${said}`)

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startApache, startHaProxyVerifier } from './servers.ts'
 import { SOURCES, type ToolchainName } from './toolchains.ts'
 import type { StartCommand } from './verifier-process.ts'
 
@@ -37,7 +38,7 @@ export interface Verifier {
   readonly source: string
   /** What has to be set, and what cannot be: for the page. */
   readonly settings: string
-  start(surroundings: Surroundings): StartCommand
+  start(surroundings: Surroundings): StartCommand | Promise<StartCommand>
 }
 
 const read = (file: string) => readFileSync(join(SOURCES, file), 'utf8')
@@ -180,4 +181,82 @@ export const VERIFIERS: readonly Verifier[] = [
     source: 'go/jwx.go',
     settings: '`WithConstantInterval`; compare `typ` yourself',
   }),
+  {
+    name: 'Spring Security',
+    language: 'Java',
+    toolchain: 'java',
+    version: '7.1.2',
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    source: 'java/src/main/java/interop/SecurityConfiguration.java',
+    settings: '',
+    start: ({ folder, issuer, audience }) => ({
+      program: 'java',
+      args: [
+        '-XX:TieredStopAtLevel=1',
+        '-cp',
+        'target/classes:target/dependency/*',
+        'interop.Application',
+        '--server.address=127.0.0.1',
+        '--server.port=0',
+        '--spring.main.banner-mode=off',
+      ],
+      cwd: folder,
+      env: environment(issuer, audience),
+    }),
+  },
+  {
+    name: 'jsonwebtoken',
+    language: 'Rust',
+    toolchain: 'rust',
+    version: pinned('rust/Cargo.toml', /jsonwebtoken = \{ version = "=(.+?)"/),
+    configuredBy: 'key set',
+    refuses: [],
+    source: 'rust/src/verifier.rs',
+    settings: '',
+    start: ({ folder, issuer, audience }) => ({
+      program: join(folder, 'target/debug/interop'),
+      args: [],
+      cwd: folder,
+      env: environment(issuer, audience),
+    }),
+  },
+  {
+    name: 'jwt',
+    language: 'Ruby',
+    toolchain: 'ruby',
+    version: '2.5.0',
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    source: 'ruby/verifier.rb',
+    settings: '',
+    start: ({ folder, issuer, audience }) => ({
+      program: 'ruby',
+      args: ['serve.rb'],
+      cwd: folder,
+      env: environment(issuer, audience),
+    }),
+  },
+  {
+    name: 'mod_auth_openidc',
+    language: 'Apache',
+    toolchain: 'apache',
+    version: '2.4.12',
+    configuredBy: 'key set',
+    refuses: ['EdDSA'],
+    source: 'apache/api.conf',
+    settings: '',
+    start: startApache,
+  },
+  {
+    name: 'HAProxy',
+    language: 'HAProxy',
+    toolchain: 'haproxy',
+    version: '2.6.12',
+    configuredBy: 'a key in a file',
+    refuses: ['RS256 again', 'ES256', 'EdDSA', 'RS384'],
+    source: 'haproxy/haproxy.cfg',
+    settings: '',
+    start: startHaProxyVerifier,
+  },
 ]
