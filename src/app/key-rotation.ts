@@ -3,7 +3,7 @@
  */
 import type { Actor } from '../domain/authority.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { WebKeyConfig } from '../domain/key-algorithm.ts'
+import { algorithmOf, type WebKeyConfig } from '../domain/key-algorithm.ts'
 import {
   type KeyRing,
   planRevocation,
@@ -12,6 +12,7 @@ import {
   revocationOf,
   type SealedKeyPair,
 } from '../domain/key-ring.ts'
+import { kindWarnings } from '../domain/kind-warnings.ts'
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { PlannedStep } from '../domain/rotation.ts'
 import { planRequestedRotation, type RequestedRotation, schedule } from '../domain/rotation-plan.ts'
@@ -31,6 +32,13 @@ export interface KeyRotationOptions {
   readonly limits: RotationLimits
   readonly now: () => Date
   readonly log: Log
+}
+
+/** A policy that was changed. */
+export interface ChangedPolicy {
+  readonly policy: RotationPolicy
+  /** What is known to fail at verifiers, if keys of a new kind will be made; see `kindWarnings`. */
+  readonly warnings: readonly string[]
 }
 
 /** Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`. */
@@ -130,17 +138,30 @@ export class KeyRotation {
     return (await this.#options.reader.load([])).rotation.policy
   }
 
-  /** @throws {DomainError} `rotation_policy_invalid`. */
-  async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<RotationPolicy> {
+  /**
+   * Changes the policy. A kind that no key of the ring has is warned about when it is set, and when rotation is switched on.
+   *
+   * @throws {DomainError} `rotation_policy_invalid`.
+   */
+  async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<ChangedPolicy> {
     const { store, replica, limits, log } = this.#options
-    const policy = await store.update({ ...actor, resource: ROTATION_POLICY }, (_ring, _now, rotation) => {
-      const next = changed(rotation.policy, changes)
-      assertPolicy(next, limits, rotation.policy)
-      return { steps: [], rotation: next === rotation.policy ? rotation : { ...rotation, policy: next }, result: next }
+    const result = await store.update({ ...actor, resource: ROTATION_POLICY }, (ring, _now, rotation) => {
+      const { policy: before } = rotation
+      const policy = changed(before, changes)
+      assertPolicy(policy, limits, before)
+      const decidesKind = changes.config !== undefined || (policy.enabled && !before.enabled)
+      const warnings = decidesKind ? kindWarnings(algorithmOf(policy.config), ring) : []
+      return {
+        steps: [],
+        rotation: policy === before ? rotation : { ...rotation, policy },
+        result: { policy, warnings },
+      }
     })
     await replica.refreshAfterWrite()
-    log.info({ policy }, 'the rotation policy was changed')
-    return policy
+    log.info({ policy: result.policy }, 'the rotation policy was changed')
+    if (result.warnings.length > 0)
+      log.warn({ warnings: result.warnings }, 'the rotation policy makes web keys of a kind that there is none of')
+    return result
   }
 
   /** What will happen next if nobody interferes, in order. */

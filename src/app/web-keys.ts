@@ -16,6 +16,7 @@ import {
   planCreation,
   planDeletion,
 } from '../domain/key-ring.ts'
+import { kindWarnings } from '../domain/kind-warnings.ts'
 import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../domain/ports.ts'
 import type { InitialWebKey } from '../domain/web-key.ts'
 import { webKeyResource } from './audit-resources.ts'
@@ -35,6 +36,13 @@ export interface WebKeysOptions {
   readonly maxWebKeys: number
 }
 
+/** A key that was created. */
+export interface CreatedWebKey {
+  readonly key: InitialWebKey
+  /** What is known to fail at verifiers, if it is the first of its kind; see `kindWarnings`. */
+  readonly warnings: readonly string[]
+}
+
 /** Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`. */
 export class WebKeys {
   readonly #options: WebKeysOptions
@@ -44,21 +52,26 @@ export class WebKeys {
   }
 
   /**
-   * Creates an initial key, and dates its publication once this replica serves it.
+   * Creates an initial key, and dates its publication once this replica serves it. The first of its kind is warned about.
    *
    * @param signal Nothing is stored any more once it is aborted: nobody would learn of the key.
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
    */
-  async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<InitialWebKey> {
+  async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<CreatedWebKey> {
     const { generator, log, maxWebKeys } = this.#options
     // Asked before as well, so that a full ring does not cost the generation of a key pair.
     assertRoom(await this.list(), maxWebKeys)
     const pair = await generator.generate(config)
     signal.throwIfAborted()
-    const key = await this.#update(actor, pair.keyId, (ring, now) => planCreation(ring, pair, { now, maxWebKeys }))
-    log.info({ keyId: key.keyId, algorithm: key.algorithm }, 'web key created')
+    const { key, warnings } = await this.#update(actor, pair.keyId, (ring, now) => {
+      const plan = planCreation(ring, pair, { now, maxWebKeys })
+      return { ...plan, result: { key: plan.result, warnings: kindWarnings(pair.algorithm, ring) } }
+    })
+    const { keyId, algorithm } = key
+    log.info({ keyId, algorithm }, 'web key created')
+    if (warnings.length > 0) log.warn({ keyId, algorithm, warnings }, 'the first web key of its kind was created')
     const published = await this.#publish()
-    return published.find(({ keyId }) => keyId === key.keyId) ?? key
+    return { key: published.find((candidate) => candidate.keyId === keyId) ?? key, warnings }
   }
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */

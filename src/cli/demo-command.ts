@@ -26,14 +26,17 @@ export function demoCommand(): Command {
         ...readConfig({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_DATA_DIR: dataDir, KEYTURN_LOG_LEVEL: 'error' }, {}),
         database: { kind: 'memory' },
         metricsListen: null,
-        // The demo does not wait for a cache to expire.
-        activationGuard: 'off',
+        // The demo waits for caches to expire, so they must do it soon.
+        jwksMaxAgeSeconds: 1,
+        activationGuard: 'enforce',
       } as const
       try {
         const server = await startServer(config, openLog(config.logLevel))
         try {
           process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
-          await playDemo(config.credentialsFile, (line) => process.stdout.write(`${line}\n`))
+          const { credentialsFile, jwksMaxAgeSeconds } = config
+          const say = (line: string) => process.stdout.write(`${line}\n`)
+          await playDemo({ credentialsFile, jwksMaxAgeSeconds, say })
           process.stdout.write('Every step held.\n')
         } finally {
           await server.stop()

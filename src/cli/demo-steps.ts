@@ -2,6 +2,7 @@
  * The steps of the demo, as an outside client sees them: tokens over OAuth, keys over the API, verification with
  * nothing but the published key set.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -9,54 +10,84 @@ import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../server/credentials-file.ts'
 import { API_SCOPE, connect, requestToken } from './api-client.ts'
 
-/** Plays all steps and says what each one saw. @throws {Error} at the first step that does not hold. */
-export async function playDemo(credentialsFile: string, say: (line: string) => void): Promise<void> {
+/** What the demo is played with. */
+export interface DemoOptions {
+  readonly credentialsFile: string
+  /** How long clients may reuse the key set, in seconds. The demo waits for it twice. */
+  readonly jwksMaxAgeSeconds: number
+  /** Takes each line. */
+  readonly say: (line: string) => void
+}
+
+/**
+ * Plays all steps and says what each one saw. One verifier, which fetches the key set no more often than it must, checks the
+ * tokens from the first step to the last.
+ *
+ * @throws {Error} at the first step that does not hold.
+ */
+export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: DemoOptions): Promise<void> {
   const credentials = await readCredentials(credentialsFile)
   const webKeys = await connect({ credentials: credentialsFile }, WebKeyService)
+  const verify = createVerifier(credentials, jwksMaxAgeSeconds)
+  const untilCachesExpire = () => delay(jwksMaxAgeSeconds * 1000 + MARGIN)
 
   const oldToken = await token(credentials)
   const oldKid = kidOf(oldToken)
-  const { sub, exp = 0, iat = 0 } = await verify(credentials, oldToken)
-  say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; it verifies against the key set`)
+  const { sub, exp = 0, iat = 0 } = await verify(oldToken)
+  say(` 1. token for ${sub}, valid for ${exp - iat} s, signed by ${short(oldKid)}; a verifier accepts it`)
 
-  const { webKey: created } = await webKeys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+  const { webKey: created } = await webKeys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
   const newKid = created?.keyId ?? ''
-  expect(created?.algorithm === 'EdDSA', 'the new key is an Ed25519 key')
+  expect(created?.algorithm === 'RS256', 'the new key is of the same kind')
   say(` 2. created ${created?.algorithm} key ${short(newKid)}`)
 
   const published = await publishedKids(credentials)
-  expect(published.includes(oldKid) && published.includes(newKid), 'both keys are published')
+  expect(published.join() === `${oldKid},${newKid}`, 'both keys are published, the active one first')
   say(` 3. the key set has both keys: ${published.map(short).join(', ')}`)
 
   expect(kidOf(await token(credentials)) === oldKid, 'the old key still signs')
   say(` 4. a token requested now is still signed by ${short(oldKid)}`)
 
+  await untilCachesExpire()
   await webKeys.activateWebKey({ keyId: newKid })
   const newToken = await token(credentials)
   expect(kidOf(newToken) === newKid, 'a new token is signed by the new key')
-  say(` 5. activated ${short(newKid)}; a token requested now is signed by it`)
+  say(
+    ` 5. waited for the cache time of the key set (${jwksMaxAgeSeconds} s here) and activated ${short(newKid)}; it signs now`,
+  )
 
-  await verify(credentials, oldToken)
-  await verify(credentials, newToken)
-  say(' 6. both tokens verify: nobody has to log in again')
+  await verify(newToken)
+  await verify(oldToken)
+  say(' 6. the verifier of step 1 accepts both tokens: it has noticed nothing')
 
   say(` 7. deleting the active key is refused: ${await refusalOfDeletion(webKeys, newKid)}`)
 
   await webKeys.deleteWebKey({ keyId: oldKid })
-  const reason = await refusalOfVerification(credentials, oldToken)
-  await verify(credentials, newToken)
-  say(` 8. deleted ${short(oldKid)}; its token no longer verifies (${reason}), the new one does`)
+  await untilCachesExpire()
+  const reason = await refusalOfVerification(verify(oldToken))
+  await verify(newToken)
+  say(
+    ` 8. deleted ${short(oldKid)}; the verifier refuses its token (${reason}) once its copy has expired, not the new one`,
+  )
 }
+
+/** For timers and dates that are rounded, in milliseconds. */
+const MARGIN = 100
 
 async function token(credentials: Credentials): Promise<string> {
   return (await requestToken(credentials, API_SCOPE)).access_token
 }
 
-/** Verifies like a resource server that has just fetched the key set. */
-async function verify({ base_url }: Credentials, accessToken: string): Promise<JWTPayload> {
-  const keySet = createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, base_url))
-  const { payload } = await jwtVerify(accessToken, keySet, { issuer: base_url, audience: base_url, typ: 'at+jwt' })
-  return payload
+/** Verifies like a resource server that keeps the key set for as long as it may. */
+function createVerifier(
+  { base_url }: Credentials,
+  jwksMaxAgeSeconds: number,
+): (accessToken: string) => Promise<JWTPayload> {
+  const keySet = createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, base_url), { cacheMaxAge: jwksMaxAgeSeconds * 1000 })
+  return async (accessToken) => {
+    const { payload } = await jwtVerify(accessToken, keySet, { issuer: base_url, audience: base_url, typ: 'at+jwt' })
+    return payload
+  }
 }
 
 async function publishedKids({ base_url }: Credentials): Promise<string[]> {
@@ -70,8 +101,8 @@ async function refusalOfDeletion(webKeys: Client<typeof WebKeyService>, keyId: s
   throw new Error('this does not hold: the deletion of the active key is refused', { cause: error })
 }
 
-async function refusalOfVerification(credentials: Credentials, accessToken: string): Promise<string> {
-  const error = await failureOf(verify(credentials, accessToken))
+async function refusalOfVerification(verification: Promise<unknown>): Promise<string> {
+  const error = await failureOf(verification)
   if (error instanceof errors.JWKSNoMatchingKey) return error.code
   throw new Error('this does not hold: the token of the deleted key no longer verifies', { cause: error })
 }

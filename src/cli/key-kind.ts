@@ -10,6 +10,7 @@ import {
   type WebKeyConfig,
   type WebKeyConfigSchema,
 } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { algorithmOf, DEFAULT_WEB_KEY_CONFIG, type KeyAlgorithm } from '../domain/key-algorithm.ts'
 
 /** The words. */
 export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
@@ -17,6 +18,9 @@ export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
 const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
 const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
 const CURVES = { P256: EcdsaCurve.P256, P384: EcdsaCurve.P384, P521: EcdsaCurve.P521 } as const
+
+const HASHES = { SHA256: 'sha256', SHA384: 'sha384', SHA512: 'sha512' } as const
+const EC_CURVES = { P256: 'P-256', P384: 'P-384', P521: 'P-521' } as const
 
 /** The options of a kind. */
 export interface KindOptions {
@@ -45,6 +49,18 @@ export function kindOf(
       return { config: { case: 'ed25519', value: {} } }
     default:
       return { config: { case: 'rsa', value: { bits: BITS[bits], hasher: HASHERS[hasher] } } }
+  }
+}
+
+/** The algorithm that keys of the kind sign with. */
+export function algorithmOfKind(kind: string, { hasher, curve }: KindOptions): KeyAlgorithm {
+  switch (kind) {
+    case 'ecdsa':
+      return algorithmOf({ kind, curve: EC_CURVES[curve] })
+    case 'ed25519':
+      return algorithmOf({ kind })
+    default:
+      return algorithmOf({ ...DEFAULT_WEB_KEY_CONFIG, hasher: HASHES[hasher] })
   }
 }
 

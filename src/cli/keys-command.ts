@@ -17,9 +17,10 @@ import {
   ListWebKeysResponseSchema,
 } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { connect } from './api-client.ts'
-import { KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { algorithmOfKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
 import { keyScheduleCommand, revokeKeyCommand, rotateKeysCommand } from './keys-rotation-commands.ts'
+import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'
 import { ageOf, formatTable, timeLeft } from './table.ts'
@@ -98,10 +99,13 @@ function createCommand(): Command {
   return withKindOptions(withRemoteOptions(new Command('create')))
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
-    .action(async (kind: string, options: RemoteOptions & KindOptions) => {
-      const { webKey: key } = await (await connect(options, WebKeyService)).createWebKey({
-        config: kindOf(kind, options),
-      })
+    .addOption(yesOption())
+    .action(async (kind: string, options: RemoteOptions & KindOptions & YesOption) => {
+      const client = await connect(options, WebKeyService)
+      const algorithm = algorithmOfKind(kind, options)
+      const told = await confirmNewKind(client, { ...options, algorithm, question: 'Create the key?' })
+      const { webKey: key, warnings } = await client.createWebKey({ config: kindOf(kind, options) })
+      printWarnings(warnings.filter((warning) => !told.includes(warning)))
       const details =
         key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }
       print(
@@ -121,9 +125,7 @@ function activateCommand(): Command {
       const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
       if (knownFrom !== undefined) {
         const moment = timestampDate(knownFrom).toISOString()
-        process.stderr.write(
-          `warning: verifiers may not know the key before ${moment}, when their copy of the key set has expired\n`,
-        )
+        printWarnings([`verifiers may not know the key before ${moment}, when their copy of the key set has expired`])
       }
       const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(

@@ -10,13 +10,14 @@ import {
   WebKeyService,
 } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from './api-client.ts'
-import { formatKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { algorithmOfKind, formatKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'
 import { formatFields } from './table.ts'
 import { durationOption, formatDuration } from './when.ts'
 
-interface SetOptions extends RemoteOptions, KindOptions {
+interface SetOptions extends RemoteOptions, KindOptions, YesOption {
   readonly rotation?: 'on' | 'off'
   readonly kind?: string
   readonly interval?: bigint
@@ -53,6 +54,7 @@ function setCommand(): Command {
     .addOption(durationOption('--retention', 'how long after it has signed a key is published'))
     .addOption(durationOption('--rollback-window', 'how long after it has signed a key can be activated again'))
     .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
+    .addOption(yesOption())
     .action(async (options: SetOptions, command: Command) => {
       if (options.kind === undefined && isKindGiven(command)) {
         command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
@@ -60,7 +62,16 @@ function setCommand(): Command {
       const { policy, paths } = changesOf(options)
       if (paths.length === 0) command.error('error: name what to change')
       const client = await connect(options, WebKeyService)
+      const told =
+        options.kind === undefined
+          ? []
+          : await confirmNewKind(client, {
+              ...options,
+              algorithm: algorithmOfKind(options.kind, options),
+              question: 'Change the policy?',
+            })
       const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
+      printWarnings(response.warnings.filter((warning) => !told.includes(warning)))
       print(options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
     })
 }

@@ -60,6 +60,8 @@ export interface Config {
   readonly jwksMaxAgeSeconds: number
   /** Lifetime of access tokens, in seconds. Default 3600, range 1 to 86 400. */
   readonly tokenLifetimeSeconds: number
+  /** Which audience a client assertion must have: the issuer (default), or the address of the token endpoint as well. */
+  readonly assertionAudience: 'issuer' | 'endpoint'
   readonly activationGuard: 'warn' | 'enforce' | 'off'
   readonly maxWebKeys: number
   readonly maxStalenessSeconds: number
@@ -109,6 +111,7 @@ const schema = z.strictObject({
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
+  KEYTURN_ASSERTION_AUDIENCE: z.enum(['issuer', 'endpoint']).default('issuer'),
   KEYTURN_ACTIVATION_GUARD: z.enum(['warn', 'enforce', 'off']).default('warn'),
   KEYTURN_MAX_WEB_KEYS: wholeNumber(50, { min: 2, max: 1000 }),
   KEYTURN_MAX_STALENESS: seconds(60, { min: 1, max: 86_400 }),
@@ -243,6 +246,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
+    assertionAudience: settings.KEYTURN_ASSERTION_AUDIENCE,
     activationGuard: settings.KEYTURN_ACTIVATION_GUARD,
     maxWebKeys: settings.KEYTURN_MAX_WEB_KEYS,
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,

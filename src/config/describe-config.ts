@@ -26,6 +26,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_DRAIN_SECONDS: config.drainSeconds,
     KEYTURN_JWKS_MAX_AGE: config.jwksMaxAgeSeconds,
     KEYTURN_TOKEN_LIFETIME: config.tokenLifetimeSeconds,
+    KEYTURN_ASSERTION_AUDIENCE: config.assertionAudience,
     KEYTURN_ACTIVATION_GUARD: config.activationGuard,
     KEYTURN_MAX_WEB_KEYS: config.maxWebKeys,
     KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,

@@ -115,6 +115,12 @@ export const SETTINGS = [
   },
   { variable: 'KEYTURN_TOKEN_LIFETIME', default: '3600', meaning: 'Lifetime of access tokens in seconds, 1 to 86400.' },
   {
+    variable: 'KEYTURN_ASSERTION_AUDIENCE',
+    default: 'issuer',
+    meaning:
+      'Which `aud` an assertion of a client (`private_key_jwt`) must have: `issuer`, the base URL alone, or `endpoint`, the address of the token endpoint as well.',
+  },
+  {
     variable: 'KEYTURN_ACTIVATION_GUARD',
     default: 'warn',
     meaning:

@@ -47,6 +47,9 @@ export const KEY_ALGORITHMS = {
 /** A JWS `alg` that Keyturn signs with. */
 export type KeyAlgorithm = keyof typeof KEY_ALGORITHMS
 
+/** Every algorithm of the table, in its order. */
+export const KEY_ALGORITHM_NAMES = Object.keys(KEY_ALGORITHMS) as readonly KeyAlgorithm[]
+
 /** The kind of key that an instance starts with, and the default of the specification (Spec §2.3). */
 export const DEFAULT_WEB_KEY_CONFIG = {
   kind: 'rsa',

@@ -74,6 +74,15 @@ export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
 }
 
 /**
+ * The keys as the key set lists them: the active one first, because there are verifiers that look at no other, then the
+ * others by creation date, newest first, because the newest is the next to sign.
+ */
+export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
+  const isActive = ({ state }: WebKey) => state === 'active'
+  return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
+}
+
+/**
  * Checks that there is room for one more key.
  *
  * @throws {DomainError} `web_key_limit_reached`.

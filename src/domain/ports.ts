@@ -273,6 +273,8 @@ export interface RequestNotes {
   identified(request: object, clientId: string): void
   /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
   refused(request: object, reason: string): void
+  /** What exactly was wrong, in words of the server's own. For the log only. */
+  explained(request: object, detail: string): void
 }
 
 /** Something worth an operator's attention. Never carries a secret. */

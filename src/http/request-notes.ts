@@ -16,6 +16,8 @@ export interface Notes {
   readonly clientId?: string
   /** A word of a fixed list. */
   readonly failure?: string
+  /** What exactly was wrong, in words of the server's own. */
+  readonly detail?: string
 }
 
 /** The notes while they are being taken. */
@@ -64,6 +66,10 @@ export class RequestNotebook implements RequestNotes {
   /** The first reason stays: what comes later is how it was told. */
   refused(request: Noted, reason: string): void {
     open(request).failure ??= reason
+  }
+
+  explained(request: Noted, detail: string): void {
+    open(request).detail = detail
   }
 }
 

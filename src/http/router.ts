@@ -46,6 +46,8 @@ export interface Answered {
   readonly clientId?: string
   /** Why it was refused: an OAuth error code, the reason of an RPC error, or `aborted` if the client left half way. */
   readonly failure?: string
+  /** What exactly was wrong, in words of the server's own. */
+  readonly detail?: string
 }
 
 /** What a router needs. */

@@ -4,14 +4,13 @@
  * It is written here and not by the engine, because the engine's names endpoints that machines have no use for, such
  * as one for authorization, and derives addresses from the request instead of from the base URL.
  */
-import { activeKey, type KeyRing } from '../domain/key-ring.ts'
+import { KEY_ALGORITHM_NAMES } from '../domain/key-algorithm.ts'
 import { STANDARD_SCOPES } from '../domain/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from './assertions.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 
-/** Authorization server metadata (RFC 8414 §2). */
-export function discoveryDocument(issuer: string, ring: KeyRing): Record<string, unknown> {
-  const algorithm = activeKey(ring)?.algorithm
+/** Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20). */
+export function discoveryDocument(issuer: string): Record<string, unknown> {
   return {
     issuer,
     token_endpoint: issuer + OAUTH_PATHS.token,
@@ -23,6 +22,7 @@ export function discoveryDocument(issuer: string, ring: KeyRing): Record<string,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: algorithm === undefined ? [] : [algorithm],
+    // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.
+    id_token_signing_alg_values_supported: KEY_ALGORITHM_NAMES,
   }
 }

@@ -10,5 +10,18 @@ export const OAUTH_PATHS = {
   authorizationServer: '/.well-known/oauth-authorization-server',
 } as const
 
+/**
+ * The documents that are published, by path: the table of what is served there. The key set has three addresses, which answer
+ * alike: that of the specification, which discovery names, and two where software looks that is told of an issuer and
+ * does not discover.
+ */
+export const DOCUMENT_PATHS = {
+  [OAUTH_PATHS.jwks]: 'jwks',
+  '/.well-known/jwks.json': 'jwks',
+  '/oauth/v2/keys': 'jwks',
+  [OAUTH_PATHS.openidConfiguration]: 'discovery',
+  [OAUTH_PATHS.authorizationServer]: 'discovery',
+} as const
+
 /** By secret (RFC 6749 §2.3.1), or with an assertion (RFC 7523). */
 export const CLIENT_AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const

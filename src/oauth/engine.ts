@@ -15,14 +15,16 @@ import {
 import type { AttemptLimiter } from '../app/attempt-limiter.ts'
 import type { AuditTrail } from '../app/audit-trail.ts'
 import type { SecretUses } from '../app/secret-uses.ts'
-import { KEY_ALGORITHMS, type KeyAlgorithm } from '../domain/key-algorithm.ts'
-import type { KeyRing } from '../domain/key-ring.ts'
+import { KEY_ALGORITHM_NAMES } from '../domain/key-algorithm.ts'
+import { inKeySetOrder, type KeyRing } from '../domain/key-ring.ts'
 import type { CredentialUses, Log, RequestNotes, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
+  type AssertionAudience,
   assertAssertionClaims,
   assertAssertionHeader,
   ENGINE_TOLERANCE_SECONDS,
+  tellProblems,
   useAssertionsOnce,
 } from './assertions.ts'
 import { type Clients, connectClients, failedClient, noteRefusals } from './clients.ts'
@@ -40,6 +42,8 @@ export interface EngineOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** Which audience client assertions must have. */
+  readonly assertionAudience: AssertionAudience
   /** The time that dates tokens and ends credentials. */
   readonly now: () => Date
   readonly directory: ClientDirectory
@@ -77,13 +81,15 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
     assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
-      assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
-      assertAssertionClaims(claims, { issuer: options.issuer, now: options.now() })
+      // First: who may not assert is not told about claims.
       await connected().assertMayAssert(client)
+      assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
+      assertAssertionClaims(claims, { ...options, now: options.now() })
     },
   })
   clients = connectClients(provider, options)
   noteRefusals(provider, options)
+  tellProblems(provider, options)
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client
@@ -153,11 +159,13 @@ function configuration(
 ): Configuration {
   return {
     adapter: NoStorage,
-    jwks: { keys: ring.map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)) },
+    jwks: {
+      keys: inKeySetOrder(ring).map((key) => new PublishedKey(key, key.keyId === signer.key.keyId ? signer : null)),
+    },
     // Every client fails with `invalid_client_metadata` if no key of the ring fits this default.
     clientDefaults: { id_token_signed_response_alg: signer.key.algorithm },
     enabledJWA: {
-      idTokenSigningAlgValues: Object.keys(KEY_ALGORITHMS) as KeyAlgorithm[],
+      idTokenSigningAlgValues: [...KEY_ALGORITHM_NAMES],
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
     clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,

@@ -5,16 +5,21 @@
  * has no place for: bytes that are made once, a validator and a cache time.
  */
 import type { PublicJwk } from '../domain/key-algorithm.ts'
-import type { KeyRing } from '../domain/key-ring.ts'
+import { inKeySetOrder, type KeyRing } from '../domain/key-ring.ts'
 
 /** A JWK Set (RFC 7517 §5). */
 export interface KeySet {
   readonly keys: readonly (PublicJwk & { readonly use: 'sig'; readonly kid: string; readonly alg: string })[]
 }
 
-/** The key set of a ring. */
+/** The key set of a ring, the active key first. */
 export function keySetOf(ring: KeyRing): KeySet {
   return {
-    keys: ring.map(({ publicJwk, keyId, algorithm }) => ({ ...publicJwk, use: 'sig', kid: keyId, alg: algorithm })),
+    keys: inKeySetOrder(ring).map(({ publicJwk, keyId, algorithm }) => ({
+      ...publicJwk,
+      use: 'sig',
+      kid: keyId,
+      alg: algorithm,
+    })),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A public JSON document that is the same for every reader until the key ring changes: the key set and the discovery
- * documents. Its bytes and its entity tag are made once.
+ * A public JSON document that is the same for every reader: the key set, until the key ring changes, and discovery. Its
+ * bytes and its entity tag are made once.
  */
 import { createHash } from 'node:crypto'
 

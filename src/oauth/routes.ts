@@ -10,7 +10,7 @@ import { answerUnavailable } from './unavailable.ts'
 
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
-  readonly service: Pick<TokenService, 'current' | 'token'>
+  readonly service: Pick<TokenService, 'current' | 'discovery' | 'token'>
   /** How long clients may reuse the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
   /** Whether what this replica knows is recent enough to be served. */
@@ -27,7 +27,7 @@ type Handler = (req: IncomingMessage, res: ServerResponse, head: Head) => void |
 export interface OAuthRoutes {
   /** `POST` (Spec §4.1). Answers 503 while no key is active (Spec §3 rule 2). */
   readonly token: Handler
-  /** `GET` (Spec §4.2). */
+  /** `GET` (Spec §4.2), for all addresses of the key set. */
   readonly jwks: Handler
   /** `GET`, for both discovery addresses. */
   readonly discovery: Handler
@@ -37,10 +37,10 @@ export interface OAuthRoutes {
 export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
   const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds, notes } = options
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
-  const document = (pick: (served: TokenService['current']) => PublishedDocument): Handler => {
+  const document = (pick: () => PublishedDocument): Handler => {
     return (req, res, head) => {
       if (!isFresh()) return answerUnavailable(req, res, { head, notes })
-      const { etag, body } = pick(service.current)
+      const { etag, body } = pick()
       const always = [...head, 'cache-control', cacheControl, ...ageOf(stalenessSeconds()), 'etag', etag]
       if (isUnchanged(req.headers['if-none-match'], etag)) res.writeHead(304, always).end()
       else sendBody(req, res, body, always)
@@ -56,8 +56,8 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
       // The engine sets `Cache-Control: no-store`; RFC 6749 §5.1 asks for this one as well.
       return service.token(req, res, [...head, 'pragma', 'no-cache'])
     },
-    jwks: document((served) => served.keySet),
-    discovery: document((served) => served.discovery),
+    jwks: document(() => service.current.keySet),
+    discovery: document(() => service.discovery),
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * The OAuth endpoints of this replica: tokens, key set and discovery, always from the newest key ring.
+ * The OAuth endpoints of this replica: tokens and key set, always from the newest key ring, and discovery.
  *
- * A new key ring replaces all of them at once, in one assignment. A request is answered by the ring that is the newest when
+ * A new key ring replaces tokens and key set at once, in one assignment. A request is answered by the ring that is the newest when
  * all of a small form is here, or when the engine begins with anything else.
  */
 import type { KeySnapshot } from '../app/live-key-ring.ts'
@@ -16,17 +16,19 @@ interface Served {
   /** Null while no key can sign. */
   readonly issuing: Issuing | null
   readonly keySet: PublishedDocument
-  readonly discovery: PublishedDocument
 }
 
 export class TokenService {
   /** Answers token requests. */
   readonly token: TokenHandler
+  /** The same for every key ring. */
+  readonly discovery: PublishedDocument
   readonly #options: EngineOptions
   #served: Served
 
   constructor(options: EngineOptions) {
     this.#options = options
+    this.discovery = publishDocument(discoveryDocument(options.issuer))
     this.#served = this.#serve({ ring: [], signer: null })
     this.token = grantDirectly(() => this.#served.issuing, options)
   }
@@ -36,7 +38,7 @@ export class TokenService {
     this.#served = this.#serve(snapshot)
   }
 
-  /** The documents that are published, and what issues tokens. */
+  /** The key set that is published, and what issues tokens. */
   get current(): Served {
     return this.#served
   }
@@ -48,7 +50,6 @@ export class TokenService {
           ? null
           : { engine: createEngine(ring, signer, this.#options).callback(), write: createTokenWriter(signer) },
       keySet: publishDocument(keySetOf(ring)),
-      discovery: publishDocument(discoveryDocument(this.#options.issuer, ring)),
     }
   }
 }

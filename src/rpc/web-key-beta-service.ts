@@ -6,27 +6,26 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../app/web-keys.ts'
 import { actorOf } from './actor.ts'
+import { sendWarnings } from './warnings.ts'
 import { fromState, fromWebKey } from './web-key-beta-mapping.ts'
 import { toWebKeyConfig } from './web-key-config.ts'
-
-/** Response header that says why an activation was early (Spec §8). */
-const WARNING_HEADER = 'keyturn-warning'
 
 /** Answers the calls of the service. */
 export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
-      const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
+      const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
+      sendWarnings(context, warnings)
       return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
     },
 
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
       if (knownFrom !== undefined) {
-        context.responseHeader.set(
-          WARNING_HEADER,
-          `verifiers may not know the key before ${knownFrom.toISOString()}, when their copy of the key set has expired`,
-        )
+        const moment = knownFrom.toISOString()
+        sendWarnings(context, [
+          `verifiers may not know the key before ${moment}, when their copy of the key set has expired`,
+        ])
       }
       return { details: { keyId: key.keyId, state: fromState(key.state) } }
     },

@@ -12,6 +12,7 @@ import { actorOf } from './actor.ts'
 import { pathsOf } from './field-mask.ts'
 import { fromDate } from './timestamps.ts'
 import { invalidField } from './violations.ts'
+import { sendWarnings } from './warnings.ts'
 import { toWebKeyConfig } from './web-key-config.ts'
 import { fromPlannedStep, fromPolicy, fromWebKey, isListed, POLICY_PATHS, toPolicyChanges } from './web-key-mapping.ts'
 
@@ -21,8 +22,9 @@ const DEFAULT_STEPS = 10
 export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceImpl<typeof WebKeyService> {
   return {
     async createWebKey(req, context) {
-      const key = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
-      return { webKey: fromWebKey(key) }
+      const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
+      sendWarnings(context, warnings)
+      return { webKey: fromWebKey(key), warnings: [...warnings] }
     },
 
     async activateWebKey(req, context) {
@@ -75,7 +77,9 @@ export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceI
     async updateRotationPolicy({ policy, updateMask }, context) {
       if (policy === undefined) throw invalidField('policy', 'must be set')
       const changes = toPolicyChanges(policy, pathsOf(updateMask, POLICY_PATHS))
-      return { policy: fromPolicy(await rotation.changePolicy(actorOf(context), changes)) }
+      const changed = await rotation.changePolicy(actorOf(context), changes)
+      sendWarnings(context, changed.warnings)
+      return { policy: fromPolicy(changed.policy), warnings: [...changed.warnings] }
     },
 
     async getRotationSchedule({ count }) {

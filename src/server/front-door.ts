@@ -14,8 +14,8 @@ import { DEFAULT_LIMITS, type Limits } from '../http/limits.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/open-files.ts'
 import type { RequestNotebook } from '../http/request-notes.ts'
-import { type Answered, createRouter, notFound, type Route, type RouteHandler } from '../http/router.ts'
-import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { type Answered, createRouter, notFound, type Route } from '../http/router.ts'
+import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public-routes.ts'
 import type { RpcRoutes } from '../rpc/routes.ts'
@@ -143,13 +143,14 @@ class Routing {
   serve({ oauth, rpc, readiness, canAdminister }: Services, authority: string): void {
     this.#readiness = readiness
     this.#canAdminister = canAdminister
-    const document = (handler: RouteHandler): Route => ({ methods: { GET: handler }, cors: READ_ONLY, sendsHead: true })
+    const documents = Object.entries(DOCUMENT_PATHS).map(([path, name]): [string, Route] => [
+      path,
+      { methods: { GET: oauth[name] }, cors: READ_ONLY, sendsHead: true },
+    ])
     this.#router = this.#createRouter(
       [
         [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHead: true }],
-        [OAUTH_PATHS.jwks, document(oauth.jwks)],
-        [OAUTH_PATHS.openidConfiguration, document(oauth.discovery)],
-        [OAUTH_PATHS.authorizationServer, document(oauth.discovery)],
+        ...documents,
         ...calls(this.#public.routes, authority),
         ...calls(rpc, authority),
       ],

@@ -6,7 +6,7 @@
  */
 import type { Answered } from '../http/router.ts'
 import { parseTraceparent } from '../http/trace-context.ts'
-import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { DOCUMENT_PATHS } from '../oauth/endpoints.ts'
 
 /** Takes lines by level. */
 export interface RequestLines {
@@ -17,7 +17,7 @@ export interface RequestLines {
 
 /** What is asked all the time by machines that only look: their lines would fill the log and tell nothing. */
 const PROBES = new Set(['/healthz', '/readyz', '/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch'])
-const DOCUMENTS = new Set<string>([OAUTH_PATHS.jwks, OAUTH_PATHS.openidConfiguration, OAUTH_PATHS.authorizationServer])
+const DOCUMENTS = new Set(Object.keys(DOCUMENT_PATHS))
 
 /** Logs what has been answered: at debug if it is a probe or a document that was found, otherwise at info. */
 export function logRequests(lines: RequestLines): (answered: Answered) => void {
@@ -32,10 +32,22 @@ function isQuiet({ route, status }: Answered): boolean {
 }
 
 function factsOf(answered: Answered): object {
-  const { method, route, status, seconds, clientId, failure, address, requestId, clientRequestId } = answered
+  const { method, route, status, seconds, clientId, failure, detail, address, requestId, clientRequestId } = answered
   const { traceparent } = answered.request.headers
   const traceId = typeof traceparent === 'string' ? parseTraceparent(traceparent)?.traceId : undefined
   // Microseconds are enough, and what is undefined is left out of the line.
   const milliseconds = Math.round(seconds * 1e6) / 1e3
-  return { method, route, status, milliseconds, clientId, failure, address, requestId, clientRequestId, traceId }
+  return {
+    method,
+    route,
+    status,
+    milliseconds,
+    clientId,
+    failure,
+    detail,
+    address,
+    requestId,
+    clientRequestId,
+    traceId,
+  }
 }

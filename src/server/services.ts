@@ -84,6 +84,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const service = new TokenService({
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    assertionAudience: config.assertionAudience,
     now,
     directory: {
       recallServiceUser: (userId) => replica.recallServiceUser(userId),

@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../support/pseudo-terminal.ts'
+import { itUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 /** A key id is a SHA-256 thumbprint as base64url. */
@@ -80,8 +82,14 @@ describe('keyturn keys create', () => {
     [['ecdsa', '--curve', 'P521'], 'ES512'],
     [['ed25519'], 'EdDSA'],
   ])('%j creates an initial key [Spec §2.3, §4.3 rule 1]', async (args, algorithm) => {
+    const known = (await listedKeys()).webKeys.some((key) => key.algorithm === algorithm)
     const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(code).toBe(0)
+    if (known) expect(stderr).toBe('')
+    else
+      expect(stderr).toMatch(
+        new RegExp(`^warning: no web key has the algorithm ${algorithm} yet: .*\n(warning: .*\n)*$`),
+      )
 
     const keyId = new RegExp(`^created (${KEY_ID}) \\(${algorithm}\\), initial\n$`).exec(stdout)?.[1]
     expect((await listedKeys()).webKeys).toContainEqual(
@@ -204,6 +212,78 @@ describe('keyturn keys activate and delete', () => {
       stdout: '',
       stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
     })
+  })
+})
+
+describe('the first key of a kind', () => {
+  const atTerminal = (answer: string | null, ...args: string[]) =>
+    runAtTerminal(args, { KEYTURN_DATA_DIR: server.dataDir }, answer)
+  const withoutRs384 = async () => {
+    const { webKeys } = await listedKeys()
+    for (const { keyId, algorithm } of webKeys) if (algorithm === 'RS384') await keyturn('keys', 'revoke', keyId)
+  }
+  const countOfRs384 = async () => (await listedKeys()).webKeys.filter(({ algorithm }) => algorithm === 'RS384').length
+  const create = ['keys', 'create', 'rsa', '--hasher', 'SHA384']
+  const setKind = ['keys', 'policy', 'set', '--kind', 'rsa', '--hasher', 'SHA384']
+  const WARNING = 'warning: no web key has the algorithm RS384 yet: '
+  beforeEach(async () => {
+    await keyturn('keys', 'policy', 'set', '--kind', 'rsa')
+    await withoutRs384()
+  })
+  afterAll(async () => {
+    await keyturn('keys', 'policy', 'set', '--kind', 'rsa')
+    await withoutRs384()
+  })
+
+  it('is warned about on stderr, with --json too, and by the policy', async () => {
+    const { code, stdout, stderr } = await keyturn(...setKind, '--json')
+    expect([code, stderr.split('\n').length]).toEqual([0, 2])
+    expect(stderr).toContain(WARNING)
+    expect(JSON.parse(stdout)).toMatchObject({ warnings: [expect.stringContaining('RS384')] })
+    const created = await keyturn(...create, '--json')
+    expect(created.stderr).toBe(stderr)
+    expect(JSON.parse(created.stdout)).toMatchObject({ details: { algorithm: 'RS384' } })
+    expect((await keyturn(...create)).stderr).toBe('')
+    expect((await keyturn(...setKind)).stderr).toBe('')
+  })
+
+  itUnless(NO_TERMINAL)('is asked about at a terminal, and created after a yes, warned about once', async () => {
+    for (const answer of ['y\r', 'YES\r']) {
+      await withoutRs384()
+      const { code, shown } = await atTerminal(answer, ...create)
+      expect({ code, count: await countOfRs384() }).toEqual({ code: 0, count: 1 })
+      expect(shown.split(WARNING)).toHaveLength(2)
+      expect(shown).toContain('Create the key? [y/N] ')
+      expect(shown).toContain('(RS384), initial')
+    }
+  })
+
+  itUnless(NO_TERMINAL)('is not created after anything else', async () => {
+    for (const answer of ['n\r', '\r', 'yesterday\r', CONTROL_D, CONTROL_C]) {
+      const { code, shown } = await atTerminal(answer, ...create)
+      expect([answer, code]).toEqual([answer, 1])
+      expect(shown).toContain('keyturn: nothing was changed')
+    }
+    expect(await countOfRs384()).toBe(0)
+  })
+
+  itUnless(NO_TERMINAL)('is asked about before the policy is changed to it', async () => {
+    expect((await atTerminal('n\r', ...setKind)).code).toBe(1)
+    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA256')
+    const { code, shown } = await atTerminal('y\r', ...setKind)
+    expect(code).toBe(0)
+    expect(shown).toContain('Change the policy? [y/N] ')
+    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA384')
+  })
+
+  itUnless(NO_TERMINAL)('is not asked about with --yes, and neither is another key of a kind', async () => {
+    const first = await atTerminal(null, ...create, '--yes')
+    expect(first.code).toBe(0)
+    expect(first.shown).toContain(WARNING)
+    const second = await atTerminal(null, ...create)
+    expect(second.code).toBe(0)
+    expect(second.shown).not.toContain('warning: ')
+    expect(await countOfRs384()).toBe(2)
   })
 })
 

@@ -107,6 +107,7 @@ describe('keyturn demo', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const steps = stdout.split('\n').filter((line) => /^ \d\. /.test(line))
     expect(steps.map((line) => line.slice(1, 2))).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
+    expect(steps[5]).toContain('the verifier of step 1 accepts both tokens')
     expect(stdout).toMatch(/\nEvery step held\.\n$/)
   })
 

@@ -5,6 +5,7 @@ import {
   type ActivationRules,
   activeKey,
   assertRoom,
+  inKeySetOrder,
   type KeyRing,
   planActivation,
   planCreation,
@@ -47,6 +48,27 @@ describe('the active key', () => {
     expect(activeKey(ring)).toBe(active)
     expect(activeKey([initial, inactive])).toBeUndefined()
     expect(activeKey([])).toBeUndefined()
+  })
+})
+
+describe('the order of the key set', () => {
+  const others = [1, 2, 3].map((second) => createWebKey(pairNamed(`created at ${second}`), seconds(second)))
+
+  it('is the active key, then the others by creation date, newest first', () => {
+    const at = (position: number) => (others as WebKey[]).toSpliced(position, 0, active)
+    for (const position of [0, 1, 3]) {
+      expect(inKeySetOrder(at(position)).map(({ keyId }) => keyId)).toEqual([
+        'active',
+        'created at 3',
+        'created at 2',
+        'created at 1',
+      ])
+    }
+  })
+
+  it('is newest first if no key is active', () => {
+    expect(inKeySetOrder(others)).toEqual(others.toReversed())
+    expect(inKeySetOrder([])).toEqual([])
   })
 })
 

@@ -413,6 +413,23 @@ describe('ten years of rotation', () => {
     }, nobodyRotates)
   })
 
+  it('never changes the kind of key by itself, whatever keys people make by hand', () => {
+    everyLife(
+      ({ policy }, history) => {
+        for (const [index, { ring, by }] of history.entries()) {
+          if (by !== 'policy') continue
+          const before = history[index - 1]?.ring ?? []
+          const made = ring.filter(({ keyId }) => !has(before, keyId))
+          const promoted = ring.filter(({ keyId, state }) => state === 'active' && activeKey(before)?.keyId !== keyId)
+          for (const { algorithm, publicJwk } of [...made, ...promoted]) {
+            expect(configOf(algorithm, publicJwk)).toEqual(policy.config)
+          }
+        }
+      },
+      (life) => ({ ...life, interventions: life.interventions.filter(({ what }) => what !== 'change kind') }),
+    )
+  })
+
   it('always has a standby that verifiers know, if one is wanted, a while after each change', () => {
     everyLife(
       (life, history) => {

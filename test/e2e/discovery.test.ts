@@ -9,7 +9,7 @@ const JWKS = '/.well-known/openid-configuration/jwks'
 let instance: OAuthInstance
 
 beforeAll(async () => {
-  instance = await startOAuthInstance()
+  instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off' })
 })
 
 afterAll(() => instance?.stop())
@@ -49,13 +49,23 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
         'Ed25519',
       ],
       subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['RS256'],
+      id_token_signing_alg_values_supported: ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
     })
   })
 
   it('is the same at the other address, byte for byte', async () => {
     const texts = await Promise.all(ADDRESSES.map(async (each) => (await instance.fetch(each)).text()))
     expect(texts[0]).toBe(texts[1])
+  })
+
+  it('is the same after a key of another kind has been activated: verifiers may have read it long ago', async () => {
+    const before = await (await instance.fetch(address)).text()
+    const { details } = await instance.callWebKeys<{ details: { keyId: string; algorithm: string } }>('CreateWebKey', {
+      config: { ecdsa: { curve: 'ECDSA_CURVE_P384' } },
+    })
+    await instance.callWebKeys('ActivateWebKey', { keyId: details.keyId })
+    expect(await (await instance.fetch(address)).text()).toBe(before)
+    expect(JSON.parse(before).id_token_signing_alg_values_supported).toContain(details.algorithm)
   })
 
   it('names addresses that answer', async () => {

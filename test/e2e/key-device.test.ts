@@ -78,6 +78,7 @@ beforeAll(async () => {
   })
   const service = new TokenService({
     issuer: ISSUER,
+    assertionAudience: 'issuer',
     tokenLifetimeSeconds: 60,
     now: time.now,
     directory: {
@@ -160,7 +161,8 @@ describe('private keys in another process', () => {
     ['Ed25519', { kind: 'ed25519' }],
     ['RSA', { kind: 'rsa', bits: 3072, hasher: 'sha384' }],
   ])('take over from one another: a rotation to %s', async (_, config) => {
-    const { keyId } = await webKeys.create(actor, config, new AbortController().signal)
+    const { key } = await webKeys.create(actor, config, new AbortController().signal)
+    const { keyId } = key
     await webKeys.activate(actor, keyId)
     expect(await verifiedKeyId()).toBe(keyId)
   })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type OAuthInstance, startOAuthInstance } from './oauth-instance.ts'
 
 const JWKS = '/.well-known/openid-configuration/jwks'
+const ADDRESSES = [JWKS, '/.well-known/jwks.json', '/oauth/v2/keys']
 
 let instance: OAuthInstance
 
@@ -61,7 +62,7 @@ describe('caching the key set', () => {
     expect(Number(head.headers.get('content-length'))).toBe((await got.arrayBuffer()).byteLength)
   })
 
-  it('ends when a key comes or goes, and not when one is activated', async () => {
+  it('ends when a key comes, signs or goes', async () => {
     const { webKeys } = await instance.callWebKeys<{ webKeys: { keyId: string }[] }>('ListWebKeys')
     const first = await currentTag()
     expect(await currentTag()).toBe(first)
@@ -73,11 +74,40 @@ describe('caching the key set', () => {
     expect(withTwo).not.toBe(first)
 
     await instance.callWebKeys('ActivateWebKey', { keyId: details.keyId })
-    expect(await currentTag()).toBe(withTwo)
+    const turnedRound = await currentTag()
+    expect([first, withTwo]).not.toContain(turnedRound)
 
     await instance.callWebKeys('DeleteWebKey', { keyId: webKeys[0]?.keyId })
     const withTheOther = await currentTag()
-    expect([first, withTwo]).not.toContain(withTheOther)
+    expect([first, withTwo, turnedRound]).not.toContain(withTheOther)
+  })
+})
+
+describe.each(ADDRESSES)('the key set at %s', (address) => {
+  /** All that an answer consists of, but for the id of the request and its time. */
+  async function answerAt(path: string, init: RequestInit) {
+    const response = await instance.fetch(path, init)
+    const headers = Object.fromEntries(response.headers)
+    return {
+      status: response.status,
+      headers: { ...headers, date: '', 'x-request-id': '' },
+      body: await response.text(),
+    }
+  }
+
+  it.each<[string, RequestInit]>([
+    ['a reader', {}],
+    ['a reader of the head', { method: 'HEAD' }],
+    ['a reader who has a copy', { headers: { 'if-none-match': '*' } }],
+    ['a reader of the head who has a copy', { method: 'HEAD', headers: { 'if-none-match': '*' } }],
+    ['a page of another site', { headers: { origin: 'https://app.example' } }],
+    ['a preflight request', { method: 'OPTIONS', headers: { origin: 'https://app.example' } }],
+    ['a form', { method: 'POST', body: new URLSearchParams({ a: 'b' }) }],
+    ['another method', { method: 'DELETE' }],
+  ])('answers %s exactly as the address of the specification does [Spec §4.2]', async (_, init) => {
+    const expected = await answerAt(JWKS, init)
+    expect(await answerAt(address, init)).toEqual(expected)
+    expect(expected.status).not.toBe(404)
   })
 })
 

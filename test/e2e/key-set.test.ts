@@ -82,7 +82,7 @@ describe('the key set [Spec §4.2]', () => {
     expect(Buffer.from(jwk!.n!, 'base64url').length * 8).toBe(4096)
   })
 
-  it('has the keys of all states, oldest first [Spec §3]', async () => {
+  it('has the keys of all states: the active one first, then the newest [Spec §3]', async () => {
     await activateKey(await createKey({ ed25519: {} }))
     await createKey({ ed25519: {} })
     const { webKeys } = await instance.callWebKeys<{ webKeys: { keyId: string; state: string }[] }>('ListWebKeys')
@@ -90,7 +90,14 @@ describe('the key set [Spec §4.2]', () => {
     const states = webKeys.map(({ state }) => state)
     expect(new Set(states)).toEqual(new Set(['STATE_INITIAL', 'STATE_ACTIVE', 'STATE_INACTIVE']))
     expect(states.filter((state) => state === 'STATE_ACTIVE')).toHaveLength(1)
-    expect(await publishedIds()).toEqual(webKeys.map(({ keyId }) => keyId))
+    const [active, ...others] = await publishedIds()
+    expect(active).toBe(webKeys.find(({ state }) => state === 'STATE_ACTIVE')?.keyId)
+    expect(others).toEqual(
+      webKeys
+        .map(({ keyId }) => keyId)
+        .filter((keyId) => keyId !== active)
+        .reverse(),
+    )
   })
 })
 

@@ -51,6 +51,16 @@ describe('the metrics of a server', () => {
     expect(await measured('keyturn_token_failures_total', { reason: 'other' })).toBe(0)
   })
 
+  it('name the address of the key set that was asked', async () => {
+    for (const route of ['/.well-known/openid-configuration/jwks', '/.well-known/jwks.json', '/oauth/v2/keys']) {
+      await (await fetch(server.listenUrl + route)).text()
+      await eventually(async () => {
+        const text = await (await fetch(`http://${address}/metrics`)).text()
+        expect(text).toContain(`keyturn_request_duration_seconds_count{route="${route}",status="200",method="GET"} 1\n`)
+      })
+    }
+  })
+
   it('tell clients that may not try apart from a service that cannot', async () => {
     const client_id = `${admin.client_id.split('@')[0]}x@keyturn`
     let status = 0

@@ -27,8 +27,8 @@ export interface OAuthInstance {
   addRobot(options?: Partial<Parameters<typeof seedUser>[1]>): Promise<Robot>
   /** Any path below the address that the server listens on. */
   fetch(path: string, init?: RequestInit): Promise<Response>
-  /** Starts another server on the same database, which issues tokens in the same name. */
-  startReplica(): Promise<Keyturn>
+  /** Starts another server on the same database, which issues tokens in the same name, with other settings if it is given any. */
+  startReplica(env?: Readonly<Record<string, string>>): Promise<Keyturn>
   /** Sends a form to the token endpoint of a replica, the first by default; a list of pairs may repeat names. */
   postForm(
     form: Record<string, string> | [string, string][],
@@ -59,8 +59,8 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
     const integrity = await integrityOf(database, masterKeys)
     hashSecretsWith(database, integrity)
     const replicas = [keyturn]
-    const startReplica = async () => {
-      const replica = await startKeyturn({ env: { ...settings, KEYTURN_BASE_URL: keyturn.baseUrl } })
+    const startReplica = async (other: Readonly<Record<string, string>> = {}) => {
+      const replica = await startKeyturn({ env: { ...settings, ...other, KEYTURN_BASE_URL: keyturn.baseUrl } })
       replicas.push(replica)
       return replica
     }

@@ -37,6 +37,18 @@ beforeAll(async () => {
 
 afterAll(() => instance?.stop())
 
+const AUD = 'aud must be the issuer, ISSUER, and nothing else'
+const ISS = 'iss must be the client_id'
+const JTI = 'jti must be a text of 1 to 200 characters'
+
+/** Claims with the addresses of the instance. */
+function filledIn(claims: Record<string, unknown>, baseUrl = instance.keyturn.baseUrl): Record<string, unknown> {
+  const text = JSON.stringify(claims)
+    .replaceAll('ISSUER', baseUrl)
+    .replaceAll('TOKEN_ENDPOINT', `${baseUrl}/oauth/v2/token`)
+  return { ...claims, ...(JSON.parse(text) as Record<string, unknown>) }
+}
+
 type KeyOptions = { readonly kid?: string; readonly alg?: string; readonly expiresAt?: Date }
 
 async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...members }: KeyOptions = {}) {
@@ -136,9 +148,10 @@ describe('a client assertion [RFC 7523 §3]', () => {
     ['a clock that is a little ahead', { iat: now() + 30, nbf: now() + 30 }],
     ['an hour to live', { exp: now() + HOUR }],
     ['a jti of 200 characters', { jti: 'x'.repeat(200) }],
+    ['a list with nothing but the issuer as aud', { aud: ['ISSUER'] }],
     ['claims that nobody knows', { nonce: 'x', scope: 'admin', roles: ['IAM_OWNER'] }],
   ])('gets a token with %s', async (_, claims) => {
-    const answer = await seen(await present(await assertionOf(robot, claims)))
+    const answer = await seen(await present(await assertionOf(robot, filledIn(claims))))
     expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer', scope: 'openid' } })
   })
 
@@ -147,39 +160,98 @@ describe('a client assertion [RFC 7523 §3]', () => {
     expect(await seen(await instance.postForm(form))).toMatchObject({ status: 200, body: { scope: 'openid email' } })
   })
 
+  it.each<[string, Record<string, unknown>, string]>([
+    ['another server as aud', { aud: 'https://elsewhere.example' }, AUD],
+    ['the token endpoint as aud', { aud: 'TOKEN_ENDPOINT' }, AUD],
+    ['the issuer with a slash behind it as aud', { aud: 'ISSUER/' }, AUD],
+    ['a list with another server as aud', { aud: ['https://elsewhere.example'] }, AUD],
+    ['a list with the issuer as aud', { aud: ['ISSUER', 'https://elsewhere.example'] }, AUD],
+    ['a list with the issuer twice as aud', { aud: ['ISSUER', 'ISSUER'] }, AUD],
+    ['an empty list as aud', { aud: [] }, AUD],
+    ['an aud that is no text', { aud: 5 }, AUD],
+    ['a list of what is no text as aud', { aud: [5] }, AUD],
+    ['no aud', { aud: undefined }, AUD],
+    ['an exp that has passed', { exp: now() - 120 }, 'exp must lie in the future'],
+    ['an exp that passed long ago', { exp: 1 }, 'exp must lie in the future'],
+    ['an exp that is more than an hour away', { exp: now() + HOUR + 300 }, 'exp must be at most 3600 seconds away'],
+    ['an exp far beyond all time', { exp: 1e300 }, 'exp must be at most 3600 seconds away'],
+    ['an exp that is a text', { exp: String(now() + 60) }, 'exp must be a number'],
+    ['no exp', { exp: undefined }, 'exp must be there'],
+    ['an iat in the future', { iat: now() + 300 }, 'iat must not lie in the future'],
+    ['an iat that is a text', { iat: 'now' }, 'iat must be a number'],
+    ['an nbf in the future', { nbf: now() + 300 }, 'nbf must not lie in the future'],
+    ['an nbf that is ten years away', { nbf: now() + 11 * 365 * 86_400 }, 'nbf must not lie in the future'],
+    ['an nbf that is a text', { nbf: 'now' }, 'nbf must be a number'],
+    ['no jti', { jti: undefined }, JTI],
+    ['an empty jti', { jti: '' }, JTI],
+    ['a jti of 201 characters', { jti: 'x'.repeat(201) }, JTI],
+    ['a jti that is no text', { jti: { a: 1 } }, JTI],
+    ['another iss', { iss: 'another' }, ISS],
+    ['no iss', { iss: undefined }, ISS],
+    ['no sub', { sub: undefined }, 'sub must be the client_id'],
+  ])('is refused as invalid_client with %s, and told what is wrong', async (_, claims, description) => {
+    const clientRequestId = randomUUID()
+    const assertion = await assertionOf(robot, filledIn(claims))
+    const response = await instance.postForm(formWith(assertion), { 'x-request-id': clientRequestId })
+    const answer = await seen(response)
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    const expected = description.replace('ISSUER', instance.keyturn.baseUrl)
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: expected })
+    // RFC 6749 §5.2: neither quotation marks nor backslashes.
+    expect(expected).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+    await eventually(() => {
+      const line = instance.keyturn
+        .output()
+        .stderr.split('\n')
+        .find((each) => each.includes(clientRequestId))
+      const { failure, detail } = JSON.parse(line ?? '{}') as Record<string, unknown>
+      expect({ failure, detail }).toEqual({ failure: 'invalid_client', detail: expected })
+    })
+  })
+
   it.each<[string, Record<string, unknown>]>([
-    ['another server as aud', { aud: 'https://elsewhere.example' }],
-    ['the token endpoint as aud', { aud: 'TOKEN_ENDPOINT' }],
-    ['the issuer with a slash behind it as aud', { aud: 'ISSUER/' }],
-    ['a list as aud, even of the issuer alone', { aud: ['ISSUER'] }],
-    ['a list with the issuer as aud', { aud: ['ISSUER', 'https://elsewhere.example'] }],
-    ['no aud', { aud: undefined }],
-    ['an exp that has passed', { exp: now() - 120 }],
-    ['an exp that is more than an hour away', { exp: now() + HOUR + 300 }],
-    ['an exp far beyond all time', { exp: 1e300 }],
-    ['an exp that is a text', { exp: String(now() + 60) }],
-    ['no exp', { exp: undefined }],
-    ['an iat in the future', { iat: now() + 300 }],
-    ['an iat that is a text', { iat: 'now' }],
-    ['an nbf in the future', { nbf: now() + 300 }],
-    ['no jti', { jti: undefined }],
-    ['an empty jti', { jti: '' }],
-    ['a jti of 201 characters', { jti: 'x'.repeat(201) }],
-    ['a jti that is no text', { jti: { a: 1 } }],
-    ['another iss', { iss: 'another' }],
-    ['no iss', { iss: undefined }],
-    ['no sub', { sub: undefined }],
+    ['another sub', { sub: 'another' }],
     ['a sub that is no text', { sub: 5, iss: 5 }],
     ['a sub that is a list', { sub: ['a'], iss: 'a' }],
-    ['another sub', { sub: 'another' }],
   ])('is refused as invalid_client with %s', async (_, claims) => {
-    const { baseUrl } = instance.keyturn
-    const text = JSON.stringify(claims)
-      .replaceAll('ISSUER', baseUrl)
-      .replace('TOKEN_ENDPOINT', `${baseUrl}/oauth/v2/token`)
-    const given = { ...claims, ...(JSON.parse(text) as Record<string, unknown>) }
-    const answer = await seen(await present(await assertionOf(robot, given)))
-    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(await seen(await present(await assertionOf(robot, claims)))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it.each<[string, Record<string, unknown>]>([
+    ['aud', { aud: 'https://elsewhere.example' }],
+    ['exp', { exp: 1 }],
+    ['an exp that is no number', { exp: 'soon' }],
+    ['iat', { iat: now() + 300 }],
+    ['jti', { jti: 'x'.repeat(201) }],
+  ])('is not told about %s before its signature is good, and nobody is told who exists', async (_, claims) => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    const withoutKeys = await instance.addRobot()
+    const disabled = await robotWithKey(key.publicKey, { enabled: false })
+    const assertions = [
+      await assertionOf(robot, claims, { privateKey: ec().privateKey }),
+      await assertionOf(stranger, claims),
+      await assertionOf(withoutKeys, claims),
+      await assertionOf(disabled, claims, { privateKey: ec().privateKey }),
+      // Its signature is good, and it may learn no more than that it is refused.
+      await assertionOf(disabled, {}),
+    ]
+    for (const assertion of assertions) {
+      expect((await seen(await present(assertion))).body).toEqual({
+        error: 'invalid_client',
+        error_description: 'client authentication failed',
+      })
+    }
+  })
+
+  it('is told of a claim that is not there in the same words whoever it names: that is seen without a key', async () => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    for (const claim of ['exp', 'jti', 'iss', 'aud']) {
+      const bodies = [
+        (await seen(await present(await assertionOf(robot, { [claim]: undefined })))).body,
+        (await seen(await present(await assertionOf(stranger, { [claim]: undefined })))).body,
+      ]
+      expect(bodies[0]).toEqual(bodies[1])
+    }
   })
 
   it.each<[string, () => Promise<string>]>([
@@ -224,10 +296,15 @@ describe('a client assertion [RFC 7523 §3]', () => {
     ['an unencoded payload [RFC 7797 §7]', { b64: false, crit: ['b64'] }],
     ['an encoded payload that says so [RFC 7797 §7]', { b64: true, crit: ['b64'] }],
     ['b64 that is not critical [RFC 7797 §6]', { b64: false }],
-    ['an extension that must be understood [RFC 7515 §4.1.11]', { crit: ['exp'], exp: 1 }],
   ])('is refused as invalid_client with %s in its header', async (_, header) => {
     const answer = await seen(await present(withHeader(await assertionOf(robot), header)))
     expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toMatchObject({ error_description: expect.stringMatching(/^(typ|crit and b64) must /) })
+  })
+
+  it('is refused as invalid_client with an extension that must be understood [RFC 7515 §4.1.11]', async () => {
+    const assertion = withHeader(await assertionOf(robot), { crit: ['exp'], exp: 1 })
+    expect(await seen(await present(assertion))).toEqual(refusal(401, 'invalid_client'))
   })
 
   it('is refused as invalid_client with padding [RFC 7515 §2]', async () => {
@@ -265,12 +342,44 @@ describe('a client assertion [RFC 7523 §3]', () => {
   })
 })
 
+describe('KEYTURN_ASSERTION_AUDIENCE=endpoint', () => {
+  let lenient: Keyturn
+  beforeAll(async () => {
+    lenient = await instance.startReplica({ KEYTURN_ASSERTION_AUDIENCE: 'endpoint' })
+  })
+
+  it.each<[string, unknown]>([
+    ['the issuer', 'ISSUER'],
+    ['the token endpoint', 'TOKEN_ENDPOINT'],
+    ['a list with nothing but the issuer', ['ISSUER']],
+    ['a list with nothing but the token endpoint', ['TOKEN_ENDPOINT']],
+  ])('takes %s as aud', async (_, aud) => {
+    expect((await present(await assertionOf(robot, filledIn({ aud })), lenient)).status).toBe(200)
+  })
+
+  it.each<[string, unknown]>([
+    ['another server', 'https://elsewhere.example'],
+    ['both in a list', ['ISSUER', 'TOKEN_ENDPOINT']],
+    ['the token endpoint with a query', 'TOKEN_ENDPOINT?a=b'],
+    ['the API', 'ISSUER/iam.webkey.v2.WebKeyService'],
+  ])('refuses %s as aud, and says which two it takes', async (_, aud) => {
+    const answer = await seen(await present(await assertionOf(robot, filledIn({ aud })), lenient))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    const { baseUrl } = instance.keyturn
+    expect(answer.body).toMatchObject({
+      error_description: `aud must be the issuer, ${baseUrl}, or the token endpoint, ${baseUrl}/oauth/v2/token, and nothing else`,
+    })
+  })
+})
+
 describe('using an assertion again', () => {
   it('is refused on the same replica and on another', async () => {
     const assertion = await assertionOf(robot)
     expect((await present(assertion)).status).toBe(200)
     for (const at of [instance.keyturn, replica]) {
-      expect(await seen(await present(assertion, at))).toEqual(refusal(401, 'invalid_client'))
+      const answer = await seen(await present(assertion, at))
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+      expect(answer.body).toMatchObject({ error_description: 'jti must not have been used before' })
     }
   })
 

@@ -29,6 +29,8 @@ export interface FuzzTarget {
 const OAUTH_PATHS = [
   '/oauth/v2/token',
   '/.well-known/openid-configuration/jwks',
+  '/.well-known/jwks.json',
+  '/oauth/v2/keys',
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/healthz',

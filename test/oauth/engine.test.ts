@@ -10,12 +10,13 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
 import { DomainError } from '../../src/domain/errors.ts'
-import type { PublicJwk, WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
 import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
 import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 import { activate, createWebKey } from '../../src/domain/web-key.ts'
 import { createAddressReader } from '../../src/http/client-address.ts'
 import { RequestNotebook } from '../../src/http/request-notes.ts'
+import { discoveryDocument } from '../../src/oauth/discovery.ts'
 import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
 import { keySetOf } from '../../src/oauth/jwks.ts'
 import { TEST_INTEGRITY } from '../support/integrity.ts'
@@ -85,6 +86,7 @@ async function engineSigningWith(
   const options = {
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,
+    assertionAudience: 'issuer' as const,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
     assertions,
@@ -164,11 +166,29 @@ describe('the engine', () => {
     },
   )
 
-  it('publishes the same key set as the endpoint that stands in for it', async () => {
-    const { engine, ring } = await engineSigningWith(0)
+  it('publishes the same key set as the endpoint that stands in for it, the active key first', async () => {
+    const { engine, ring } = await engineSigningWith(2)
     current = engine
-    const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as unknown
+    const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as {
+      keys: { kid: string }[]
+    }
     expect(published).toEqual({ keys: [...keySetOf(ring).keys] })
+    const newestFirst = ring.map(({ keyId }) => keyId).reverse()
+    const active = ring[2]!.keyId
+    expect(published.keys.map(({ kid }) => kid)).toEqual([active, ...newestFirst.filter((keyId) => keyId !== active)])
+  })
+
+  it('supports the algorithms that discovery names, all that may ever sign, when it has a key of each', async () => {
+    const { engine } = await engineSigningWith(0)
+    current = engine
+    const named = discoveryDocument(ISSUER)
+    const engines = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<string, string[]>
+    expect(named.id_token_signing_alg_values_supported).toEqual(Object.keys(KEY_ALGORITHMS))
+    expect(named.id_token_signing_alg_values_supported).toEqual(CONFIGS.map(algorithmOf))
+    expect(engines.id_token_signing_alg_values_supported?.toSorted()).toEqual(CONFIGS.map(algorithmOf).sort())
+    expect(engines.token_endpoint_auth_signing_alg_values_supported).toEqual(
+      named.token_endpoint_auth_signing_alg_values_supported,
+    )
   })
 
   it('tells which secret got a token, and of none that did not', async () => {

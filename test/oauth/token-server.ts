@@ -74,6 +74,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   const service = new TokenService({
     issuer,
     tokenLifetimeSeconds: 600,
+    assertionAudience: 'issuer',
     now,
     directory: {
       secrets,
@@ -99,8 +100,9 @@ export async function startTokenServer(options: TokenServerOptions) {
     setHead(res, head)
     return (service.current.issuing as Issuing).engine(req, res)
   }
+  const documents = { current: service.current, discovery: service.discovery }
   const routes = createOAuthRoutes({
-    service: answers === 'by the engine' ? { current: service.current, token: byTheEngine } : service,
+    service: answers === 'by the engine' ? { ...documents, token: byTheEngine } : service,
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,

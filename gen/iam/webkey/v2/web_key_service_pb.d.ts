@@ -45,6 +45,15 @@ export declare type CreateWebKeyResponse = Message<"iam.webkey.v2.CreateWebKeyRe
    * @generated from field: iam.webkey.v2.WebKey web_key = 1;
    */
   webKey?: WebKey | undefined;
+
+  /**
+   * What is known to fail at verifiers, if no other key of the key set has the `algorithm` of the new one. Each is a sentence in
+   * English, in printable ASCII and without a semicolon. The response header `keyturn-warning` has them too, separated by
+   * semicolons. Empty if there is nothing to warn about; do not decide by the words.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
 };
 
 /**
@@ -396,6 +405,13 @@ export declare type UpdateRotationPolicyResponse = Message<"iam.webkey.v2.Update
    * @generated from field: iam.webkey.v2.RotationPolicy policy = 1;
    */
   policy?: RotationPolicy | undefined;
+
+  /**
+   * What is known to fail at verifiers once a key of the kind that was set is published, as in `CreateWebKeyResponse.warnings`.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
 };
 
 /**
@@ -464,7 +480,8 @@ export declare const GetRotationScheduleResponseSchema: GenMessage<GetRotationSc
  */
 export declare const WebKeyService: GenService<{
   /**
-   * Creates an initial key and publishes its public key at once. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`, or
+   * Creates an initial key and publishes its public key at once. The first key of an algorithm is warned about, and created all
+   * the same: `warnings`, and the response header `keyturn-warning`. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`, or
    * `KEY_GENERATION_BUSY`: try again).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.CreateWebKey
@@ -561,7 +578,9 @@ export declare const WebKeyService: GenService<{
     output: typeof GetRotationPolicyResponseSchema;
   },
   /**
-   * Changes the rotation policy. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier,
+   * Changes the rotation policy. A kind of key whose algorithm no key of the key set has is warned about when `config` names it,
+   * and when rotation is switched on: `warnings`, and the response header `keyturn-warning`. The policy never changes the kind by
+   * itself. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier,
    * or need more keys than KEYTURN_MAX_WEB_KEYS; the metadata `field` names the setting, the message the limit). Fields that
    * stay as they are are not refused, unless rotation is switched on.
    *

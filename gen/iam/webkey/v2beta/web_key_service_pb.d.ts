@@ -280,6 +280,9 @@ export declare const WebKeyService: GenService<{
   /**
    * Creates a key in `STATE_INITIAL` and publishes its public key in the key set at once.
    *
+   * If no other key of the key set has its `algorithm`, the response has the header `keyturn-warning`, with what is known to fail
+   * at verifiers: sentences in English, in printable ASCII, separated by semicolons. The key is created all the same.
+   *
    * Errors:
    *   - `resource_exhausted`, `WEB_KEY_LIMIT_REACHED`: the instance has the greatest number of keys allowed.
    *   - `resource_exhausted`, `KEY_GENERATION_BUSY`: too many keys are being generated. Try again.
