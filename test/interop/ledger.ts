@@ -2,10 +2,7 @@
  * What every verifier said of every token: counted for each key, apart for the time while it signed and the time after.
  */
 import type { Verdict } from './verifier-process.ts'
-import { KEYS, type KeyName } from './verifiers.ts'
-
-/** Whether the key of a token still signed when the token was verified. */
-export type KeyState = 'active' | 'inactive'
+import { KEYS, type KeyName, type KeyState } from './verifiers.ts'
 
 /** How often, and what was said at the first refusal. */
 export interface Tally {

@@ -11,9 +11,9 @@ import { type Administration, administrationOf } from '../e2e/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
-import { type KeyState, Ledger, type Tallies } from './ledger.ts'
+import { Ledger, type Tallies } from './ledger.ts'
 import { startVerifier, type VerifierProcess } from './verifier-process.ts'
-import { CACHE_SECONDS, KEYS, type KeyName, type Verifier } from './verifiers.ts'
+import { CACHE_SECONDS, KEYS, type KeyName, type KeyState, type Verifier } from './verifiers.ts'
 
 /** How long a token lives, in seconds: longer than a rotation takes here, so that some outlive the activity of their key. */
 const TOKEN_LIFETIME_SECONDS = 12
@@ -44,7 +44,10 @@ const CONFIGS = {
   RS384: { case: 'rsa', value: { bits: RsaBits.RSA_BITS_2048, hasher: RsaHasher.SHA384 } },
 } as const
 
-/** What came of it for one verifier. Times are in cache times; undefined: not while it was looked. */
+/** In cache times. `unknown`: it could not be looked at, because the verifier refused the key before. */
+export type Elapsed = number | 'not in 4' | 'unknown'
+
+/** What came of it for one verifier. */
 export interface Outcome {
   readonly tallies: Tallies
   readonly failures: readonly string[]
@@ -52,20 +55,22 @@ export interface Outcome {
   readonly wronglyAccepted: readonly string[]
   /** Whether it ran from before the first rotation until after the last. */
   readonly ranThrough: boolean
-  /** From the revocation of the active key until a token of it was refused, while nothing made the verifier fetch. */
-  readonly revokedKeyRefusedAfter: number | undefined
   /** From the activation of a key that was never published before until a token of it was accepted. */
-  readonly newKeyAcceptedAfter: number | undefined
+  readonly newKeyAcceptedAfter: Elapsed
+  /** From the revocation of the active key until a token of it was refused, while no other token came. */
+  readonly revokedKeyRefusedAfter: Elapsed
   /** What it printed. */
   readonly output: string
 }
+
+const NOTHING_KNOWN = { newKeyAcceptedAfter: 'unknown', revokedKeyRefusedAfter: 'unknown' } as const
 
 interface Running {
   readonly verifier: Verifier
   readonly process: VerifierProcess
   readonly wronglyAccepted: string[]
-  revokedKeyRefusedAfter?: number | undefined
-  newKeyAcceptedAfter?: number | undefined
+  newKeyAcceptedAfter: Elapsed
+  revokedKeyRefusedAfter: Elapsed
 }
 
 interface SigningKey {
@@ -91,7 +96,7 @@ export async function runScenario(
   const audience = (await projects.listProjects({})).projects[0]?.projectId ?? ''
   const starting = verifiers.map(async (verifier): Promise<Running> => {
     const command = await verifier.start({ folder: folderOf(verifier), issuer: server.baseUrl, audience })
-    return { verifier, process: await startVerifier(command), wronglyAccepted: [] }
+    return { verifier, process: await startVerifier(command), ...NOTHING_KNOWN, wronglyAccepted: [] }
   })
   const started = await Promise.allSettled(starting)
   const running = started.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
@@ -179,13 +184,28 @@ class Scenario {
     })
   }
 
-  /** Revokes the active key twice: the first time looks at the old key, the second time at the new one. */
+  /** Revokes the active key twice, so that a new one signs at once. Looks at the new key, and then at the old one. */
   async revoke(): Promise<void> {
-    await this.#lookAfterRevocation(async ({ running, before, elapsed }) => {
-      running.revokedKeyRefusedAfter = await elapsed(before, 'refused')
+    // So all copies of the key set are new, and none is fetched again only because it is old.
+    const known = await this.#token()
+    await this.#each(({ process }) => process.verify(known))
+    await this.#revokeActive()
+    const since = performance.now()
+    const token = await this.#token()
+    await this.#each(async (running) => {
+      running.newKeyAcceptedAfter = await elapsed({ running, token, since, wanted: 'verified' })
     })
-    await this.#lookAfterRevocation(async ({ running, after, elapsed }) => {
-      running.newKeyAcceptedAfter = await elapsed(after, 'verified')
+
+    const old = await this.#token()
+    const trusting = new Set<Running>()
+    await this.#each(async (running) => {
+      if ((await running.process.verify(old)).kind === 'verified') trusting.add(running)
+    })
+    await this.#revokeActive()
+    const revokedAt = performance.now()
+    await this.#each(async (running) => {
+      if (!trusting.has(running)) return
+      running.revokedKeyRefusedAfter = await elapsed({ running, token: old, since: revokedAt, wanted: 'refused' })
     })
   }
 
@@ -201,8 +221,8 @@ class Scenario {
         ),
         wronglyAccepted,
         ranThrough,
-        revokedKeyRefusedAfter,
         newKeyAcceptedAfter,
+        revokedKeyRefusedAfter,
         output: await process.stop(),
       }
       return [verifier.name, outcome] as const
@@ -210,40 +230,11 @@ class Scenario {
     return new Map(await Promise.all(outcomes))
   }
 
-  async #lookAfterRevocation(
-    look: (found: {
-      running: Running
-      before: string
-      after: string
-      elapsed: (token: string, wanted: 'verified' | 'refused') => Promise<number | undefined>
-    }) => Promise<void>,
-  ): Promise<void> {
-    const before = await this.#token()
+  /** Revokes the key that signs. There is no other, so the server makes one, which signs from then on. */
+  async #revokeActive(): Promise<void> {
     const { keys } = await administrationOf(this.#server)
-    const trusting = new Set<Running>()
-    await this.#each(async (running) => {
-      if ((await running.process.verify(before)).kind === 'verified') trusting.add(running)
-    })
-    await keys.revokeWebKey({ keyId: decodeProtectedHeader(before).kid ?? '' })
-    const since = performance.now()
-    const after = await this.#token()
-    // To others neither key means anything.
-    const looks = [...trusting].map((running) =>
-      look({
-        running,
-        before,
-        after,
-        elapsed: async (token, wanted) => {
-          for (;;) {
-            const at = (performance.now() - since) / 1000 / CACHE_SECONDS
-            if ((await running.process.verify(token)).kind === wanted) return at
-            if (at > PATIENCE_CACHE_TIMES) return undefined
-            await delay(LOOK_INTERVAL)
-          }
-        },
-      }),
-    )
-    await Promise.all(looks)
+    const { kid = '' } = decodeProtectedHeader(await this.#token())
+    await keys.revokeWebKey({ keyId: kid })
   }
 
   /** Gets tokens until it is told to stop, and has each verified. */
@@ -308,6 +299,30 @@ class Scenario {
 
   async #each(action: (running: Running) => Promise<unknown>): Promise<void> {
     await Promise.all(this.#running.map(action))
+  }
+}
+
+/** Asks about a token until the verdict is the one that is wanted. */
+async function elapsed({
+  running,
+  token,
+  since,
+  wanted,
+}: {
+  running: Running
+  token: string
+  since: number
+  wanted: 'verified' | 'refused'
+}): Promise<Elapsed> {
+  const expiresAt = (decodeJwt(token).exp ?? 0) * 1000
+  for (;;) {
+    const cacheTimes = (performance.now() - since) / 1000 / CACHE_SECONDS
+    const { kind } = await running.process.verify(token)
+    // Nothing follows from a token that is refused for its age.
+    if (Date.now() >= expiresAt) return 'unknown'
+    if (kind === wanted) return cacheTimes
+    if (cacheTimes > PATIENCE_CACHE_TIMES) return 'not in 4'
+    await delay(LOOK_INTERVAL)
   }
 }
 

@@ -114,7 +114,7 @@ export function prepare(name: ToolchainName): Prepared {
 }
 
 /** Where a program is; undefined if the machine does not have it. */
-function programPath(name: string): string | undefined {
+export function programPath(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(':'), ...SYSTEM_FOLDERS]
   return folders.map((folder) => join(folder, name)).find(existsSync)
 }

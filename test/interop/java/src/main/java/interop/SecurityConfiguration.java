@@ -30,13 +30,12 @@ import org.springframework.security.web.SecurityFilterChain;
 @Configuration
 class SecurityConfiguration {
 
-  /** Every request needs a token. There is no session, so nothing that could be forged across sites. */
+  /** Every request needs a token. */
   @Bean
   SecurityFilterChain security(HttpSecurity http) throws Exception {
     return http
         .authorizeHttpRequests(requests -> requests.anyRequest().authenticated())
         .oauth2ResourceServer(server -> server.jwt(Customizer.withDefaults()))
-        .csrf(csrf -> csrf.disable())
         .build();
   }
 
