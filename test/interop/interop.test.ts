@@ -54,8 +54,9 @@ if (process.env.INTEROP_RESULTS !== undefined) {
 /** What is pinned, or what the system says. */
 function versionOf({ version }: Verifier): string {
   if (typeof version === 'string') return version
-  const { stdout } = spawnSync(programPath(version.program) ?? '', version.args, { encoding: 'utf8' })
-  return /\d+(\.\d+)+/.exec(stdout)?.[0] ?? ''
+  const { stdout, stderr } = spawnSync(programPath(version.program) ?? '', version.args, { encoding: 'utf8' })
+  // nginx says it on standard error.
+  return /\d+(\.\d+)+/.exec(stdout + stderr)?.[0] ?? ''
 }
 
 it('has the packages of Node.js, without which hardly anything would be tested', () => {

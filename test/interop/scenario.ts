@@ -12,8 +12,9 @@ import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { Ledger, type Tallies } from './ledger.ts'
+import { CACHE_SECONDS } from './surroundings.ts'
 import { startVerifier, type VerifierProcess } from './verifier-process.ts'
-import { CACHE_SECONDS, KEYS, type KeyName, type KeyState, type Verifier } from './verifiers.ts'
+import { KEYS, type KeyName, type KeyState, type Verifier } from './verifiers.ts'
 
 /** How long a token lives, in seconds: longer than a rotation takes here, so that some outlive the activity of their key. */
 const TOKEN_LIFETIME_SECONDS = 12

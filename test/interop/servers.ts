@@ -1,5 +1,5 @@
 /**
- * Verifiers that are servers of their own, with a configuration: Apache and HAProxy. Each gets a port, and a folder where it
+ * Verifiers that are servers of their own, with a configuration: Apache, HAProxy and nginx. Each gets a port, and a folder where it
  * needs one.
  */
 import { createPublicKey, type JsonWebKeyInput } from 'node:crypto'
@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import { freePort } from '../support/free-port.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
-import type { StartCommand } from './verifier-process.ts'
-import type { Surroundings } from './verifiers.ts'
+import { CACHE_SECONDS, type Surroundings } from './surroundings.ts'
+import { type StartCommand, startVerifier } from './verifier-process.ts'
 
 const KEY_SET_PATH = '/.well-known/openid-configuration/jwks'
 const CERTIFICATES = join(import.meta.dirname, '../support/tls')
@@ -69,6 +69,38 @@ export async function startHaProxyVerifier({ folder: config, issuer, audience }:
     env: { PORT: String(port), KEY_FILE: keyFile, ISSUER: issuer, AUDIENCE: audience },
     port,
     dispose: () => removeFolder(folder),
+  }
+}
+
+/** nginx, which asks a program with jose about each request. */
+export async function startNginx(surroundings: Surroundings): Promise<StartCommand> {
+  const { folder: config, issuer, audience } = surroundings
+  const [folder, port, apiPort] = [await temporaryFolder(), await freePort(), await freePort()]
+  const jose = await startVerifier({
+    program: process.execPath,
+    args: ['serve.mjs', './jose.mjs'],
+    cwd: join(config, '../node'),
+    env: { ISSUER: issuer, AUDIENCE: audience, CACHE_SECONDS: String(CACHE_SECONDS) },
+  })
+  // Its configuration cannot read the environment.
+  const values: Record<string, number> = { PORT: port, API_PORT: apiPort, VERIFIER_PORT: jose.port }
+  for (const file of ['nginx.conf', 'api.conf']) {
+    const text = await readFile(join(config, file), 'utf8')
+    await writeFile(
+      join(folder, file),
+      text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => String(values[name])),
+    )
+  }
+  return {
+    program: 'nginx',
+    args: ['-p', folder, '-e', 'stderr', '-c', 'nginx.conf'],
+    cwd: folder,
+    env: {},
+    port,
+    dispose: async () => {
+      await jose.stop()
+      await removeFolder(folder)
+    },
   }
 }
 

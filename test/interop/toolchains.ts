@@ -15,10 +15,10 @@ const CACHE = join(SOURCES, '../../node_modules/.cache/interop')
 /** How long one command of an installation may take, in milliseconds. With nothing cached Rust takes longest. */
 const INSTALL_TIMEOUT = 240_000
 /** Programs of a system are not always in the path of a user. */
-const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
+export const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 
 /** The name of a toolchain, which is that of its folder. */
-export type ToolchainName = 'node' | 'python' | 'go' | 'java' | 'rust' | 'ruby' | 'apache' | 'haproxy'
+export type ToolchainName = 'node' | 'python' | 'go' | 'java' | 'rust' | 'ruby' | 'apache' | 'haproxy' | 'nginx'
 
 /** A language that is ready, or why it is not. */
 export type Prepared =
@@ -26,73 +26,77 @@ export type Prepared =
   | { readonly kind: 'missing'; readonly obstacle: string }
 
 interface Toolchain {
-  /** Programs without which there is no attempt. */
+  /** Programs, or paths of files, without which there is no attempt. */
   readonly programs: readonly string[]
   /** Files whose change makes the packages old. */
   readonly manifests: readonly string[]
-  /** What fetches the packages, and builds what does not depend on the sources. */
-  fetch(folder: string): readonly Command[]
+  /** What fetches the packages. */
+  readonly fetch: readonly Command[]
   /** What builds the sources. */
-  build(folder: string): readonly Command[]
+  readonly build: readonly Command[]
 }
 
 interface Command {
   readonly program: string
   readonly args: readonly string[]
-  readonly env?: Readonly<Record<string, string>>
 }
 
 const TOOLCHAINS: Readonly<Record<ToolchainName, Toolchain>> = {
   node: {
     programs: ['npm'],
     manifests: ['package.json', 'package-lock.json'],
-    fetch: () => [{ program: 'npm', args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'] }],
-    build: () => [],
+    fetch: [{ program: 'npm', args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'] }],
+    build: [],
   },
   python: {
     programs: ['python3'],
     manifests: ['requirements.txt'],
-    fetch: () => [
+    fetch: [
       { program: 'python3', args: ['-m', 'venv', '.'] },
       { program: 'bin/pip', args: ['install', '--quiet', '--disable-pip-version-check', '-r', 'requirements.txt'] },
     ],
-    build: () => [],
+    build: [],
   },
   go: {
     programs: ['go'],
     manifests: ['go.mod', 'go.sum'],
-    fetch: () => [{ program: 'go', args: ['mod', 'download'] }],
-    build: () => [{ program: 'go', args: ['build', '-mod=readonly', '-trimpath', '-o', 'interop', '.'] }],
+    fetch: [{ program: 'go', args: ['mod', 'download'] }],
+    build: [{ program: 'go', args: ['build', '-mod=readonly', '-trimpath', '-o', 'interop', '.'] }],
   },
   java: {
     programs: ['java', 'mvn'],
     manifests: ['pom.xml'],
-    fetch: () => [{ program: 'mvn', args: ['-q', '-B', 'dependency:copy-dependencies'] }],
-    build: () => [{ program: 'mvn', args: ['-q', '-B', 'compile'] }],
+    fetch: [{ program: 'mvn', args: ['-q', '-B', 'dependency:copy-dependencies'] }],
+    build: [{ program: 'mvn', args: ['-q', '-B', 'compile'] }],
   },
   rust: {
     programs: ['cargo', 'cc'],
     manifests: ['Cargo.toml', 'Cargo.lock'],
-    fetch: () => [{ program: 'cargo', args: ['fetch', '--quiet', '--locked'] }],
-    build: () => [{ program: 'cargo', args: ['build', '--quiet', '--locked'] }],
+    fetch: [{ program: 'cargo', args: ['fetch', '--quiet', '--locked'] }],
+    build: [{ program: 'cargo', args: ['build', '--quiet', '--locked'] }],
   },
   // The packages of Debian: the package manager of Ruby is another registry, and these are what a system has.
   ruby: {
     programs: ['ruby'],
     manifests: [],
-    fetch: () => [{ program: 'ruby', args: ['-e', 'require "jwt"; require "webrick"'] }],
-    build: () => [],
+    fetch: [{ program: 'ruby', args: ['-e', 'require "jwt"; require "webrick"'] }],
+    build: [],
   },
   apache: {
-    programs: ['apache2'],
-    manifests: ['httpd.conf'],
-    fetch: () => [{ program: 'test', args: ['-e', '/usr/lib/apache2/modules/mod_auth_openidc.so'] }],
-    build: () => [],
+    programs: ['apache2', '/usr/lib/apache2/modules/mod_auth_openidc.so'],
+    manifests: [],
+    fetch: [],
+    build: [],
   },
-  haproxy: { programs: ['haproxy'], manifests: [], fetch: () => [], build: () => [] },
+  haproxy: { programs: ['haproxy'], manifests: [], fetch: [], build: [] },
+  nginx: { programs: ['nginx'], manifests: [], fetch: [], build: [] },
 }
 
-/** Installs what a language needs, unless the machine cannot. Prints one line if so. */
+/**
+ * Installs what a language needs, and builds. Prints one line if the machine cannot.
+ *
+ * @throws {Error} if the packages are there and the sources cannot be built.
+ */
 export function prepare(name: ToolchainName): Prepared {
   const { programs, manifests, fetch, build } = TOOLCHAINS[name]
   const missing = programs.filter((program) => programPath(program) === undefined)
@@ -105,16 +109,21 @@ export function prepare(name: ToolchainName): Prepared {
   for (const file of manifests) hash.update(readFileSync(join(folder, file)))
   const [stamp, wanted] = [join(folder, '.installed'), hash.digest('hex')]
   const isInstalled = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
-  for (const command of [...(isInstalled ? [] : fetch(folder)), ...build(folder)]) {
+  for (const command of isInstalled ? [] : fetch) {
     const failure = run(command, folder)
     if (failure !== undefined) return leaveOut(name, failure)
   }
   writeFileSync(stamp, wanted)
+  for (const command of build) {
+    const failure = run(command, folder)
+    if (failure !== undefined) throw new Error(failure)
+  }
   return { kind: 'ready', folder }
 }
 
 /** Where a program is; undefined if the machine does not have it. */
 export function programPath(name: string): string | undefined {
+  if (name.startsWith('/')) return existsSync(name) ? name : undefined
   const folders = [...(process.env.PATH ?? '').split(':'), ...SYSTEM_FOLDERS]
   return folders.map((folder) => join(folder, name)).find(existsSync)
 }
@@ -125,10 +134,10 @@ function leaveOut(name: string, obstacle: string): Prepared {
 }
 
 /** Runs a command to its end. Returns why it failed, on one line. */
-function run({ program, args, env }: Command, cwd: string): string | undefined {
+function run({ program, args }: Command, cwd: string): string | undefined {
   const { status, error, stdout, stderr } = spawnSync(program.includes('/') ? join(cwd, program) : program, args, {
     cwd,
-    env: { ...process.env, ...env },
+    env: { ...process.env, PATH: [process.env.PATH, ...SYSTEM_FOLDERS].join(':') },
     timeout: INSTALL_TIMEOUT,
     encoding: 'utf8',
   })

@@ -7,17 +7,21 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { eventually } from '../support/eventually.ts'
 import { collect } from '../support/keyturn.ts'
+import { SYSTEM_FOLDERS } from './toolchains.ts'
 
 /** How long a verifier may take to listen, in milliseconds. A cold JVM beside others takes longest. */
 const START_TIMEOUT = 60_000
 /** How long one verification may take, in milliseconds. */
 const VERIFY_TIMEOUT = 10_000
+/** How long a verifier may take to end, in milliseconds. */
+const STOP_TIMEOUT = 10_000
 
 /** What a verifier says of a token. */
 export type Verdict = { readonly kind: 'verified' } | { readonly kind: 'refused'; readonly reason: string }
 
 /** A verifier that listens. */
 export interface VerifierProcess {
+  readonly port: number
   /** @throws {Error} if the answer is none of 200, 401 and 403, or none. */
   verify(token: string): Promise<Verdict>
   /** Whether it has run without a break until now. */
@@ -43,29 +47,39 @@ export interface StartCommand {
 /** Starts a program and waits until it listens on loopback, which it says with `ready <port>`. */
 export async function startVerifier(command: StartCommand): Promise<VerifierProcess> {
   const { program, args, cwd, env, logFile } = command
-  const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
-  const { HOME } = process.env
-  const child = spawn(program, args, { cwd, env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const { HOME, PATH } = process.env
+  const child = spawn(program, args, {
+    cwd,
+    env: { HOME, PATH: [PATH, ...SYSTEM_FOLDERS].join(':'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const output = collect(child)
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const stop = async () => {
+    child.kill('SIGTERM')
+    const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT)
+    await closed.finally(() => clearTimeout(insist))
+    const logged = logFile === undefined ? '' : await readFile(logFile, 'utf8').catch(() => '')
+    await command.dispose?.()
+    return output.stdout + output.stderr + logged
+  }
+
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
   const printed = portOf(child, output)
   const listens = command.port === undefined ? printed : Promise.race([printed, untilListening(command.port)])
-  const port = await listens.finally(() => clearTimeout(giveUp))
+  const port = await listens
+    .catch(async (error: unknown) => {
+      throw new Error(`${program} did not start: ${await stop()}`, { cause: error })
+    })
+    .finally(() => clearTimeout(giveUp))
   const url = `http://127.0.0.1:${port}/verify`
   return {
+    port,
     verify: (token) => verify(url, token),
     get isRunning() {
       return child.exitCode === null && child.signalCode === null
     },
-    stop: async () => {
-      child.kill('SIGTERM')
-      const insist = setTimeout(() => child.kill('SIGKILL'), VERIFY_TIMEOUT)
-      await closed.finally(() => clearTimeout(insist))
-      const logged = logFile === undefined ? '' : await readFile(logFile, 'utf8').catch(() => '')
-      await command.dispose?.()
-      return output.stdout + output.stderr + logged
-    },
+    stop,
   }
 }
 
@@ -77,7 +91,7 @@ function portOf(child: ChildProcess, output: { stdout: string; stderr: string })
     })
     child.once('error', reject)
     child.once('close', (code, signal) => {
-      reject(new Error(`the verifier ended (${code ?? signal}) before it listened:\n${output.stdout}${output.stderr}`))
+      reject(new Error(`it ended with ${code ?? signal} before it listened`))
     })
   })
 }

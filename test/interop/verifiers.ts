@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startApache, startHaProxyVerifier } from './servers.ts'
+import { startApache, startHaProxyVerifier, startNginx } from './servers.ts'
+import { CACHE_SECONDS, type Surroundings } from './surroundings.ts'
 import { SOURCES, type ToolchainName } from './toolchains.ts'
 import type { StartCommand } from './verifier-process.ts'
 
@@ -16,17 +17,6 @@ export type KeyName = (typeof KEYS)[number]
 
 /** Whether a key signs, or has signed before. */
 export type KeyState = 'active' | 'inactive'
-
-/** How long a verifier keeps the key set in the suite, in seconds, where that can be set. */
-export const CACHE_SECONDS = 2
-
-/** What a verifier is told when it is started. */
-export interface Surroundings {
-  /** Where its sources and packages are. */
-  readonly folder: string
-  readonly issuer: string
-  readonly audience: string
-}
 
 /** What is expected of a verifier. */
 interface Expected {
@@ -314,5 +304,15 @@ export const VERIFIERS: readonly Verifier[] = [
     source: 'haproxy/haproxy.cfg',
     settings: 'it reads the key at the start, and never another one',
     start: startHaProxyVerifier,
+  },
+  {
+    name: 'nginx with jose',
+    language: 'nginx',
+    toolchain: 'nginx',
+    version: { program: 'nginx', args: ['-v'] },
+    configuredBy: 'the key set',
+    source: 'nginx/api.conf',
+    settings: '`auth_request`; those of jose',
+    start: startNginx,
   },
 ]

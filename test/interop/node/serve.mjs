@@ -1,12 +1,12 @@
-/** Serves the `verify` of a module on loopback, as the test expects it: `node serve.mjs ./jose.mjs`. */
+/** Serves the `verify` of a module on loopback, as the test, and nginx, expect it: `node serve.mjs ./jose.mjs`. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { text } from 'node:stream/consumers'
 
 const { verify } = await import(process.argv[2])
 
 const server = createServer(async (request, response) => {
-  const token = await text(request)
+  const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
+  request.resume()
   try {
     await verify(token)
     response.writeHead(200).end('verified')
