@@ -66,7 +66,8 @@ class AssertionProblem extends errors.InvalidClientAuth {}
  * 7797 §7), and no extension is understood here (RFC 7515 §4.1.11).
  */
 export function assertAssertionHeader(assertion: unknown, { typ, crit, b64 }: Readonly<Record<string, unknown>>): void {
-  if (typeof assertion !== 'string' || !isCompactJws(assertion)) refuse('it must be base64url without padding')
+  if (typeof assertion !== 'string' || !isCompactJws(assertion))
+    refuse('the assertion must be base64url without padding')
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
   if (!TYPES.includes(type)) refuse('typ must be JWT or client-authentication+jwt, or missing')
   if (crit !== undefined || b64 !== undefined) refuse('crit and b64 must not be there')

@@ -309,7 +309,9 @@ describe('a client assertion [RFC 7523 §3]', () => {
 
   it('is refused as invalid_client with padding [RFC 7515 §2]', async () => {
     const padded = `${await assertionOf(robot)}==`
-    expect(await seen(await present(padded))).toEqual(refusal(401, 'invalid_client'))
+    const answer = await seen(await present(padded))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toMatchObject({ error_description: 'the assertion must be base64url without padding' })
   })
 
   it.each(['', 'nonsense', 'a.b.c', '..', '{}'])('is refused as invalid_request when it is %j', async (assertion) => {
