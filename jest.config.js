@@ -3,8 +3,8 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // `npm run test:fault` and `npm run test:clients` run those.
-  testPathIgnorePatterns: ['<rootDir>/test/fault/', '<rootDir>/test/clients/'],
+  // `npm run test:fault`, `test:interop` and `test:clients` run those.
+  testPathIgnorePatterns: ['<rootDir>/test/fault/', '<rootDir>/test/interop/', '<rootDir>/test/clients/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
