@@ -16,6 +16,7 @@ import {
   DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
 } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { earlyActivationWarning } from '../domain/publication.ts'
 import { connect } from './api-client.ts'
 import { KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
@@ -122,10 +123,7 @@ function activateCommand(): Command {
     .action(async (keyId: string, options: RemoteOptions) => {
       const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
       if (knownFrom !== undefined) {
-        const moment = timestampDate(knownFrom).toISOString()
-        process.stderr.write(
-          `warning: verifiers may not know the key before ${moment}, when their copy of the key set has expired\n`,
-        )
+        process.stderr.write(`warning: ${earlyActivationWarning(timestampDate(knownFrom))}\n`)
       }
       const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(

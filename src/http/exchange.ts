@@ -12,6 +12,9 @@ export type Head = readonly string[]
 /** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
 export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 
+/** Header with the id that each request has, in the request for its handler and in the answer. */
+export const REQUEST_ID = 'x-request-id'
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 

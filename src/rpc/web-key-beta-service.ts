@@ -5,6 +5,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../app/web-keys.ts'
+import { earlyActivationWarning } from '../domain/publication.ts'
 import { actorOf } from './actor.ts'
 import { fromState, fromWebKey } from './web-key-beta-mapping.ts'
 import { toWebKeyConfig } from './web-key-config.ts'
@@ -23,10 +24,7 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
       if (knownFrom !== undefined) {
-        context.responseHeader.set(
-          WARNING_HEADER,
-          `verifiers may not know the key before ${knownFrom.toISOString()}, when their copy of the key set has expired`,
-        )
+        context.responseHeader.set(WARNING_HEADER, earlyActivationWarning(knownFrom))
       }
       return { details: { keyId: key.keyId, state: fromState(key.state) } }
     },
