@@ -35,7 +35,9 @@ export async function requestToken(credentials: Credentials, scope: string): Pro
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
   let response: Response
   try {
-    response = await fetch(token_endpoint, { method: 'POST', body, signal: AbortSignal.timeout(TIMEOUT) })
+    const signal = AbortSignal.timeout(TIMEOUT)
+    // The secret is for this address and no other.
+    response = await fetch(token_endpoint, { method: 'POST', body, redirect: 'error', signal })
   } catch (error) {
     throw new Error(
       `cannot reach ${token_endpoint}${reasonOf(error)}: is the server running? "keyturn serve" starts it`,

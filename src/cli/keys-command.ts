@@ -5,7 +5,7 @@
  */
 import { create } from '@bufbuild/protobuf'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
-import { Argument, Command } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -16,6 +16,7 @@ import {
   DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
 } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { earlyActivationWarning } from '../domain/publication.ts'
 import { connect } from './api-client.ts'
 import { algorithmOfKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
@@ -50,6 +51,8 @@ const STEP_NAMES: Record<RotationStepKind, string> = {
   [RotationStepKind.DELETE]: 'deleted',
 }
 
+const JSON_HELP = 'print what iam.webkey.v2beta would return, as JSON'
+
 /** How many steps are looked at for what becomes of each key. */
 const STEPS = 100
 
@@ -72,12 +75,12 @@ export function keysCommand(): Command {
 }
 
 function listCommand(): Command {
-  return withRemoteOptions(new Command('list'))
+  return withRemoteOptions(new Command('list'), JSON_HELP)
     .description('List all keys, oldest first, and what happens to each next.')
-    .option('--revoked', 'also list revoked keys; not with --json')
+    .addOption(new Option('--revoked', 'also list revoked keys; not with --json').conflicts('json'))
     .action(async (options: RemoteOptions & { readonly revoked?: true }) => {
       const client = await connect(options, WebKeyService)
-      const states = options.revoked === true && options.json !== true ? STATES_LISTED : []
+      const states = options.revoked === true ? STATES_LISTED : []
       const { webKeys } = await client.listWebKeys({ states })
       const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
       print(
@@ -96,7 +99,7 @@ function listCommand(): Command {
 const STATES_LISTED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
 function createCommand(): Command {
-  return withKindOptions(withRemoteOptions(new Command('create')))
+  return withKindOptions(withRemoteOptions(new Command('create'), JSON_HELP))
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
     .addOption(yesOption())
@@ -118,14 +121,13 @@ function createCommand(): Command {
 }
 
 function activateCommand(): Command {
-  return withRemoteOptions(new Command('activate'))
+  return withRemoteOptions(new Command('activate'), JSON_HELP)
     .description('Make a key sign all new tokens. The key that was active becomes inactive.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
       const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
       if (knownFrom !== undefined) {
-        const moment = timestampDate(knownFrom).toISOString()
-        printWarnings([`verifiers may not know the key before ${moment}, when their copy of the key set has expired`])
+        printWarnings([earlyActivationWarning(timestampDate(knownFrom))])
       }
       const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(
@@ -138,7 +140,7 @@ function activateCommand(): Command {
 }
 
 function deleteCommand(): Command {
-  return withRemoteOptions(new Command('delete'))
+  return withRemoteOptions(new Command('delete'), JSON_HELP)
     .description('Delete an inactive key. Tokens that it signed stop being valid.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {

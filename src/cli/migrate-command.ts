@@ -4,6 +4,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
 
 /** The command. */
 export function migrateCommand(): Command {
@@ -16,7 +17,7 @@ export function migrateCommand(): Command {
         import('../server/server.ts'),
         import('../server/log.ts'),
       ])
-      const applied = await migrateDatabase(config, openLog(config.logLevel))
+      const applied = await migrateDatabase(config, openLog(config.logLevel), abortAtSignal())
       process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
     })
 }

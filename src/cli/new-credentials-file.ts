@@ -35,7 +35,7 @@ async function openNew(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600)
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    const code = codeOf(cause)
     throw new Error(
       code === 'EEXIST'
         ? `${path} is there already: nothing was generated; name a new file`
@@ -43,4 +43,9 @@ async function openNew(path: string): Promise<FileHandle> {
       { cause },
     )
   }
+}
+
+/** What the system calls the error, such as `ENOSPC`. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
 }

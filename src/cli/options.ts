@@ -9,12 +9,12 @@ export interface RemoteOptions {
   readonly json?: boolean
 }
 
-/** Adds the options of a command that talks to a server. */
-export function withRemoteOptions(command: Command): Command {
+/** Adds the options of a command that talks to a server. @param json What it prints with `--json`. */
+export function withRemoteOptions(command: Command, json = 'print what the API returns, as JSON'): Command {
   return command
     .option(
       '--credentials <file>',
       'credentials file (default: KEYTURN_CREDENTIALS, or admin.json in the data directory)',
     )
-    .option('--json', 'print what the API returns, as JSON')
+    .option('--json', json)
 }

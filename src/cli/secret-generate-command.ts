@@ -13,7 +13,7 @@ import {
 import { credentialsFileFrom } from '../config/config.ts'
 import { readCredentials } from '../server/credentials-file.ts'
 import { connect } from './api-client.ts'
-import { reserveCredentialsFile } from './new-credentials-file.ts'
+import { codeOf, reserveCredentialsFile } from './new-credentials-file.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'
 import { userArgument } from './references.ts'
@@ -72,8 +72,14 @@ async function generateInto(
   const file = await reserveCredentialsFile(path)
   try {
     const response = await generate(userId, options)
-    const { clientId: client_id, clientSecret: client_secret } = response
-    await file.write({ base_url, token_endpoint, client_id, client_secret })
+    const { clientId: client_id, clientSecret: client_secret, secret } = response
+    await file.write({ base_url, token_endpoint, client_id, client_secret }).catch((cause: unknown) => {
+      throw new Error(
+        `cannot write ${path} (${codeOf(cause)}): the secret ${secret?.secretId} was generated and is lost: ` +
+          'delete it with "keyturn secrets delete"',
+        { cause },
+      )
+    })
     return response
   } catch (error) {
     await file.discard()

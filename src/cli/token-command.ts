@@ -45,6 +45,8 @@ function scopeOf({ audience, scope }: TokenOptions): string {
 }
 
 function parseAudience(text: string): string {
-  if (text === 'api' || text === 'own' || isUuid(text)) return text
+  if (text === 'api' || text === 'own') return text
+  const projectId = text.toLowerCase()
+  if (isUuid(projectId)) return projectId
   throw new InvalidArgumentError('Write "api", "own" or the id of a project ("keyturn projects list" prints it).')
 }

@@ -43,3 +43,8 @@ export function tooYoung({ keyId }: InitialWebKey, { until, isPublished }: Unkno
     metadata: { key_id: keyId, allowed_from: allowedFrom },
   })
 }
+
+/** The warning about a key that signs before every verifier has it. @param knownFrom From then on all have it. */
+export function earlyActivationWarning(knownFrom: Date): string {
+  return `verifiers may not know the key before ${knownFrom.toISOString()}, when their copy of the key set has expired`
+}

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { cors as connect } from '@connectrpc/connect'
-import type { Head } from './exchange.ts'
+import { type Head, REQUEST_ID } from './exchange.ts'
 
 /** What a path allows. */
 export interface CorsPolicy {
@@ -21,13 +21,13 @@ const MAX_AGE = '7200'
 export const READ_ONLY: CorsPolicy = {
   methods: 'GET, HEAD',
   requestHeaders: 'if-none-match',
-  responseHeaders: 'etag, retry-after, x-request-id',
+  responseHeaders: ['etag', 'retry-after', REQUEST_ID].join(', '),
 }
 
 /** For Connect and gRPC-Web. */
 export const RPC: CorsPolicy = {
   methods: connect.allowedMethods.join(', '),
-  requestHeaders: [...connect.allowedHeaders, 'authorization', 'x-request-id'].join(', '),
+  requestHeaders: [...connect.allowedHeaders, 'authorization', REQUEST_ID].join(', '),
   responseHeaders: [
     ...connect.exposedHeaders,
     'deprecation',
@@ -36,7 +36,7 @@ export const RPC: CorsPolicy = {
     'retry-after',
     'sunset',
     'www-authenticate',
-    'x-request-id',
+    REQUEST_ID,
   ].join(', '),
 }
 

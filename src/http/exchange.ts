@@ -15,6 +15,9 @@ export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
 /** Keeps browsers from guessing another content type. */
 export const NO_SNIFFING: Head = ['x-content-type-options', 'nosniff']
 
+/** Header with the id that each request has, in the request for its handler and in the answer. */
+export const REQUEST_ID = 'x-request-id'
+
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 

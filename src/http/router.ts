@@ -12,6 +12,7 @@ import {
   type Head,
   NO_SNIFFING,
   OVER_TLS,
+  REQUEST_ID,
   type Refusal,
   type Refuse,
   refuse,
@@ -88,7 +89,7 @@ interface Place {
   readonly head: Head
 }
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
+const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
 /** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
 const ABSOLUTE_FORM = /^(https?):\/\/([^/?#]*)(.*)$/i
@@ -126,8 +127,8 @@ export function createRouter(options: RouterOptions): Handler {
     const clientRequestId = idOfClient(req)
     // Ours, so that an id stands for one request, whatever clients send.
     const requestId = randomUUID()
-    req.headers['x-request-id'] = requestId
-    const head = [...place.head, 'x-request-id', requestId]
+    req.headers[REQUEST_ID] = requestId
+    const head = [...place.head, REQUEST_ID, requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
       onAnswered({
@@ -222,8 +223,8 @@ function methodOf({ method = '' }: IncomingMessage): string {
 
 /** The id that a client has given its request, if it is short and plain enough for a log. */
 function idOfClient({ headers }: IncomingMessage): string | undefined {
-  const given = headers['x-request-id']
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
+  const given = headers[REQUEST_ID]
+  return typeof given === 'string' && HARMLESS_ID.test(given) ? given : undefined
 }
 
 function tooLong(maxBodyBytes: number): Refusal {

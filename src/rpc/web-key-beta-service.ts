@@ -5,6 +5,7 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../app/web-keys.ts'
+import { earlyActivationWarning } from '../domain/publication.ts'
 import { actorOf } from './actor.ts'
 import { sendWarnings } from './warnings.ts'
 import { fromState, fromWebKey } from './web-key-beta-mapping.ts'
@@ -22,10 +23,7 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
     async activateWebKey(req, context) {
       const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
       if (knownFrom !== undefined) {
-        const moment = knownFrom.toISOString()
-        sendWarnings(context, [
-          `verifiers may not know the key before ${moment}, when their copy of the key set has expired`,
-        ])
+        sendWarnings(context, [earlyActivationWarning(knownFrom)])
       }
       return { details: { keyId: key.keyId, state: fromState(key.state) } }
     },

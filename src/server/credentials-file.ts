@@ -5,6 +5,7 @@ import { lstat, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { CredentialsSink } from '../app/bootstrap.ts'
+import { DomainError } from '../domain/errors.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { makeFolder } from '../storage/make-folder.ts'
 import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
@@ -23,7 +24,11 @@ type NewCredentials = Parameters<CredentialsSink['write']>[0]
 
 /** Where credentials are written. */
 export interface CredentialsFile extends CredentialsSink {
-  /** Stores them durably before they work, and gives them the name of the file once `change` has made them work. */
+  /**
+   * Stores them durably before they work, and gives them the name of the file once `change` has made them work.
+   *
+   * @throws {Error} what `change` throws. If it may have been stored all the same, the message says where the credentials are.
+   */
   writeAround(credentials: NewCredentials, change: () => Promise<void>): Promise<void>
 }
 
@@ -56,7 +61,13 @@ export function credentialsFile(path: string, baseUrl: string): CredentialsFile 
     },
     async writeAround(credentials, change) {
       const draft = await prepare(credentials)
-      await discardingAtFailure(draft, change)
+      try {
+        await change()
+      } catch (error) {
+        if (!mayBeStored(error)) await draft.discard()
+        else throw new Error(`${reasonOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
+        throw error
+      }
       try {
         await publish(draft)
       } catch (error) {
@@ -78,6 +89,10 @@ async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
       { cause: error },
     )
   }
+}
+
+function mayBeStored(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'change_outcome_unknown'
 }
 
 function reasonOf(error: unknown): string {

@@ -99,12 +99,14 @@ export async function startServer(config: Config, log: ServerLog, options: Start
 /**
  * Brings the schema of the configured database up to date.
  *
+ * @param signal Ends the command for the master keys.
  * @returns The names of the migrations that were applied.
  */
-export async function migrateDatabase(config: Config, log: Log): Promise<readonly string[]> {
+export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
   const stack = new Stack()
   try {
-    return await bringUpToDate(await openConfigured(config, log, stack), { source: masterKeySource(config, log), log })
+    const source = masterKeySource(config, log)
+    return await bringUpToDate(await openConfigured(config, log, stack), { source, log, signal })
   } finally {
     await stack.unwind()
   }

@@ -1,8 +1,13 @@
-import { readdir, stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { removeFolder, runKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { fillOlder, migrateToOlder } from '../support/older-instance.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 
 let postgres: TestPostgres
@@ -91,5 +96,34 @@ describe('keyturn migrate', () => {
     )
     expect(stderr).toContain(reason)
     for (const password of [TEST_PASSWORD, 'pa55word']) expect(stderr).not.toContain(password)
+  })
+
+  it('that is interrupted ends the command for the master keys', async () => {
+    const url = await postgres.createDatabase()
+    const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    await migrateToOlder(database)
+    await fillOlder(database, generateMasterKey())
+    await database.close()
+    const pidFile = join(folder, 'pid')
+    const child = spawnKeyturn(['migrate'], {
+      KEYTURN_DATABASE_URL: url,
+      KEYTURN_MASTER_KEYS_COMMAND: JSON.stringify(['/bin/sh', '-c', `echo $$ > ${pidFile}; exec sleep 600`]),
+    })
+    const exited = once(child, 'exit')
+    const pid = await eventually(async () => {
+      const text = await readFile(pidFile, 'utf8')
+      expect(text).toMatch(/^\d+\n$/)
+      return Number(text)
+    })
+    child.kill('SIGINT')
+    await exited
+    expect(child.signalCode).toBe('SIGINT')
+    try {
+      // Signal 0 only looks whether there is such a process.
+      await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'))
+    } catch (error) {
+      process.kill(pid, 'SIGKILL')
+      throw error
+    }
   })
 })

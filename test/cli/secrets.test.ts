@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { runKeyturn } from '../support/keyturn.ts'
 import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from './terminal.ts'
@@ -11,6 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => terminal?.close())
 
+const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 const DAY = 86_400_000
 const keyturn = (...args: string[]) => terminal.run('secrets', ...args)
 const pathOf = (name: string) => join(terminal.server.dataDir, name)
@@ -151,6 +155,25 @@ describe('keyturn secrets generate --out', () => {
     )
     expect(await readFile(path, 'utf8')).toBe('precious')
     expect(await secretsOf(clientId)).toEqual([])
+  })
+
+  it('says which secret is lost when the file cannot be written', async () => {
+    const clientId = await createUser()
+    const path = pathOf('full.json')
+    const args = ['secrets', 'generate', clientId, '--out', path]
+    // Files may not have a single byte.
+    const child = spawn('sh', ['-c', 'ulimit -f 0 && exec "$0" "$@"', process.execPath, MAIN, ...args], {
+      env: { PATH: process.env.PATH, KEYTURN_DATA_DIR: terminal.server.dataDir },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    const [secret] = await secretsOf(clientId)
+    expect([code, stderr]).toEqual([
+      1,
+      `keyturn: cannot write ${path} (EFBIG): the secret ${secret!.secretId} was generated and is lost: ` +
+        'delete it with "keyturn secrets delete"\n',
+    ])
+    await expect(stat(path)).rejects.toThrow('ENOENT')
   })
 
   it('leaves no file behind when it is refused', async () => {

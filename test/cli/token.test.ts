@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
@@ -61,10 +62,12 @@ describe('keyturn token', () => {
     expect((await claimsOf('--audience', 'api', '--scope', 'profile')).aud).toEqual([api])
     expect((await claimsOf('--scope', 'profile')).aud).toEqual(own)
     expect((await claimsOf('--audience', 'own', '--scope', 'profile')).aud).toEqual(own)
-    expect(await claimsOf('--audience', projectId)).toMatchObject({
-      aud: own,
-      scope: `openid urn:service:iam:org:project:id:${projectId}:aud`,
-    })
+    for (const id of [projectId, projectId.toUpperCase()]) {
+      expect(await claimsOf('--audience', id)).toMatchObject({
+        aud: own,
+        scope: `openid urn:service:iam:org:project:id:${projectId}:aud`,
+      })
+    }
   })
 
   it('refuses an audience that is none, and says what would be one', async () => {
@@ -104,6 +107,27 @@ describe('a command without a server', () => {
       stdout: '',
       stderr: `keyturn: cannot reach ${token_endpoint} (ECONNREFUSED): is the server running? "keyturn serve" starts it\n`,
     })
+  })
+
+  it('takes no secret to where a server sends it on', async () => {
+    const bodies: string[] = []
+    const other: Server = createServer(async (req, res) => {
+      bodies.push(await text(req))
+      res.writeHead(307, { location: '/elsewhere' }).end()
+    })
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
+    try {
+      const base_url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+      const token_endpoint = `${base_url}/oauth/v2/token`
+      const credentials = { base_url, token_endpoint, client_id: 'a@b', client_secret: 's3cret' }
+      const { code, stderr } = await withCredentials('redirected.json', credentials)
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/^keyturn: cannot reach /)
+      expect(bodies).toHaveLength(1)
+    } finally {
+      other.closeAllConnections()
+      await new Promise((done) => other.close(done))
+    }
   })
 
   it('says so when another server answers', async () => {

@@ -87,7 +87,10 @@ describe('a server with a collector of traces', () => {
 
     expect(named('GET other')).toHaveLength(1)
     // Nothing else has a trace of its own: following the database, for example, has none.
-    expect(spans.filter(({ parentSpanId }) => parentSpanId === '').every(({ kind }) => kind === 2)).toBe(true)
+    const roots = spans.filter(({ parentSpanId }) => parentSpanId === '')
+    // A token, two calls, and a path that is none.
+    expect(roots).toHaveLength(4)
+    expect(roots.every(({ kind }) => kind === 2)).toBe(true)
     const sent = collector.bodies.join()
     for (const secret of [admin.client_secret, token, 'made-up-by-a-client', '127.0.0.1']) {
       expect(sent).not.toContain(secret)
