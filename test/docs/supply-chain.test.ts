@@ -139,15 +139,21 @@ describe('images', () => {
 
 describe('the update bot', () => {
   const { updates } = parse(read('.github/dependabot.yml')) as {
-    updates: { 'package-ecosystem': string; schedule: { interval: string } }[]
+    updates: { 'package-ecosystem': string; directory: string; schedule: { interval: string } }[]
   }
 
   it('looks every week after everything that is pinned', () => {
-    expect(updates.map((update) => [update['package-ecosystem'], update.schedule.interval])).toEqual([
-      ['npm', 'weekly'],
-      ['github-actions', 'weekly'],
-      ['docker', 'weekly'],
-      ['docker-compose', 'weekly'],
+    expect(updates.map((update) => [update['package-ecosystem'], update.directory])).toEqual([
+      ['npm', '/'],
+      ['github-actions', '/'],
+      ['docker', '/'],
+      ['docker-compose', '/'],
+      ['npm', '/test/interop/node'],
+      ['pip', '/test/interop/python'],
+      ['gomod', '/test/interop/go'],
+      ['maven', '/test/interop/java'],
+      ['cargo', '/test/interop/rust'],
     ])
+    expect(updates.filter(({ schedule }) => schedule.interval !== 'weekly')).toEqual([])
   })
 })
