@@ -36,7 +36,7 @@ const BEFORE_EXPIRY = 1_500
 /** How long to look whether a revoked key is still trusted, and whether an unknown one becomes known, in cache times. */
 const PATIENCE_CACHE_TIMES = 4
 /** Between two looks, in milliseconds. */
-const LOOK_INTERVAL = 50
+const LOOK_INTERVAL = 100
 
 const CONFIGS = {
   'RS256 again': { case: 'rsa', value: { bits: RsaBits.RSA_BITS_2048, hasher: RsaHasher.SHA256 } },

@@ -71,9 +71,10 @@ const TOOLCHAINS: Readonly<Record<ToolchainName, Toolchain>> = {
   },
   rust: {
     programs: ['cargo', 'cc'],
-    manifests: ['Cargo.toml', 'Cargo.lock'],
-    fetch: [{ program: 'cargo', args: ['fetch', '--quiet', '--locked'] }],
-    build: [{ program: 'cargo', args: ['build', '--quiet', '--locked'] }],
+    // Without Cargo.lock, which names a registry in each of its lines.
+    manifests: ['Cargo.toml'],
+    fetch: [{ program: 'cargo', args: ['fetch', '--quiet'] }],
+    build: [{ program: 'cargo', args: ['build', '--quiet', '--offline'] }],
   },
   // The packages of Debian: the package manager of Ruby is another registry, and these are what a system has.
   ruby: {

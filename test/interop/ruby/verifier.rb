@@ -37,13 +37,19 @@ class Verifier
     @lock.synchronize do
       age = @fetched_at ? now - @fetched_at : Float::INFINITY
       if age >= @max_age || (unknown_key && age >= @max_age / 10.0)
-        response = Net::HTTP.get_response(URI("#{@issuer}/.well-known/openid-configuration/jwks"))
+        response = fetch(URI("#{@issuer}/.well-known/openid-configuration/jwks"))
         raise JWT::DecodeError, "no key set" unless response.is_a?(Net::HTTPOK)
 
         @keys = JSON.parse(response.body)
         @fetched_at = now
       end
       @keys
+    end
+  end
+
+  def fetch(uri)
+    Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: 5, read_timeout: 5) do |http|
+      http.get(uri.path)
     end
   end
 

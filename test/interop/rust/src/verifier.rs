@@ -64,7 +64,8 @@ impl Verifier {
         });
         if !is_usable {
             let address = format!("{}/.well-known/openid-configuration/jwks", self.issuer);
-            let keys = ureq::get(&address).call()?.body_mut().read_json()?;
+            let request = ureq::get(&address).config().timeout_global(Some(Duration::from_secs(5))).build();
+            let keys = request.call()?.body_mut().read_json()?;
             *copy = Some(Copy { keys, fetched_at: Instant::now() });
         }
         let jwk = copy.as_ref().and_then(|copy| copy.keys.find(kid)).ok_or("unknown key")?;

@@ -63,10 +63,12 @@ class SecurityConfiguration {
     // The validators below do that, with messages.
     processor.setJWTClaimsSetVerifier((claims, context) -> {});
 
+    JwtTimestampValidator dates = new JwtTimestampValidator(Duration.ofSeconds(5));
+    dates.setAllowEmptyExpiryClaim(false);
     NimbusJwtDecoder decoder = new NimbusJwtDecoder(processor);
     decoder.setJwtValidator(
         new DelegatingOAuth2TokenValidator<>(
-            new JwtTimestampValidator(Duration.ofSeconds(5)),
+            dates,
             new JwtIssuerValidator(issuer),
             new JwtClaimValidator<List<String>>(
                 JwtClaimNames.AUD, found -> found != null && found.contains(audience))));
