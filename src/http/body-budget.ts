@@ -1,11 +1,12 @@
 /**
- * Bounds the memory that request bodies take, over all connections and protocols.
+ * Bounds the memory that requests take until their answers are taken, over all connections and protocols.
  *
  * A body is small, but there may be as many as there are connections and streams. What has come of each is counted from its first
- * byte until its request is answered, whether a handler has read it or not. When all of it together is more than the budget,
- * requests that have not come to their end are cut off: those that hold most for longest first.
+ * byte until its request is answered, whether a handler has read it or not; and a stream of HTTP/2 while it is unfinished, and
+ * from the beginning of its answer until that is taken. When all of it together is more than the budget, requests that have not
+ * come to their end, and answers that their clients do not take, are cut off: those that hold most for longest first.
  */
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Log } from '../domain/ports.ts'
 import { type Connections, isWhole } from './connections.ts'
@@ -16,8 +17,8 @@ import { Queue, Queued } from './queue.ts'
 /** What each chunk takes besides its bytes: a buffer, its memory, and its place in lists. Measured, in bytes. */
 const CHUNK_OVERHEAD = 512
 
-/** What an unfinished stream takes besides its body, in bytes. Connections of HTTP/1.1 are few enough not to be counted. */
-const STREAM_OVERHEAD = 16 * 1024
+/** What a stream takes besides its body, in bytes. Measured. Connections of HTTP/1.1 are few enough not to be counted. */
+const STREAM_OVERHEAD = 24 * 1024
 
 /** Cutting off makes so much room at once, as a part of the budget, so that not every chunk has to look for more. */
 const ROOM = 1 / 8
@@ -27,9 +28,10 @@ const REPORT_EVERY = 60_000
 
 const HELD = Symbol('held')
 const BUDGET = Symbol('budget')
+const ANSWER = Symbol('answer')
 
 /** A request of HTTP/1.1 or a stream of HTTP/2, with what it holds. */
-type Holder = (IncomingMessage | ServerHttp2Stream) & { [HELD]?: Held }
+type Holder = (IncomingMessage | ServerHttp2Stream) & { [HELD]?: Held; [ANSWER]?: ServerResponse }
 
 /** What a request holds. */
 class Held extends Queued {
@@ -51,7 +53,11 @@ class Held extends Queued {
 }
 
 /** A request that is being answered. */
-type Begun = IncomingMessage & { [BUDGET]?: BodyBudget; readonly stream?: ServerHttp2Stream }
+type Begun = IncomingMessage & {
+  [BUDGET]?: BodyBudget
+  [ANSWER]?: ServerResponse
+  readonly stream?: ServerHttp2Stream
+}
 
 /** What a budget needs. */
 export interface BodyBudgetOptions {
@@ -75,15 +81,16 @@ export class BodyBudget {
   }
 
   /** From now on memory can be reserved for a request. */
-  begin(req: Begun): void {
+  begin(req: Begun, res: ServerResponse): void {
     req[BUDGET] = this
+    req[ANSWER] = res
   }
 
   /** Counts memory of a request whose body is here. @returns Whether there is room for it; if not, it is not counted. */
   reserve(holder: Holder, bytes: number): boolean {
     const held = heldBy(holder)
     this.#count(held, bytes)
-    if (!this.#hasRoom) this.#cutOffUnfinished()
+    if (!this.#hasRoom) this.#makeRoom(held)
     this.#report()
     if (this.#hasRoom) return !held.isCut
     this.#count(held, -bytes)
@@ -100,18 +107,26 @@ export class BodyBudget {
     }
   }
 
-  /** Counts what comes on a stream until it closes. @param stream Must have no reader yet. */
+  /** Counts what comes on a stream until it closes. @param stream Must have no reader yet, and no answer. */
   count(stream: ServerHttp2Stream): void {
-    const push = stream.push
+    const { push, respond } = stream
     let isUnfinished = !isWhole(stream)
     stream.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
       if (chunk !== null) {
         const own = withoutOthers(chunk)
         return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
       }
-      if (isUnfinished) this.#charge(heldBy(stream), -STREAM_OVERHEAD)
+      if (isUnfinished) this.#count(heldBy(stream), -STREAM_OVERHEAD)
       isUnfinished = false
       return push.call(stream, null)
+    }
+    // Once at most.
+    stream.respond = (headers, options): void => {
+      respond.call(stream, headers, options)
+      const held = heldBy(stream)
+      this.#count(held, STREAM_OVERHEAD)
+      if (!this.#hasRoom) this.#makeRoom(held)
+      this.#report()
     }
     stream.once('close', () => this.release(stream))
     if (isUnfinished) this.#charge(heldBy(stream), STREAM_OVERHEAD)
@@ -146,7 +161,7 @@ export class BodyBudget {
   #charge(held: Held, bytes: number): void {
     this.#count(held, bytes)
     if (this.#hasRoom) return
-    this.#cutOffUnfinished()
+    this.#makeRoom()
     // All others are being answered.
     if (!this.#hasRoom) this.#cutOff(held)
     this.#report()
@@ -163,12 +178,13 @@ export class BodyBudget {
     this.#bytes += bytes
   }
 
-  #cutOffUnfinished(): void {
+  /** @param spared Is doing something that must not be interrupted here. */
+  #makeRoom(spared?: Held): void {
     const now = performance.now()
     const cost = (held: Held) => held.bytes * (now - held.since + 1)
-    const unfinished = [...this.#all].filter(({ holder }) => !isWhole(holder)).sort((a, b) => cost(b) - cost(a))
+    const idle = [...this.#all].filter((held) => held !== spared && waitsForClient(held.holder))
     const target = this.#options.maxBytes * (1 - ROOM)
-    for (const held of unfinished) {
+    for (const held of idle.sort((a, b) => cost(b) - cost(a))) {
       if (this.#bytes <= target) break
       this.#cutOff(held)
     }
@@ -179,7 +195,10 @@ export class BodyBudget {
     const now = performance.now()
     if (this.#cut === 0 || now - this.#reportedAt < REPORT_EVERY) return
     this.#reportedAt = now
-    log.warn({ requests: this.#cut, maxBytes }, 'unfinished requests were cut off: bodies had used up their memory')
+    log.warn(
+      { requests: this.#cut, maxBytes },
+      'requests whose clients keep them waiting were cut off: they had used up their memory',
+    )
     this.#cut = 0
   }
 
@@ -192,11 +211,12 @@ export class BodyBudget {
     for (const chunk of held.chunks) if (chunk.length === chunk.buffer.byteLength) free(chunk)
     this.release(holder)
     if (!('session' in holder)) {
-      refuseAndClose(holder.socket, this.#options.connections, OVERLOADED)
+      if (holder[ANSWER]?.headersSent) holder.socket.destroy()
+      else refuseAndClose(holder.socket, this.#options.connections, OVERLOADED)
       return
     }
-    // Nothing has been done for it, so that it may be repeated (RFC 9113 §8.7).
-    holder.close(constants.NGHTTP2_REFUSED_STREAM)
+    // If nothing has been done for it, it may be repeated (RFC 9113 §8.7).
+    holder.close(holder.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_REFUSED_STREAM)
     // It ends when it has been read to its end, also if its handler never begins to.
     holder.resume()
   }
@@ -209,6 +229,13 @@ export class BodyBudget {
  */
 export function reserve(req: Begun, bytes: number): boolean {
   return req[BUDGET]?.reserve(req.stream ?? req, bytes) ?? true
+}
+
+/** Whether its client has not sent it to its end, or does not take the answer. */
+function waitsForClient(holder: Holder): boolean {
+  if (!isWhole(holder)) return true
+  const answer = 'session' in holder ? holder : holder[ANSWER]
+  return answer?.headersSent === true && (answer.writableEnded || answer.writableLength > 0)
 }
 
 function heldBy(holder: Holder): Held {

@@ -27,7 +27,10 @@ export interface Limits {
   readonly maxHeadBytes: number
   /** The body of a request that says how long it is. Handlers limit the others. */
   readonly maxBodyBytes: number
-  /** Unfinished and unanswered bodies of all connections together, with what they take besides their bytes. */
+  /**
+   * Unfinished and unanswered bodies, and answers of HTTP/2 that have not been taken, of all connections together, with what they
+   * take besides their bytes.
+   */
   readonly maxBodiesBytes: number
   /** Connections at the same time. */
   readonly maxConnections: number
@@ -49,7 +52,7 @@ export const DEFAULT_LIMITS: Limits = {
   checkEvery: 1_000,
   maxHeadBytes: 16 * 1024,
   maxBodyBytes: 64 * 1024,
-  maxBodiesBytes: 32 * 1024 * 1024,
+  maxBodiesBytes: 64 * 1024 * 1024,
   maxConnections: 10_000,
   maxStreams: 100,
   maxControlFrames: 1_000,

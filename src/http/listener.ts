@@ -83,7 +83,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
     const answer = answers.begin(req, res)
     const exchange = connections.begin(req)
-    bodies.begin(req)
+    bodies.begin(req, res)
     // Each of these events comes once.
     res.on('close', () => {
       answers.ended(answer)

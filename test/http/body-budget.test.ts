@@ -58,7 +58,7 @@ async function start(tls: typeof TLS | null = null): Promise<void> {
         return
       }
       if (name.startsWith('/reserve')) {
-        const answer = () => res.end('read 0')
+        const answer = () => once(res.end('read 0'), 'close')
         req.resume().on('end', () => reserved.set(name, { hasRoom: reserve(req, 60 * KIB), answer }))
         return
       }
@@ -127,7 +127,7 @@ describe('when unfinished bodies take more than their budget', () => {
     expect(large.received).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nconnection: close\r\nretry-after: 1\r\n/)
     expect(large.received).toMatch(/"error":"temporarily_unavailable"/)
     for (const client of [small, middle, last]) expect(await client.ask('a')).toMatch(/^HTTP\/1\.1 200 /)
-    expect(log.lines.filter((line) => line.includes('unfinished requests were cut off'))).toHaveLength(1)
+    expect(log.lines.filter((line) => line.includes('were cut off'))).toHaveLength(1)
   })
 
   it('the one that has held as much for longest is cut off', async () => {
@@ -149,6 +149,32 @@ describe('when unfinished bodies take more than their budget', () => {
     }
   })
 
+  it.each([
+    ['whose bodies were read', 'POST', 40 * KIB, 8],
+    ['without bodies', 'GET', 0, 40],
+  ])(
+    'answers to requests %s that are not taken give way to others, over HTTP/2',
+    async (_name, method, bytes, count) => {
+      await start()
+      const greedy = connectHttp2(listener.url, { settings: { initialWindowSize: 0 } })
+      clients.push(greedy)
+      const codes: (number | undefined)[] = []
+      for (let i = 0; i < count; i += 1) {
+        const stream = greedy.request({ ':method': method, ':path': `/${i}` }, { endStream: bytes === 0 })
+        stream.on('error', () => {}).on('close', () => codes.push(stream.rstCode))
+        const answered = Promise.race([once(stream, 'response'), closed(stream)])
+        if (bytes > 0) stream.end(Buffer.alloc(bytes))
+        await answered
+        expect(
+          await (await Client.open()).ask(`${HEAD}Content-Length: ${8 * KIB}\r\n\r\n${'a'.repeat(8 * KIB)}`),
+        ).toMatch(/read 8192/)
+      }
+      expect(new Set(codes)).toEqual(new Set([constants.NGHTTP2_CANCEL]))
+      // What is left fits into the budget.
+      expect(count - codes.length).toBeLessThanOrEqual(BUDGET / (24 * KIB))
+    },
+  )
+
   it('a stream is reset so that its client may repeat it, and the others of its connection go on, over HTTP/2', async () => {
     await start()
     const session = connectHttp2(listener.url)
@@ -162,8 +188,8 @@ describe('when unfinished bodies take more than their budget', () => {
     }
     const unread = await begin('/unread', 60 * KIB)
     const gone = closed(unread)
-    const small = await begin('/small', 20 * KIB)
-    const others = [small, await begin('/middle', 40 * KIB), await begin('/last', 20 * KIB)]
+    const small = await begin('/small', 10 * KIB)
+    const others = [small, await begin('/middle', 20 * KIB), await begin('/last', 10 * KIB)]
     await gone
     expect(unread.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM)
     for (const stream of others) {
@@ -185,7 +211,10 @@ describe('memory that a request needs besides its body', () => {
   const reserveOver2 = async (name: string): Promise<unknown> => {
     const session = connectHttp2(listener.url)
     clients.push(session)
-    session.request({ ':path': name }).on('error', () => {})
+    session
+      .request({ ':path': name })
+      .on('error', () => {})
+      .resume()
     await eventually(() => expect(reserved.has(name)).toBe(true))
     return session
   }
@@ -198,7 +227,7 @@ describe('memory that a request needs besides its body', () => {
     await start()
     for (const name of ['/reserve/1', '/reserve/2', '/reserve/3', '/reserve/4']) await reserveOne(name)
     expect(hasRoom()).toEqual([true, true, false, false])
-    reserved.get('/reserve/1')?.answer()
+    await reserved.get('/reserve/1')?.answer()
     const probe = await Client.open()
     await eventually(async () => {
       reserved.delete('/reserve/again')
