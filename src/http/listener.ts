@@ -17,6 +17,7 @@ import { BodyBudget } from './body-budget.ts'
 import { ClientAuthorities } from './client-authorities.ts'
 import { Connections } from './connections.ts'
 import { type Handler, NO_SNIFFING, OVER_TLS, type Refusal, refuse, setHead } from './exchange.ts'
+import { framingProblem } from './framing.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
 import type { Limits } from './limits.ts'
 import { answerMalformed, headTooLong, refuseAndClose } from './malformed.ts'
@@ -80,7 +81,10 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       : await secureServer(options, tls, { connections, bodies })
   const { server, http2 } = parts
   const answers = new Answers(limits)
+  /** What comes on these after a request with a bad framing may be a part of it. Node goes on reading what is here already. */
+  const spoiled = new WeakSet<Socket>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
+    if (spoiled.has(req.socket)) return
     const answer = answers.begin(req, res)
     const exchange = connections.begin(req)
     bodies.begin(req, res)
@@ -90,7 +94,12 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       if (exchange !== undefined) connections.ended(exchange)
       bodies.release(req)
     })
-    if (isTooLong(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
+    const badFraming = framingProblem(req)
+    if (badFraming !== undefined) {
+      spoiled.add(req.socket)
+      res.setHeader('connection', 'close')
+      refuseUnrouted(res, badFraming)
+    } else if (isTooLong(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
     // The router answers failures itself; nothing is left to be caught.
     else void options.handler(req, res)
   }

@@ -7,7 +7,7 @@
  * all replicas.
  */
 import { createHash } from 'node:crypto'
-import { errors, type Provider } from 'oidc-provider'
+import { type Client, errors, type Provider } from 'oidc-provider'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import type { CredentialUses, RequestNotes } from '../domain/ports.ts'
 import { OAUTH_PATHS } from './endpoints.ts'
@@ -97,9 +97,11 @@ const EARLY = 'nbf must not lie in the future'
 const BAD_ID = `jti must be a text of 1 to ${MAX_ID_LENGTH} characters`
 const OTHER_ISSUER = 'iss must be the client_id'
 
-/** What the engine says about claims that it checks itself, and what the client is told. */
-const REFUSED_BY_ENGINE: Readonly<Record<string, string | ((rules: AudienceRules) => string)>> = {
-  // Before the signature: what an assertion lacks, whomever it names. No key and no user has a part in it.
+/** What a client is told for what the engine says about a claim that it checks itself. */
+type Wordings = Readonly<Record<string, string | ((rules: AudienceRules) => string)>>
+
+/** Before the signature: what an assertion lacks, whomever it names. No key and no user has a part in it. */
+const BEFORE_SIGNATURE: Wordings = {
   'sub (JWT subject) must be provided in the client_assertion JWT': 'sub must be the client_id',
   'expiration must be specified in the client_assertion JWT': 'exp must be there',
   'unique jti (JWT ID) must be provided in the client_assertion JWT': BAD_ID,
@@ -107,7 +109,10 @@ const REFUSED_BY_ENGINE: Readonly<Record<string, string | ((rules: AudienceRules
   'iss (JWT issuer) must be the client_id': OTHER_ISSUER,
   'aud (JWT audience) must be provided in the client_assertion JWT': wrongAudience,
   'list of audience (aud) must include the endpoint url, issuer identifier or token endpoint url': wrongAudience,
-  // Behind the signature.
+}
+
+/** Behind the signature, and before it is looked at whether the user may assert. */
+const BEHIND_SIGNATURE: Wordings = {
   'invalid aud value': wrongAudience,
   'invalid exp value': 'exp must be a number',
   'jwt expired': PAST,
@@ -124,12 +129,21 @@ const REFUSED_BY_ENGINE: Readonly<Record<string, string | ((rules: AudienceRules
  */
 export function tellProblems(
   provider: Provider,
-  { notes, ...rules }: AudienceRules & { readonly notes: Pick<RequestNotes, 'explained'> },
+  {
+    notes,
+    mayAssert,
+    ...rules
+  }: AudienceRules & {
+    readonly notes: Pick<RequestNotes, 'explained'>
+    /** Whether the user behind a client may use the key that has signed its assertion. */
+    readonly mayAssert: (client: Client) => boolean
+  },
 ): void {
   // The engine would look at the audience before the signature. It is looked at above, behind it.
   provider.OIDCContext.prototype.clientJwtAuthExpectedAudience = () => new AnyAudience()
   provider.on('grant.error', (ctx, error) => {
-    const problem = problemOf(error, rules)
+    const client = ctx.oidc.entities.Client
+    const problem = problemOf(error, { ...rules, mayAssert: () => client !== undefined && mayAssert(client) })
     if (problem === undefined) return
     ctx.body = { error: error.error, error_description: problem }
     notes.explained(ctx.req, problem)
@@ -143,10 +157,14 @@ class AnyAudience extends Set<string> {
   }
 }
 
-function problemOf(error: errors.OIDCProviderError, rules: AudienceRules): string | undefined {
+function problemOf(
+  error: errors.OIDCProviderError,
+  rules: AudienceRules & { readonly mayAssert: () => boolean },
+): string | undefined {
   if (error instanceof AssertionProblem) return error.error_detail
   if (!(error instanceof errors.InvalidClientAuth) || error.error_detail === undefined) return undefined
-  const problem = REFUSED_BY_ENGINE[error.error_detail]
+  const { error_detail: detail } = error
+  const problem = BEFORE_SIGNATURE[detail] ?? (rules.mayAssert() ? BEHIND_SIGNATURE[detail] : undefined)
   return typeof problem === 'function' ? problem(rules) : problem
 }
 

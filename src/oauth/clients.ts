@@ -44,7 +44,9 @@ export interface Clients {
    * @throws `invalid_client` if what it has proved is not there any more; `temporarily_unavailable`.
    */
   confirm(client: Client): Promise<void>
-  /** Whether the user whose key has signed an assertion may use it. Checked after the signature, like a secret. */
+  /** Whether the user of a client may use what it has proved, as far as is known without asking the database. */
+  mayAssert(client: Client): boolean
+  /** Checks that the user whose key has signed an assertion may use it. Called after the signature, like a secret. */
   assertMayAssert(client: Client): Promise<void>
   /**
    * Must be called before an authentication is answered as failed, whatever it failed for: it makes all of them cost the same
@@ -116,6 +118,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       await confirmed(user)
       if (!user.hasProved(now())) throw new errors.InvalidClientAuth('what was proved is not there any more')
     },
+    mayAssert: (client) => namedBy(client).user.hasProved(now()),
     assertMayAssert: async (client) => {
       const { user } = namedBy(client)
       if (!user.hasProved(now())) await confirmed(user)

@@ -90,7 +90,7 @@ export function createEngine(ring: KeyRing, signer: Signer, options: EngineOptio
   })
   clients = connectClients(provider, options)
   noteRefusals(provider, options)
-  tellProblems(provider, options)
+  tellProblems(provider, { ...options, mayAssert: (client) => connected().mayAssert(client) })
   useAssertionsOnce(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client

@@ -146,7 +146,10 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
           res.setHeader(...acceptGzip(req.headers['content-type']))
           const values = notes.valuesFor(req, cutOff)
           try {
-            await universalResponseToNodeResponse(await answer(handler, req, { ...options, res, values, reserve }), res)
+            const response = await answer(handler, req, { ...options, res, values, reserve })
+            // Over HTTP/2 the answer to HEAD ends with its head, and writing a body would fail.
+            if (req.method === 'HEAD') delete response.body
+            await universalResponseToNodeResponse(response, res)
           } catch (error) {
             if (!hasLeft(res)) throw error
             // There is nobody to tell.

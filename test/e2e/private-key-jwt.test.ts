@@ -234,6 +234,7 @@ describe('a client assertion [RFC 7523 §3]', () => {
       await assertionOf(disabled, claims, { privateKey: ec().privateKey }),
       // Its signature is good, and it may learn no more than that it is refused.
       await assertionOf(disabled, {}),
+      await assertionOf(disabled, claims),
     ]
     for (const assertion of assertions) {
       expect((await seen(await present(assertion))).body).toEqual({

@@ -80,10 +80,12 @@ for (const [protocol, get] of Object.entries(OVER)) {
   it(`HEAD over ${protocol} is answered as GET is, without the body`, async () => {
     await serve()
     const path = `${LIST}&encoding=json`
+    const logged = log.lines.length
     const { status, body } = await get(path)
     expect([status, body]).toEqual([200, '{}'])
     expect(await get(path, 'HEAD')).toEqual({ status, body: '' })
     expect((await get(LIST, 'HEAD')).status).toBe((await get(LIST)).status)
+    expect(log.lines.slice(logged)).toEqual([])
   })
 
   it(`a call over ${protocol} that fails before there is an answer gets 500`, async () => {
