@@ -55,9 +55,8 @@ describe('a database that is not available', () => {
     await postgres.query(`create role operator login password 'operator'`)
   })
   beforeEach(async () => {
-    url = await postgres!.createDatabase()
+    url = await postgres!.createMigratedDatabase()
     log = createRecordingLog()
-    await migrate(await open(url))
   })
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0)) await cleanup()

@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { StorageRefusal } from '../../src/domain/errors.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { createKeyStore } from '../../src/storage/key-store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
 import { mayPass } from '../../src/storage/storage-errors.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
@@ -29,12 +28,11 @@ beforeAll(async () => {
   postgres = await startPostgres()
 })
 beforeEach(async () => {
-  url = await postgres.createDatabase()
+  url = await postgres.createMigratedDatabase()
   proxy = await startStatementProxy(Number(new URL(url).port))
   cleanups.unshift(() => proxy.close())
   database = await open(url.replace(/:\d+\//, `:${proxy.port}/`))
   other = await open(url)
-  await migrate(other)
 })
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()

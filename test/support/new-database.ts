@@ -8,9 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
-import { createRecordingLog } from './log.ts'
+import { makeSchema } from './make-schema.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 
 /** The variables that say where the embedded database and the one on PostgreSQL are. */
@@ -44,9 +42,7 @@ export async function setUp(): Promise<void> {
   process.env[FOLDER] = folder
   await makeSchema({ kind: 'embedded', folder })
   postgres = await startPostgres()
-  const url = await postgres.createDatabase()
-  await makeSchema({ kind: 'postgres', url })
-  process.env[TEMPLATE] = url
+  process.env[TEMPLATE] = await postgres.createMigratedDatabase()
 }
 
 /** Removes both, and the server. */
@@ -54,15 +50,6 @@ export async function tearDown(): Promise<void> {
   await postgres?.stop()
   const folder = newDatabaseFolder()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-}
-
-async function makeSchema(where: { kind: 'embedded'; folder: string } | { kind: 'postgres'; url: string }) {
-  const database = await openDatabase({ ...where, log: createRecordingLog() })
-  try {
-    await migrate(database)
-  } finally {
-    await database.close()
-  }
 }
 
 function withDatabase(server: URL, name: string): string {
