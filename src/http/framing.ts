@@ -12,8 +12,8 @@ export function framingProblem({
 }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): Refusal | undefined {
   const encoding = headers['transfer-encoding']
   if (encoding === undefined) return undefined
-  if (httpVersion === '1.0') {
-    return { status: 400, code: 'invalid_request', description: 'HTTP/1.0 has no Transfer-Encoding' }
+  if (httpVersion !== '1.1') {
+    return { status: 400, code: 'invalid_request', description: 'Transfer-Encoding is for HTTP/1.1 only' }
   }
   if (encoding.toLowerCase() === 'chunked') return undefined
   return { status: 501, code: 'invalid_request', description: 'the only Transfer-Encoding is chunked' }

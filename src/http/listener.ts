@@ -82,7 +82,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const { server, http2 } = parts
   const answers = new Answers(limits)
   /** What comes on these after a request with a bad framing may be a part of it. Node goes on reading what is here already. */
-  const spoiled = new WeakSet<Socket>()
+  const spoiled = new WeakSet<object>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
     if (spoiled.has(req.socket)) return
     const answer = answers.begin(req, res)
@@ -115,7 +115,11 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 
   setHttp1Limits(server as Server, limits)
-  answerMalformed(server, { connections, maxHeadBytes: limits.maxHeadBytes })
+  answerMalformed(server, {
+    connections,
+    maxHeadBytes: limits.maxHeadBytes,
+    isRefused: (socket) => spoiled.has(socket),
+  })
   for (const one of new Set<AnyServer | Http2Server>([server, http2])) {
     // A server without a listener closes the connection over HTTP/1.1, and answers without a body over HTTP/2.
     one.on('connect', refuseTunnel as never)

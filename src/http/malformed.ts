@@ -32,10 +32,20 @@ const TIMEOUT = 1_000
 /** Lets a server answer and close the connection. */
 export function answerMalformed(
   server: Server | Http2SecureServer,
-  { connections, maxHeadBytes }: { readonly connections: Connections; readonly maxHeadBytes: number },
+  {
+    connections,
+    maxHeadBytes,
+    isRefused,
+  }: {
+    readonly connections: Connections
+    readonly maxHeadBytes: number
+    /** Whether the last answer of a connection is on its way already. */
+    readonly isRefused: (socket: Duplex) => boolean
+  },
 ): void {
   const known = refusals(maxHeadBytes)
   server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex) => {
+    if (isRefused(socket)) return
     const code = error.code ?? ''
     const readable = (code in known || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
     if (readable) refuseAndClose(socket, connections, known[code] ?? MALFORMED)

@@ -66,7 +66,7 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
     .service(AlphaServerReflection, reflection.v1alpha)
 
   return {
-    routes: routesOf(router, { notes, log, maxMessageBytes: MAX_MESSAGE_BYTES }),
+    routes: routesOf(router, { notes, maxMessageBytes: MAX_MESSAGE_BYTES }),
     endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }

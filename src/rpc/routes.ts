@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
-import { Code, ConnectError, type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
+import { type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
@@ -121,20 +121,19 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, { notes, log, maxMessageBytes: MAX_MESSAGE_BYTES })
+  return routesOf(router, { notes, maxMessageBytes: MAX_MESSAGE_BYTES })
 }
 
 /** What the handlers of a router need. */
 interface RoutesOptions {
   readonly notes: CallNotes
-  readonly log: Log
   /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxMessageBytes: number
 }
 
 /** The handlers of a router by path. */
 export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
-  const { notes, log } = options
+  const { notes } = options
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
@@ -151,9 +150,8 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
             if (req.method === 'HEAD') delete response.body
             await universalResponseToNodeResponse(response, res)
           } catch (error) {
+            // Otherwise there is nobody to tell. Anyone can leave in the middle of an answer, so it is not worth a line in the log.
             if (!hasLeft(res)) throw error
-            // There is nobody to tell.
-            if (ConnectError.from(error).code !== Code.Aborted) log.warn({ err: error }, 'an RPC could not be answered')
           }
         },
       },

@@ -44,11 +44,14 @@ describe('a request with Transfer-Encoding [RFC 9112 §6.1]', () => {
   it.each([
     ['POST /one HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked', 400],
     ['POST /one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked', 501],
+    ['POST /one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked', 501],
+    ['POST /one HTTP/2.0\r\nHost: x\r\nTransfer-Encoding: chunked', 400],
   ])('is refused, and its connection closed: %j', async (head, status) => {
     const answer = await send(head)
     expect(answer).toMatch(
       new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*\\r\\nconnection: close\\r\\n[\\s\\S]*"error":"invalid_request"`, 'i'),
     )
+    expect(answer.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
     expect(asked).toEqual([])
   })
 })
