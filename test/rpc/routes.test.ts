@@ -16,8 +16,6 @@ import { createRecordingLog } from '../support/log.ts'
 
 const log = createRecordingLog()
 let listener: Listener
-/** Cuts off the last answer. */
-let cutOffLast: () => void
 
 afterEach(() => listener.close(0))
 
@@ -31,10 +29,7 @@ async function serve(served = router): Promise<void> {
   const notes = new RequestNotebook(createAddressReader([]))
   const options = { notes: new CallNotes(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
   const routes = [...routesOf(served, options)].map(([path, { answer }]): [string, Route] => {
-    const handler: Handler = (req, res) => {
-      cutOffLast = () => cutOff(res)
-      return answer(req, res, { cutOff: cutOffLast, reserve: () => true })
-    }
+    const handler: Handler = (req, res) => answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
     return [path, { methods: { GET: handler, POST: handler }, cors: null }]
   })
   const handler = createRouter({
@@ -100,20 +95,3 @@ for (const [protocol, get] of Object.entries(OVER)) {
     expect([status, JSON.parse(body)]).toMatchObject([500, { error: 'server_error' }])
   })
 }
-
-it('an answer over HTTP/2 that is cut off while its client does not take it costs no line of the log', async () => {
-  await serve()
-  const session = connect(listener.url, { settings: { initialWindowSize: 0 } })
-  try {
-    const request = session.request({ ':path': `${LIST}&encoding=json` })
-    request.on('error', () => {})
-    await once(request, 'response')
-    const logged = log.lines.length
-    cutOffLast()
-    await once(request, 'close')
-    await OVER['HTTP/2'](`${LIST}&encoding=json`)
-    expect(log.lines.slice(logged)).toEqual([])
-  } finally {
-    session.destroy()
-  }
-})
