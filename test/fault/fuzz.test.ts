@@ -187,11 +187,13 @@ function assertDocumented(
   }
 }
 
-/** What the protocols answer to compression that a server does not know, and when the client's own time is over. */
+/** What the protocols answer to a coding that a server does not know, and when the client's own time is over. */
 function isAskedFor({ bytes }: FuzzRequest, status: number, text: string): boolean {
   const { code, message } = JSON.parse(text) as { code?: string; message?: string }
+  const request = bytes.toString('latin1')
+  if (status === 501 && /transfer-encoding: x\r\n/.test(request)) return true
   if (status === 501) return code === 'unimplemented' && /compression/.test(message ?? '')
-  return status === 504 && code === 'deadline_exceeded' && /connect-timeout-ms: 1\r\n/.test(bytes.toString('latin1'))
+  return status === 504 && code === 'deadline_exceeded' && /connect-timeout-ms: 1\r\n/.test(request)
 }
 
 function assertEnvelopes(body: Buffer, fail: (reason: string) => void): void {
