@@ -14,6 +14,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
   config: ['crypto', 'node:', 'zod'],
+  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', '@opentelemetry/'],
+  'secret-files': ['domain', 'app', 'config', 'crypto', 'oauth', 'storage', 'node:', 'zod'],
   server: [
     'domain',
     'app',
@@ -23,17 +25,20 @@ const ALLOWED: Record<string, readonly string[]> = {
     'rpc',
     'http',
     'config',
+    'telemetry',
+    'secret-files',
     'node:',
-    'pino',
-    'zod',
-    '@opentelemetry/',
   ],
+  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:'],
   cli: [
     'domain',
     'oauth',
     'config',
     'crypto',
+    'telemetry',
+    'secret-files',
     'server',
+    'workers',
     'gen',
     'node:',
     'commander',
@@ -64,12 +69,12 @@ describe('the source', () => {
   it('acts by the right of the system only where no caller asks for it', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
-      'src/app/issuer.ts',
-      'src/app/reseal.ts',
-      'src/app/rotator.ts',
-      'src/domain/authority.ts',
+      'src/app/keys/reseal.ts',
+      'src/app/keys/rotator.ts',
+      'src/app/replica/issuer.ts',
+      'src/domain/identities/authority.ts',
       'src/server/recover.ts',
-      'src/storage/instance-initializer.ts',
+      'src/storage/instance/instance-initializer.ts',
     ])
   })
 

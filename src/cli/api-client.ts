@@ -6,8 +6,8 @@ import { type Client, createClient, type Interceptor, type Transport } from '@co
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { z } from 'zod'
 import { credentialsFileFrom } from '../config/config.ts'
-import { SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
-import { type Credentials, readCredentials } from '../server/credentials-file.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
+import { type Credentials, readCredentials } from '../secret-files/credentials-file.ts'
 
 /** How long to wait for an answer, in milliseconds. Generating a large RSA key takes seconds. */
 const TIMEOUT = 60_000

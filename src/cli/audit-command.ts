@@ -9,7 +9,7 @@ import {
   AuditService,
   ListAuditEventsResponseSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { splitClientId } from '../domain/client-id.ts'
+import { splitClientId } from '../domain/identities/client-id.ts'
 import { connect } from './api-client.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'

@@ -3,9 +3,9 @@
  */
 import { Command, InvalidArgumentError } from 'commander'
 import { credentialsFileFrom } from '../config/config.ts'
-import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/token-grant.ts'
+import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { isUuid } from '../domain/uuid.ts'
-import { readCredentials } from '../server/credentials-file.ts'
+import { readCredentials } from '../secret-files/credentials-file.ts'
 import { API_SCOPE, requestToken } from './api-client.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 

@@ -3,8 +3,8 @@
  */
 import { generateKeyPair } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
-import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/key-algorithm.ts'
-import type { SealedKeyPair } from '../domain/key-ring.ts'
+import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/keys/key-algorithm.ts'
+import type { SealedKeyPair } from '../domain/keys/key-ring.ts'
 import type { KeyPairGenerator, KeyPairPriority } from '../domain/ports.ts'
 import { thumbprint } from './public-key-macs.ts'
 import type { KeySealer } from './sealed-key.ts'

@@ -5,7 +5,7 @@
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
 import type { PublicKeyMacs } from '../domain/integrity.ts'
-import type { PublicJwk } from '../domain/key-algorithm.ts'
+import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
 /** The SHA-256 thumbprint of a key (RFC 7638). */

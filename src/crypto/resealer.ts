@@ -1,7 +1,7 @@
 /**
  * Moves sealed keys from one master key to another, without a moment in which one is kept in clear.
  */
-import type { KeyResealer, SealedKey } from '../domain/sealed-keys.ts'
+import type { KeyResealer, SealedKey } from '../domain/keys/sealed-keys.ts'
 import { resealIntegrityKey, withIntegrityKey } from './integrity-key.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { masterKeyOf } from './sealed-jwe.ts'

@@ -5,7 +5,7 @@
  * not open there. Since that id is the thumbprint of the public key, a private key that opens for a web key belongs to it.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import type { KeyPairFacts } from '../domain/web-key.ts'
+import type { KeyPairFacts } from '../domain/keys/web-key.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { assertJweOpens, CannotOpen, openJwe, type ReadHeader, sealJwe } from './sealed-jwe.ts'
 

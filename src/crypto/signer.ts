@@ -2,9 +2,9 @@
  * Signs with the private key of the active web key, which never leaves this file once it is opened.
  */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
-import { KEY_ALGORITHMS } from '../domain/key-algorithm.ts'
+import { KEY_ALGORITHMS } from '../domain/keys/key-algorithm.ts'
+import type { ActiveWebKey } from '../domain/keys/web-key.ts'
 import type { SignerFactory } from '../domain/ports.ts'
-import type { ActiveWebKey } from '../domain/web-key.ts'
 import { toJoseSignature } from './ecdsa-signature.ts'
 import type { KeySealer } from './sealed-key.ts'
 

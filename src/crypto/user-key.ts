@@ -4,9 +4,9 @@
  * Nothing of the input is repeated in a message: who sends a private key by mistake must not find it in a log.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { UserKey } from '../domain/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { PublicJwk } from '../domain/key-algorithm.ts'
+import type { UserKey } from '../domain/identities/credential.ts'
+import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 
 type UserJwk = UserKey['publicJwk']
 type Members = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 /**
  * What Keyturn refuses, in words that do not belong to any protocol.
  *
- * Each protocol translates the codes in one table of its own: `rpc/errors.ts` and `oauth/errors.ts`.
+ * Each protocol translates the codes in one table of its own: `rpc/messages/errors.ts` and `oauth/errors.ts`.
  */
 
 /** How long a client should wait when the service cannot answer, in seconds: the same for all protocols. */

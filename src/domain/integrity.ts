@@ -2,9 +2,9 @@
  * What makes a row of the database believed: it was written by a program that has the integrity key of the instance, which
  * is kept sealed. `crypto/` implements these ports (decision 11).
  */
-import type { UserKey } from './credentials.ts'
-import type { SealedWebKey } from './sealed-keys.ts'
-import type { KeyPairFacts } from './web-key.ts'
+import type { UserKey } from './identities/credential.ts'
+import type { SealedWebKey } from './keys/sealed-keys.ts'
+import type { KeyPairFacts } from './keys/web-key.ts'
 
 /**
  * Message authentication codes of public keys.

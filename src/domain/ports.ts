@@ -2,15 +2,15 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
-import type { ChangeEntry, VerifiedAccessToken } from './authority.ts'
+import type { ChangeEntry, VerifiedAccessToken } from './identities/authority.ts'
+import type { Project } from './identities/project.ts'
+import type { ServiceUser } from './identities/service-user.ts'
 import type { NewIntegrity } from './integrity.ts'
-import type { WebKeyConfig } from './key-algorithm.ts'
-import type { KeyRing, KeyRingChange, SealedKeyPair } from './key-ring.ts'
-import type { Project } from './project.ts'
-import type { Rotation } from './rotation.ts'
-import type { ServiceUser } from './service-user.ts'
+import type { WebKeyConfig } from './keys/key-algorithm.ts'
+import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
+import type { Rotation } from './keys/rotation.ts'
+import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './keys/web-key.ts'
 import type { ChangeMoment } from './time.ts'
-import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './web-key.ts'
 
 /** The web keys in the database. */
 export interface KeyStore {
@@ -268,7 +268,7 @@ export interface AccessTokenVerifier {
  *
  * `request` is the object by which the front door knows it.
  */
-export interface RequestNotes {
+export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
   /** What stands for the connection that it came on. */

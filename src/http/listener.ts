@@ -12,17 +12,17 @@ import {
 } from 'node:http2'
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
 import type { Log } from '../domain/ports.ts'
-import { Answers } from './answers.ts'
-import { BodyBudget } from './body-budget.ts'
-import { ClientAuthorities } from './client-authorities.ts'
-import { Connections } from './connections.ts'
-import { type Handler, NO_SNIFFING, OVER_TLS, type Refusal, refuse, setHead } from './exchange.ts'
-import { framingProblem } from './framing.ts'
-import { Http2Sessions, http2Options, isHeadTooLong } from './http2-sessions.ts'
-import type { Limits } from './limits.ts'
-import { answerMalformed, headTooLong, refuseAndClose } from './malformed.ts'
-import { switchProtocol } from './protocol-switch.ts'
-import { authoritiesIn, followCertificate, readCertificate, type TlsFiles } from './tls-files.ts'
+import { Connections } from './connections/connections.ts'
+import { Http2Sessions, http2Options, isHeadTooLong } from './connections/http2-sessions.ts'
+import type { Limits } from './connections/limits.ts'
+import { switchProtocol } from './connections/protocol-switch.ts'
+import { BodyBudget } from './requests/body-budget.ts'
+import { type Handler, NO_SNIFFING, OVER_TLS, type Refusal, refuse, setHead } from './requests/exchange.ts'
+import { framingProblem } from './requests/framing.ts'
+import { answerParseError, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
+import { ResponseTimeouts } from './requests/response-timeouts.ts'
+import { ClientAuthorities } from './tls/client-authorities.ts'
+import { authoritiesIn, followCertificate, readCertificate, type TlsFiles } from './tls/tls-files.ts'
 
 /** How often connections that have become quiet are closed while the server stops, in milliseconds. */
 const CLOSE_QUIET_EVERY = 50
@@ -80,7 +80,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       ? cleartextServer(limits, connections, bodies)
       : await secureServer(options, tls, { connections, bodies })
   const { server, http2 } = parts
-  const answers = new Answers(limits)
+  const answers = new ResponseTimeouts(limits)
   /** What comes on these after a request with a bad framing may be a part of it. Node goes on reading what is here already. */
   const spoiled = new WeakSet<object>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
@@ -115,7 +115,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 
   setHttp1Limits(server as Server, limits)
-  answerMalformed(server, {
+  answerParseError(server, {
     connections,
     maxHeadBytes: limits.maxHeadBytes,
     isRefused: (socket) => spoiled.has(socket),

@@ -3,7 +3,7 @@
  */
 import { errors } from 'oidc-provider'
 import { DomainError } from '../domain/errors.ts'
-import type { DeniedToken } from '../domain/token-grant.ts'
+import type { DeniedToken } from '../domain/identities/token-grant.ts'
 
 /** The error of the token policy, for a client that has proved its secret. */
 export function toOAuthError(denied: DeniedToken): Error {

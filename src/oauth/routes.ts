@@ -2,10 +2,10 @@
  * The OAuth endpoints as request handlers, one for each path.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestNotes } from '../domain/ports.ts'
-import { isEncoded, refuseEncoding } from './encoded-form.ts'
+import type { RequestContext } from '../domain/ports.ts'
+import { isUnchanged, type PublishedDocument } from './documents/published-document.ts'
 import type { Head } from './head.ts'
-import { isUnchanged, type PublishedDocument } from './published-document.ts'
+import { isEncoded, refuseEncoding } from './token/encoded-form.ts'
 import type { TokenService } from './token-service.ts'
 import { answerUnavailable } from './unavailable.ts'
 
@@ -18,7 +18,7 @@ export interface OAuthRoutesOptions {
   readonly isFresh: () => boolean
   /** How long ago the database confirmed what this replica knows, in seconds. */
   readonly stalenessSeconds: () => number
-  readonly notes: Pick<RequestNotes, 'refused'>
+  readonly notes: Pick<RequestContext, 'refused'>
 }
 
 /** Answers a request, and sends the headers of `head` with its own. */

@@ -4,13 +4,13 @@
  * A new key ring replaces tokens and key set at once, in one assignment. A request is answered by the ring that is the newest when
  * all of a small form is here, or when the engine begins with anything else.
  */
-import type { KeySnapshot } from '../app/live-key-ring.ts'
-import { createTokenWriter } from './access-token.ts'
-import { grantDirectly, type Issuing, type TokenHandler } from './direct-grant.ts'
-import { discoveryDocument } from './discovery.ts'
-import { createEngine, type EngineOptions } from './engine.ts'
-import { keySetOf } from './jwks.ts'
-import { type PublishedDocument, publishDocument } from './published-document.ts'
+import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
+import { discoveryDocument } from './documents/discovery.ts'
+import { keySetOf } from './documents/jwks.ts'
+import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
+import { createProvider, type ProviderOptions } from './provider.ts'
+import { createAccessTokenSigner } from './token/access-token-signer.ts'
+import { createFastPath, type Issuing, type TokenHandler } from './token/fast-path.ts'
 
 interface Served {
   /** Null while no key can sign. */
@@ -23,14 +23,14 @@ export class TokenService {
   readonly token: TokenHandler
   /** The same for every key ring. */
   readonly discovery: PublishedDocument
-  readonly #options: EngineOptions
+  readonly #options: ProviderOptions
   #served: Served
 
-  constructor(options: EngineOptions) {
+  constructor(options: ProviderOptions) {
     this.#options = options
     this.discovery = publishDocument(discoveryDocument(options.issuer))
     this.#served = this.#serve({ ring: [], signer: null })
-    this.token = grantDirectly(() => this.#served.issuing, options)
+    this.token = createFastPath(() => this.#served.issuing, options)
   }
 
   /** Serves another key ring from now on. */
@@ -48,7 +48,7 @@ export class TokenService {
       issuing:
         signer === null
           ? null
-          : { engine: createEngine(ring, signer, this.#options).callback(), write: createTokenWriter(signer) },
+          : { engine: createProvider(ring, signer, this.#options).callback(), write: createAccessTokenSigner(signer) },
       keySet: publishDocument(keySetOf(ring)),
     }
   }

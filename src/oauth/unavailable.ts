@@ -3,7 +3,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
-import type { RequestNotes } from '../domain/ports.ts'
+import type { RequestContext } from '../domain/ports.ts'
 import { UNAVAILABLE } from './errors.ts'
 import { type Head, setHead } from './head.ts'
 
@@ -13,7 +13,7 @@ const BODY = JSON.stringify(UNAVAILABLE)
 export function answerUnavailable(
   req: IncomingMessage,
   res: ServerResponse,
-  { head, notes }: { readonly head: Head; readonly notes: Pick<RequestNotes, 'refused'> },
+  { head, notes }: { readonly head: Head; readonly notes: Pick<RequestContext, 'refused'> },
 ): void {
   notes.refused(req, UNAVAILABLE.error)
   setHead(res, head)

@@ -15,34 +15,34 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import type { Access } from '../app/access.ts'
-import type { AuditTrail } from '../app/audit-trail.ts'
-import type { Credentials } from '../app/credentials.ts'
-import type { KeyRotation } from '../app/key-rotation.ts'
-import type { Projects } from '../app/projects.ts'
-import type { ServiceUsers } from '../app/service-users.ts'
-import type { WebKeys } from '../app/web-keys.ts'
-import type { Log, RequestNotes } from '../domain/ports.ts'
-import { auditService } from './audit-service.ts'
-import { authorize, type DeprecationOptions } from './authorize.ts'
-import { CallNotes } from './call-notes.ts'
-import { capDeadline } from './deadline.ts'
-import { decodableBody } from './decodable-body.ts'
-import { deprecationHeaders } from './deprecation.ts'
-import { translateErrors } from './errors.ts'
-import { asPost } from './get-request.ts'
-import { withReadableMessage } from './grpc-message.ts'
-import { acceptGzip, acceptIdentity, GZIP } from './gzip.ts'
-import { withRefusalBody } from './http-refusals.ts'
-import { permissionsOf } from './method-permissions.ts'
-import { projectService } from './project-service.ts'
-import { shortenQuotedHeaders } from './quoted-headers.ts'
-import { reauthorize } from './reauthorize.ts'
-import { writeDownRefusals } from './refusals.ts'
-import { serviceUserService } from './service-user-service.ts'
-import { normalizeTexts } from './text-fields.ts'
-import { webKeyBetaService } from './web-key-beta-service.ts'
-import { webKeyService } from './web-key-service.ts'
+import type { Access } from '../app/access/access.ts'
+import type { AuditTrail } from '../app/audit/audit-trail.ts'
+import type { Credentials } from '../app/identities/credentials.ts'
+import type { Projects } from '../app/identities/projects.ts'
+import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { KeyRotation } from '../app/keys/key-rotation.ts'
+import type { WebKeys } from '../app/keys/web-keys.ts'
+import type { Log, RequestContext } from '../domain/ports.ts'
+import { auditService } from './audit/audit-service.ts'
+import { authorize, type DeprecationOptions } from './authorization/authorize.ts'
+import { permissionsOf } from './authorization/method-permissions.ts'
+import { reauthorize } from './authorization/reauthorize.ts'
+import { writeDownRefusals } from './authorization/refusal-audit.ts'
+import { projectService } from './identities/project-service.ts'
+import { serviceUserService } from './identities/service-user-service.ts'
+import { webKeyBetaService } from './keys/web-key-beta-service.ts'
+import { webKeyService } from './keys/web-key-service.ts'
+import { translateErrors } from './messages/errors.ts'
+import { normalizeTexts } from './messages/text-fields.ts'
+import { CallContexts } from './protocol/call-context.ts'
+import { capDeadline } from './protocol/deadline.ts'
+import { deprecationHeaders } from './protocol/deprecation.ts'
+import { asPost } from './protocol/get-request.ts'
+import { withReadableMessage } from './protocol/grpc-message.ts'
+import { acceptGzip, acceptIdentity, GZIP } from './protocol/gzip.ts'
+import { withRefusalBody } from './protocol/http-refusals.ts'
+import { shortenQuotedHeaders } from './protocol/quoted-headers.ts'
+import { decodableBody } from './protocol/strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
@@ -70,7 +70,7 @@ export interface RpcOptions {
   readonly audit: AuditTrail
   readonly access: Access
   readonly deprecation: DeprecationOptions
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   readonly log: Log
 }
 
@@ -104,7 +104,7 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
-  const notes = new CallNotes(options.notes)
+  const notes = new CallContexts(options.notes)
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
@@ -126,7 +126,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 /** What the handlers of a router need. */
 interface RoutesOptions {
-  readonly notes: CallNotes
+  readonly notes: CallContexts
   /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxMessageBytes: number
 }

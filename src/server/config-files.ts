@@ -2,8 +2,8 @@
  * The files that the configuration names, looked at before anything starts.
  */
 import { type Config, ConfigError } from '../config/config.ts'
-import { readCertificate } from '../http/tls-files.ts'
-import { masterKeyFile } from './master-key-source.ts'
+import { readCertificate } from '../http/tls/tls-files.ts'
+import { masterKeyFile } from '../secret-files/master-key-source.ts'
 
 /**
  * Reads every file that must be there: master keys, certificate and key. A generated master key is not one of them.

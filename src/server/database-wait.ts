@@ -7,8 +7,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { addressOf } from '../storage/postgres-pool.ts'
-import { mayPass, whyUnavailable } from '../storage/storage-errors.ts'
+import { addressOf } from '../storage/postgres/postgres-pool.ts'
+import { mayPass, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 
 const FIRST_RETRY_MILLIS = 250
 const LAST_RETRY_MILLIS = 5_000

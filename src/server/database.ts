@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { type Config, DATABASE_FOLDER } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { lockDataDirectory } from '../storage/data-directory.ts'
-import { type Database, type DatabaseOptions, openDatabase } from '../storage/database.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
+import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../storage/postgres/database.ts'
 import type { Stack } from './stack.ts'
 
 /** Opens the database until the stack unwinds. @throws {Error} that says what to do. */

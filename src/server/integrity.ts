@@ -6,11 +6,11 @@ import { generateTakeOver, openIntegrity } from '../crypto/integrity-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import type { Integrity } from '../domain/integrity.ts'
 import type { Log } from '../domain/ports.ts'
-import type { Database } from '../storage/database.ts'
-import { migrate, needsTakeOver } from '../storage/migrate.ts'
-import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
-import type { TakenOver } from '../storage/take-over.ts'
-import type { MasterKeySource } from './master-key-source.ts'
+import type { MasterKeySource } from '../secret-files/master-key-source.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { migrate, needsTakeOver } from '../storage/schema/migrate.ts'
+import type { TakenOver } from '../storage/schema/take-over.ts'
 
 /** What bringing the schema up to date takes. */
 export interface UpgradeOptions {

@@ -1,14 +1,14 @@
 /**
  * Shows and changes the issuer of the instance, directly on the database: no server may start with another base URL.
  */
-import { changeIssuer } from '../app/issuer.ts'
+import { changeIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { createIssuerStore } from '../storage/issuer-store.ts'
-import { assertMigrated } from '../storage/migrate.ts'
+import { masterKeySource } from '../secret-files/master-key-source.ts'
+import { createIssuerStore } from '../storage/instance/issuer-store.ts'
+import { assertMigrated } from '../storage/schema/migrate.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
-import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */

@@ -3,19 +3,19 @@
  * with an embedded database, which only one process can use.
  */
 import { join } from 'node:path'
-import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/reseal.ts'
+import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/keys/reseal.ts'
 import { type Config, DATABASE_FOLDER, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
-import type { Database } from '../storage/database.ts'
-import { assertMigrated } from '../storage/migrate.ts'
-import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
+import { syncTree } from '../secret-files/durable-file.ts'
+import { rotateGenerated } from '../secret-files/generated-master-key.ts'
+import { masterKeySource } from '../secret-files/master-key-source.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { assertMigrated } from '../storage/schema/migrate.ts'
 import { assertSetUp, openExisting } from './database.ts'
-import { syncTree } from './durable-file.ts'
-import { rotateGenerated } from './generated-master-key.ts'
 import { bringUpToDate } from './integrity.ts'
-import { masterKeySource } from './master-key-source.ts'
 import { Stack } from './stack.ts'
 
 /** What a rotation did. */

@@ -5,46 +5,46 @@
  * and nowhere else.
  */
 import { randomUUID } from 'node:crypto'
-import { AttemptLimiter } from '../app/attempt-limiter.ts'
-import { bootstrap } from '../app/bootstrap.ts'
-import { InstanceClock } from '../app/instance-clock.ts'
-import { settleIssuer } from '../app/issuer.ts'
-import { KeyTrial } from '../app/key-trial.ts'
-import { Replica } from '../app/replica.ts'
-import { UnreadableRows } from '../app/unreadable-rows.ts'
+import { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
+import { bootstrap } from '../app/replica/bootstrap.ts'
+import { InstanceClock } from '../app/replica/instance-clock.ts'
+import { settleIssuer } from '../app/replica/issuer.ts'
+import { Replica } from '../app/replica/replica.ts'
+import { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
 import { generateIntegrity } from '../crypto/integrity-key.ts'
 import { createKeyPairGenerator } from '../crypto/key-pair.ts'
 import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
-import { activeKey } from '../domain/key-ring.ts'
+import { activeKey } from '../domain/keys/key-ring.ts'
+import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { Log } from '../domain/ports.ts'
-import type { SealedWebKey } from '../domain/sealed-keys.ts'
-import { createAddressReader } from '../http/client-address.ts'
-import { RequestNotebook } from '../http/request-notes.ts'
-import { createChangeFeed } from '../storage/change-feed.ts'
-import { createInstanceInitializer } from '../storage/instance-initializer.ts'
-import { createInstanceReader } from '../storage/instance-reader.ts'
-import { createIssuerStore } from '../storage/issuer-store.ts'
-import { shareOut } from '../storage/postgres-pool.ts'
-import { createSealedKeyStore } from '../storage/sealed-key-store.ts'
+import { createAddressReader } from '../http/requests/client-address.ts'
+import { RequestContexts } from '../http/requests/request-context.ts'
+import { credentialsFile } from '../secret-files/credentials-file.ts'
+import { masterKeySource } from '../secret-files/master-key-source.ts'
+import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../storage/instance/instance-reader.ts'
+import { createIssuerStore } from '../storage/instance/issuer-store.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import { createChangeFeed } from '../storage/postgres/change-feed.ts'
+import { shareOut } from '../storage/postgres/postgres-pool.ts'
+import type { ServerLog } from '../telemetry/log/log.ts'
+import { logRequests } from '../telemetry/log/request-log.ts'
+import { createMetrics, NO_METRICS } from '../telemetry/metrics/metrics.ts'
+import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
+import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
+import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { checkConfigFiles } from './config-files.ts'
-import { credentialsFile } from './credentials-file.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
-import { FrontDoor } from './front-door.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
-import type { ServerLog } from './log.ts'
-import { masterKeySource } from './master-key-source.ts'
-import { createMetrics, NO_METRICS } from './metrics/metrics.ts'
-import { serveMetrics } from './metrics-server.ts'
-import { logRequests } from './request-log.ts'
+import { PublicListener } from './public-listener.ts'
 import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
 import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
-import { traceSignatures } from './tracing/signature-spans.ts'
-import { startTracing } from './tracing/tracing.ts'
 
 /** A server that answers. */
 export interface RunningServer {
@@ -127,9 +127,9 @@ async function start(
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const notes = new RequestNotebook(createAddressReader(config.trustedProxies))
+  const notes = new RequestContexts(createAddressReader(config.trustedProxies))
   const logRequest = logRequests(log.requests)
-  const door = new FrontDoor({
+  const door = new PublicListener({
     config,
     log,
     notes,
@@ -201,10 +201,10 @@ async function start(
   const rows = new UnreadableRows({ clock: systemClock, log })
   const sealedKeys = rows.around(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
   const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
-  const trial = new KeyTrial({ keys: sealedKeys, check, log })
+  const trial = new DecryptabilityCheck({ keys: sealedKeys, check, log })
   // Told while there is time to do something about it, which is before the day on which one of them has to sign.
   const initialKeys = replica.keys().ring.filter(({ state }) => state === 'initial')
-  await whenAvailable(() => trial.closedAmong(initialKeys), waiting)
+  await whenAvailable(() => trial.undecryptableAmong(initialKeys), waiting)
 
   const base = {
     config,
@@ -255,7 +255,7 @@ async function start(
   return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop }
 }
 
-async function drain(door: FrontDoor, seconds: number, log: Log): Promise<void> {
+async function drain(door: PublicListener, seconds: number, log: Log): Promise<void> {
   if (seconds === 0) return
   log.info({ seconds }, 'draining: not ready any more, and serving on while clients go elsewhere')
   await door.drain(seconds * 1000)

@@ -2,39 +2,39 @@
  * Makes what is served: the OAuth endpoints and the RPC services, with what they need in the background.
  */
 import { hash, randomUUID } from 'node:crypto'
-import { Access } from '../app/access.ts'
-import type { AttemptLimiter } from '../app/attempt-limiter.ts'
-import { startAuditRetention } from '../app/audit-retention.ts'
-import { AuditTrail } from '../app/audit-trail.ts'
-import { Credentials } from '../app/credentials.ts'
-import { DeprecatedCalls } from '../app/deprecated-calls.ts'
-import { KeyRotation } from '../app/key-rotation.ts'
-import type { KeyTrial } from '../app/key-trial.ts'
-import { Projects } from '../app/projects.ts'
-import type { Replica } from '../app/replica.ts'
-import { Rotator } from '../app/rotator.ts'
-import { SecretUses } from '../app/secret-uses.ts'
-import { ServiceUsers } from '../app/service-users.ts'
-import type { UnreadableRows } from '../app/unreadable-rows.ts'
-import { WebKeys } from '../app/web-keys.ts'
+import { Access } from '../app/access/access.ts'
+import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { DeprecatedCalls } from '../app/access/deprecated-calls.ts'
+import { startAuditRetention } from '../app/audit/audit-retention.ts'
+import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { Credentials } from '../app/identities/credentials.ts'
+import { Projects } from '../app/identities/projects.ts'
+import { SecretUses } from '../app/identities/secret-uses.ts'
+import { ServiceUsers } from '../app/identities/service-users.ts'
+import type { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
+import { KeyRotation } from '../app/keys/key-rotation.ts'
+import { Rotator } from '../app/keys/rotator.ts'
+import { WebKeys } from '../app/keys/web-keys.ts'
+import type { Replica } from '../app/replica/replica.ts'
+import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
-import { createAccessTokenVerifier } from '../crypto/access-token.ts'
+import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, PublicKeyMacs } from '../domain/integrity.ts'
-import type { KeyPairGenerator, Log, RequestNotes } from '../domain/ports.ts'
+import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
-import { createAuditLog } from '../storage/audit-log.ts'
-import { createCredentialUses } from '../storage/credential-uses.ts'
-import type { Database } from '../storage/database.ts'
-import { createIdentityStore } from '../storage/identity-store.ts'
-import { createInstanceReader } from '../storage/instance-reader.ts'
-import { createKeyStore } from '../storage/key-store.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import { createAuditLog } from '../storage/audit/audit-log.ts'
+import { createCredentialUses } from '../storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../storage/identities/identity-store.ts'
+import { createInstanceReader } from '../storage/instance/instance-reader.ts'
+import { createKeyStore } from '../storage/keys/key-store.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { Stack } from './stack.ts'
 import { systemClock } from './system-clock.ts'
-import type { Tracing } from './tracing/tracing.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
@@ -48,7 +48,7 @@ export interface ServicesOptions {
   /** Prove the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
   readonly replica: Replica
-  readonly trial: KeyTrial
+  readonly trial: DecryptabilityCheck
   /** What becomes of rows that cannot be read, outside of what the replica takes over. */
   readonly rows: UnreadableRows
   /** The time of the instance. */
@@ -60,7 +60,7 @@ export interface ServicesOptions {
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
   /** About the requests that come in. */
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   readonly audit: AuditTrail
   /** One for the process: an address that guesses at the token endpoint and at the API has one budget. */
   readonly attempts: AttemptLimiter

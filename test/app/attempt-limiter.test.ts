@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { AttemptLimiter, type AttemptLimiterOptions } from '../../src/app/attempt-limiter.ts'
+import { AttemptLimiter, type AttemptLimiterOptions } from '../../src/app/access/attempt-limiter.ts'
 
 const CLIENT = { name: '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11@billing', address: '192.0.2.1' }
 

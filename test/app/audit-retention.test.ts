@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { startAuditRetention } from '../../src/app/audit-retention.ts'
+import { startAuditRetention } from '../../src/app/audit/audit-retention.ts'
 import { createCounter } from '../support/counter.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 import { ManualClock } from './manual-clock.ts'

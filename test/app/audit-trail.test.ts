@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { AuditTrail } from '../../src/app/audit-trail.ts'
+import { AuditTrail } from '../../src/app/audit/audit-trail.ts'
 import { ANONYMOUS, type AuditEntry, type AuditEvent, type Omission } from '../../src/domain/audit.ts'
 import type { AuditLog } from '../../src/domain/ports.ts'
 import { createCounter } from '../support/counter.ts'

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
-import { BoundedMap } from '../../src/app/bounded-map.ts'
+import { ClockCache } from '../../src/app/identities/clock-cache.ts'
 
-function filled(capacity: number): BoundedMap<number, string> {
-  const map = new BoundedMap<number, string>(capacity)
+function filled(capacity: number): ClockCache<number, string> {
+  const map = new ClockCache<number, string>(capacity)
   for (let key = 0; key < capacity; key += 1) map.set(key, `value ${key}`)
   return map
 }
 
-const keysOf = (map: BoundedMap<number, string>) => [...map.entries()].map(([key]) => key).sort((a, b) => a - b)
+const keysOf = (map: ClockCache<number, string>) => [...map.entries()].map(([key]) => key).sort((a, b) => a - b)
 
 describe('a bounded map', () => {
   it('forgets the oldest entry that has not been used, and never the one that comes', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { DeprecatedCalls } from '../../src/app/deprecated-calls.ts'
+import { DeprecatedCalls } from '../../src/app/access/deprecated-calls.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 describe('deprecated calls', () => {

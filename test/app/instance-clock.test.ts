@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { InstanceClock } from '../../src/app/instance-clock.ts'
+import { InstanceClock } from '../../src/app/replica/instance-clock.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const MACHINE = Date.UTC(2026, 0, 1)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { LiveIdentities } from '../../src/app/live-identities.ts'
+import { LiveIdentities } from '../../src/app/identities/live-identities.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/identities/service-user.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/keys/rotation-policy.ts'
 import type { ClockReading, InstanceReader, InstanceState, InstanceStatus } from '../../src/domain/ports.ts'
-import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
-import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
 
 const now = new Date(0)
 const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }

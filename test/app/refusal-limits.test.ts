@@ -2,7 +2,7 @@
  * How many networks it takes to use up what is written down of all callers of a kind: the figures of SECURITY.md and decision 17.
  */
 import { describe, expect, it } from '@jest/globals'
-import { RefusalLimits } from '../../src/app/refusal-limits.ts'
+import { RefusalLimits } from '../../src/app/audit/refusal-limits.ts'
 import { ANONYMOUS, type AuditEntry } from '../../src/domain/audit.ts'
 import { ManualClock } from './manual-clock.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { InstanceClock } from '../../src/app/instance-clock.ts'
-import { KeyTrial } from '../../src/app/key-trial.ts'
-import { Replica } from '../../src/app/replica.ts'
-import { Rotator } from '../../src/app/rotator.ts'
+import { DecryptabilityCheck } from '../../src/app/keys/decryptability-check.ts'
+import { Rotator } from '../../src/app/keys/rotator.ts'
+import { InstanceClock } from '../../src/app/replica/instance-clock.ts'
+import { Replica } from '../../src/app/replica/replica.ts'
 import { thumbprint } from '../../src/crypto/public-key-macs.ts'
 import type { AuditEntry } from '../../src/domain/audit.ts'
 import { DomainError } from '../../src/domain/errors.ts'
@@ -12,15 +12,15 @@ import {
   planCreation,
   type SealedKeyPair,
   unpublishedKeys,
-} from '../../src/domain/key-ring.ts'
+} from '../../src/domain/keys/key-ring.ts'
+import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/keys/rotation-policy.ts'
+import type { SealedKeyCheck } from '../../src/domain/keys/sealed-keys.ts'
 import type { KeyStore } from '../../src/domain/ports.ts'
-import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../src/domain/rotation-policy.ts'
-import type { SealedKeyCheck } from '../../src/domain/sealed-keys.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { createInstanceReader } from '../../src/storage/instance-reader.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
-import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
+import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
@@ -111,7 +111,7 @@ async function startRotator({
     store: { update, publish },
     generator: { generate },
     replica,
-    trial: new KeyTrial({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
+    trial: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
     now: time.now,

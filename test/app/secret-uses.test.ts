@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { SecretUses } from '../../src/app/secret-uses.ts'
+import { SecretUses } from '../../src/app/identities/secret-uses.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import { createRecordingLog } from '../support/log.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Semaphore } from '../../src/app/semaphore.ts'
+import { Semaphore } from '../../src/app/access/semaphore.ts'
 
 /** Work that ends when it is told to. */
 function work(): { run: () => Promise<string>; started: () => boolean; end: () => void; fail: () => void } {

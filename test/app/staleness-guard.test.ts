@@ -3,7 +3,7 @@
  * `replica.test.ts`.
  */
 import { describe, expect, it } from '@jest/globals'
-import { StalenessGuard } from '../../src/app/staleness-guard.ts'
+import { StalenessGuard } from '../../src/app/replica/staleness-guard.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import { UnreadableRow } from '../../src/domain/unreadable-row.ts'
 import { createRecordingLog } from '../support/log.ts'

@@ -4,7 +4,7 @@ import { calculateJwkThumbprint } from 'jose'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
-import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
 const ed25519: WebKeyConfig = { kind: 'ed25519' }

@@ -5,9 +5,9 @@ import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
-import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
-import type { SealedKeyPair } from '../../src/domain/key-ring.ts'
-import { type ActiveWebKey, activate, createWebKey } from '../../src/domain/web-key.ts'
+import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import type { SealedKeyPair } from '../../src/domain/keys/key-ring.ts'
+import { type ActiveWebKey, activate, createWebKey } from '../../src/domain/keys/web-key.ts'
 
 const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
 const generator = createKeyPairGenerator(sealer)

@@ -1,7 +1,7 @@
 /**
  * What a store does with the steps of a change. Refuses what a database with its constraints would refuse.
  */
-import type { KeyRing, KeyRingStep } from '../../src/domain/key-ring.ts'
+import type { KeyRing, KeyRingStep } from '../../src/domain/keys/key-ring.ts'
 
 /** The ring after the steps. */
 export function applySteps(before: KeyRing, steps: readonly KeyRingStep[]): KeyRing {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { DomainError } from '../../src/domain/errors.ts'
 import {
   type AuthorityFacts,
   assertAuthorized,
@@ -6,8 +7,7 @@ import {
   type CallingUser,
   type Credential,
   type UserAuthority,
-} from '../../src/domain/authority.ts'
-import { DomainError } from '../../src/domain/errors.ts'
+} from '../../src/domain/identities/authority.ts'
 
 const now = new Date('2026-11-01T12:00:00.000Z')
 const after = (milliseconds: number) => new Date(now.getTime() + milliseconds)

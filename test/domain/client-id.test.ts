@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { formatClientId, splitClientId } from '../../src/domain/client-id.ts'
+import { formatClientId, splitClientId } from '../../src/domain/identities/client-id.ts'
 
 const userId = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
 

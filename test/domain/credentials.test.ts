@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { DomainError, type DomainErrorCode } from '../../src/domain/errors.ts'
 import {
   addKeys,
   addPersonalAccessToken,
@@ -12,9 +13,8 @@ import {
   removeKey,
   revokePersonalAccessToken,
   type UserKey,
-} from '../../src/domain/credentials.ts'
-import { DomainError, type DomainErrorCode } from '../../src/domain/errors.ts'
-import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
+} from '../../src/domain/identities/credential.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/identities/service-user.ts'
 
 const now = new Date('2030-01-01T00:00:00Z')
 const before = new Date(now.getTime() - 1)

@@ -6,7 +6,7 @@ import {
   type KeyAlgorithm,
   parseKeyAlgorithm,
   type WebKeyConfig,
-} from '../../src/domain/key-algorithm.ts'
+} from '../../src/domain/keys/key-algorithm.ts'
 
 describe('the algorithm of a new web key', () => {
   it.each<[WebKeyConfig, KeyAlgorithm]>([

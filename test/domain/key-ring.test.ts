@@ -12,8 +12,8 @@ import {
   planDeletion,
   planPublication,
   type SealedKeyPair,
-} from '../../src/domain/key-ring.ts'
-import { activate, createWebKey, deactivate, publish, type WebKey } from '../../src/domain/web-key.ts'
+} from '../../src/domain/keys/key-ring.ts'
+import { activate, createWebKey, deactivate, publish, type WebKey } from '../../src/domain/keys/web-key.ts'
 import { applySteps } from './apply-steps.ts'
 
 const seconds = (count: number): Date => new Date(Date.UTC(2030, 0, 1) + count * 1000)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { KEY_ALGORITHM_NAMES, type KeyAlgorithm } from '../../src/domain/key-algorithm.ts'
-import { kindWarnings } from '../../src/domain/kind-warnings.ts'
+import { KEY_ALGORITHM_NAMES, type KeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
+import { kindWarnings } from '../../src/domain/keys/kind-warnings.ts'
 
 const ringOf = (...algorithms: KeyAlgorithm[]) => algorithms.map((algorithm) => ({ algorithm }))
 

@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { allows, type InstanceRole, isPermission, PERMISSIONS, parseInstanceRole } from '../../src/domain/permission.ts'
+import {
+  allows,
+  type InstanceRole,
+  isPermission,
+  PERMISSIONS,
+  parseInstanceRole,
+} from '../../src/domain/identities/permission.ts'
 
 describe('an instance role', () => {
   it.each(PERMISSIONS)('of an owner includes %s [Spec §5]', (permission) => {

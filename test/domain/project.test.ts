@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import { addRole, addScope, createProject, existingProject, removeRole, removeScope } from '../../src/domain/project.ts'
-import { STANDARD_SCOPES } from '../../src/domain/token-grant.ts'
+import {
+  addRole,
+  addScope,
+  createProject,
+  existingProject,
+  removeRole,
+  removeScope,
+} from '../../src/domain/identities/project.ts'
+import { STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
 
 const project = createProject('project-1', 'billing', new Date(0))
 

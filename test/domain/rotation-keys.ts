@@ -1,12 +1,12 @@
 /**
  * Keys, policies and moments for the tests of rotation. Times are seconds after one moment.
  */
-import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
-import type { SealedKeyPair } from '../../src/domain/key-ring.ts'
-import type { Rotation } from '../../src/domain/rotation.ts'
-import type { RotationLimits, RotationPolicy } from '../../src/domain/rotation-policy.ts'
+import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import type { SealedKeyPair } from '../../src/domain/keys/key-ring.ts'
+import type { Rotation } from '../../src/domain/keys/rotation.ts'
+import type { RotationLimits, RotationPolicy } from '../../src/domain/keys/rotation-policy.ts'
+import type { ActiveWebKey, InactiveWebKey, InitialWebKey } from '../../src/domain/keys/web-key.ts'
 import { after } from '../../src/domain/time.ts'
-import type { ActiveWebKey, InactiveWebKey, InitialWebKey } from '../../src/domain/web-key.ts'
 
 export const HOUR = 3600
 export const DAY = 24 * HOUR

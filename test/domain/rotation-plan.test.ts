@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { algorithmOf } from '../../src/domain/key-algorithm.ts'
-import { activeKey, type KeyRing, planPublication, planRevocation } from '../../src/domain/key-ring.ts'
-import { nextStep, type PlannedStep, type Rotation } from '../../src/domain/rotation.ts'
-import { planRequestedRotation, planStep, schedule } from '../../src/domain/rotation-plan.ts'
+import { algorithmOf } from '../../src/domain/keys/key-algorithm.ts'
+import { activeKey, type KeyRing, planPublication, planRevocation } from '../../src/domain/keys/key-ring.ts'
+import { nextStep, type PlannedStep, type Rotation } from '../../src/domain/keys/rotation.ts'
+import { planRequestedRotation, planStep, schedule } from '../../src/domain/keys/rotation-plan.ts'
+import type { InitialWebKey } from '../../src/domain/keys/web-key.ts'
 import { latest } from '../../src/domain/time.ts'
-import type { InitialWebKey } from '../../src/domain/web-key.ts'
 import { applySteps } from './apply-steps.ts'
 import {
   activeKeySince,

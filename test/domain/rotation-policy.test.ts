@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import { type KeyRing, planPublication } from '../../src/domain/key-ring.ts'
-import { nextStep } from '../../src/domain/rotation.ts'
-import { planStep } from '../../src/domain/rotation-plan.ts'
+import { type KeyRing, planPublication } from '../../src/domain/keys/key-ring.ts'
+import { nextStep } from '../../src/domain/keys/rotation.ts'
+import { planStep } from '../../src/domain/keys/rotation-plan.ts'
 import {
   assertPolicy,
   DEFAULT_ROTATION_POLICY,
@@ -10,7 +10,7 @@ import {
   type RotationLimits,
   type RotationPolicy,
   timesOf,
-} from '../../src/domain/rotation-policy.ts'
+} from '../../src/domain/keys/rotation-policy.ts'
 import { latest } from '../../src/domain/time.ts'
 import { applySteps } from './apply-steps.ts'
 import { activeKeySince, at, DAY, HOUR, LIMITS, POLICY, pairOf, rotationOf } from './rotation-keys.ts'

@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { DomainError } from '../../src/domain/errors.ts'
-import { configOf, isSameConfig, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { configOf, isSameConfig, type WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 import {
   activeKey,
   type KeyRing,
@@ -15,10 +15,15 @@ import {
   planPublication,
   planRevocation,
   type SealedKeyPair,
-} from '../../src/domain/key-ring.ts'
-import { nextStep, plannedSteps, type Rotation, type RotationStep } from '../../src/domain/rotation.ts'
-import { planRequestedRotation, planStep } from '../../src/domain/rotation-plan.ts'
-import { assertPolicy, type RotationLimits, type RotationPolicy, timesOf } from '../../src/domain/rotation-policy.ts'
+} from '../../src/domain/keys/key-ring.ts'
+import { nextStep, plannedSteps, type Rotation, type RotationStep } from '../../src/domain/keys/rotation.ts'
+import { planRequestedRotation, planStep } from '../../src/domain/keys/rotation-plan.ts'
+import {
+  assertPolicy,
+  type RotationLimits,
+  type RotationPolicy,
+  timesOf,
+} from '../../src/domain/keys/rotation-policy.ts'
 import { after, earliest, latest } from '../../src/domain/time.ts'
 import { applySteps } from './apply-steps.ts'
 

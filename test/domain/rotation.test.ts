@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
-import type { KeyRing } from '../../src/domain/key-ring.ts'
+import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import type { KeyRing } from '../../src/domain/keys/key-ring.ts'
 import {
   blockedStep,
   isRequested,
@@ -9,7 +9,7 @@ import {
   type Rotation,
   rotationDue,
   standbyOf,
-} from '../../src/domain/rotation.ts'
+} from '../../src/domain/keys/rotation.ts'
 import {
   activeKeySince,
   at,

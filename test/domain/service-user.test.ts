@@ -9,7 +9,7 @@ import {
   revokeProjectRole,
   revokeScope,
   type ServiceUser,
-} from '../../src/domain/service-user.ts'
+} from '../../src/domain/identities/service-user.ts'
 
 const user = createServiceUser(
   { userId: 'user-1', name: 'robot', projectId: 'project-1', projectName: 'billing', clientCredentialsEnabled: true },

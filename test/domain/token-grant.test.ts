@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { ServiceUser } from '../../src/domain/service-user.ts'
+import type { ServiceUser } from '../../src/domain/identities/service-user.ts'
 import {
   decideTokenGrant,
   type GrantedToken,
@@ -8,7 +8,7 @@ import {
   SERVICE_AUDIENCE_SCOPE,
   STANDARD_SCOPES,
   type TokenRequest,
-} from '../../src/domain/token-grant.ts'
+} from '../../src/domain/identities/token-grant.ts'
 
 const serviceAudience = 'https://keyturn.example'
 

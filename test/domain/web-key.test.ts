@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { activate, createWebKey, datesOf, deactivate, publish } from '../../src/domain/web-key.ts'
+import { activate, createWebKey, datesOf, deactivate, publish } from '../../src/domain/keys/web-key.ts'
 
 const facts = {
   keyId: 'key-1',

@@ -11,7 +11,7 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { isPermission } from '../../src/domain/permission.ts'
+import { isPermission } from '../../src/domain/identities/permission.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 

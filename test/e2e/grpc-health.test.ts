@@ -2,9 +2,9 @@ import { status } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { FrontDoor } from '../../src/server/front-door.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { PublicListener } from '../../src/server/public-listener.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
@@ -70,10 +70,10 @@ describe('a server', () => {
 
   it('does not serve before it is ready, and tells who watches when it is', async () => {
     const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:0' }, {})
-    const door = new FrontDoor({
+    const door = new PublicListener({
       config,
       log: createRecordingLog(),
-      notes: new RequestNotebook(createAddressReader([])),
+      notes: new RequestContexts(createAddressReader([])),
       around: (handler) => handler,
       onAnswered: () => {},
     })

@@ -9,25 +9,25 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
-import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
-import { bootstrap } from '../../src/app/bootstrap.ts'
-import { InstanceClock } from '../../src/app/instance-clock.ts'
-import { KeyTrial } from '../../src/app/key-trial.ts'
-import { Replica } from '../../src/app/replica.ts'
-import { WebKeys } from '../../src/app/web-keys.ts'
-import type { Actor } from '../../src/domain/authority.ts'
-import type { WebKeyConfig } from '../../src/domain/key-algorithm.ts'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { createRouter, notFound } from '../../src/http/router.ts'
+import { AttemptLimiter } from '../../src/app/access/attempt-limiter.ts'
+import { DecryptabilityCheck } from '../../src/app/keys/decryptability-check.ts'
+import { WebKeys } from '../../src/app/keys/web-keys.ts'
+import { bootstrap } from '../../src/app/replica/bootstrap.ts'
+import { InstanceClock } from '../../src/app/replica/instance-clock.ts'
+import { Replica } from '../../src/app/replica/replica.ts'
+import type { Actor } from '../../src/domain/identities/authority.ts'
+import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { createRouter, notFound } from '../../src/http/requests/router.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { systemClock, systemTime } from '../../src/server/system-clock.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
-import { createInstanceReader } from '../../src/storage/instance-reader.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
-import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
+import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../src/storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -87,7 +87,7 @@ beforeAll(async () => {
       secrets,
     },
     assertions: { useAssertionOnce: async () => true },
-    notes: new RequestNotebook(createAddressReader([])),
+    notes: new RequestContexts(createAddressReader([])),
     attempts: new AttemptLimiter({ clock: systemClock }),
     audit: { refuse: () => {} },
     secretUses: { note: () => {} },
@@ -105,13 +105,13 @@ beforeAll(async () => {
     reader,
     generator,
     replica,
-    trial: new KeyTrial({ keys: createSealedKeyStore(database), check, log }),
+    trial: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
     log,
     activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
     maxWebKeys: 50,
   })
 
-  const notes = new RequestNotebook(createAddressReader([]))
+  const notes = new RequestContexts(createAddressReader([]))
   const handler = createRouter({
     routes: new Map([
       [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],

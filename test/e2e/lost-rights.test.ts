@@ -3,8 +3,8 @@
  */
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { allows } from '../../src/domain/permission.ts'
-import { bumpVersion, readChangeTime } from '../../src/storage/instance-row.ts'
+import { allows } from '../../src/domain/identities/permission.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Answer,

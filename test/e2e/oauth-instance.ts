@@ -3,8 +3,8 @@
  */
 import { expect } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { integrityOf, type TestIntegrity } from '../support/integrity.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:cryp
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import * as client from 'openid-client'
-import type { PublicJwk } from '../../src/domain/key-algorithm.ts'
+import type { PublicJwk } from '../../src/domain/keys/key-algorithm.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { change } from '../support/seed.ts'

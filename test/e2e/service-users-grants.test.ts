@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
-import { ROLES_SCOPE, SERVICE_AUDIENCE_SCOPE } from '../../src/domain/token-grant.ts'
+import { ROLES_SCOPE, SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationOf, administrationWith, NOBODY, refusalOf } from './administration.ts'
 import { formOf, type OAuthInstance, startOAuthInstance } from './oauth-instance.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
-import { allows, type InstanceRole as RoleName } from '../../src/domain/permission.ts'
+import { allows, type InstanceRole as RoleName } from '../../src/domain/identities/permission.ts'
 import { type Administration, administrationOf, administrationWith, METHODS } from './administration.ts'
 import { type OAuthInstance, startOAuthInstance } from './oauth-instance.ts'
 

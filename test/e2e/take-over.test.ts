@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { openDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,

@@ -8,13 +8,13 @@ import type { IncomingMessage } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { join } from 'node:path'
 import { jest } from '@jest/globals'
-import { Access } from '../../src/app/access.ts'
+import { Access } from '../../src/app/access/access.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import type { ServerLog } from '../../src/server/log.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
 import { type RunningServer, startServer } from '../../src/server/server.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
+import type { ServerLog } from '../../src/telemetry/log/log.ts'
 import { eventually } from '../support/eventually.ts'
 import { HELD_CALL } from '../support/held-call.ts'
 import { type AdminCredentials, removeFolder, temporaryFolder } from '../support/keyturn.ts'
@@ -100,8 +100,8 @@ function withRequests(log: RecordingLog): ServerLog {
 /** The ids of held calls whose caller has been authenticated. What the gate does after that, it does at once. */
 function watchGate(): ReadonlySet<string> {
   const seen = new Set<string>()
-  const identified = RequestNotebook.prototype.identified
-  jest.spyOn(RequestNotebook.prototype, 'identified').mockImplementation(function (this: RequestNotebook, ...args) {
+  const identified = RequestContexts.prototype.identified
+  jest.spyOn(RequestContexts.prototype, 'identified').mockImplementation(function (this: RequestContexts, ...args) {
     const id = (args[0] as IncomingMessage).headers[HELD_CALL]
     if (typeof id === 'string') seen.add(id)
     return identified.apply(this, args)

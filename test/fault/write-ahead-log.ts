@@ -2,7 +2,7 @@
  * Brings PostgreSQL to where its log needs another file, without a change of any table.
  */
 import { sql } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 
 /** More than a file of the log has room for. */
 const MESSAGES = 12_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../src/http/client-address.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
 
 const CLIENT = '203.0.113.7'
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { expect, it } from '@jest/globals'
-import { ClientAuthorities } from '../../src/http/client-authorities.ts'
+import { ClientAuthorities } from '../../src/http/tls/client-authorities.ts'
 import { closed } from '../support/closed.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')

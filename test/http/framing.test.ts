@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
 import { createRecordingLog } from '../support/log.ts'
 

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { sendJson } from '../../src/http/exchange.ts'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { createRouter, notFound } from '../../src/http/router.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { sendJson } from '../../src/http/requests/exchange.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { createRouter, notFound } from '../../src/http/requests/router.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 let listener: Listener
@@ -22,7 +22,7 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestNotebook(createAddressReader([])),
+    notes: new RequestContexts(createAddressReader([])),
     onAnswered: () => {},
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })

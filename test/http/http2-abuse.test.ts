@@ -1,8 +1,8 @@
 import { connect as connectHttp2, constants } from 'node:http2'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import type { Handler } from '../../src/http/exchange.ts'
-import { DEFAULT_LIMITS, type Limits } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import type { Handler } from '../../src/http/requests/exchange.ts'
 import { FLAG, fields, frame, number, RawHttp2, requestFields, setting, TYPE } from '../support/http2-frames.ts'
 import { createRecordingLog } from '../support/log.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
-import { readMaxOpenFiles, withinOpenFiles } from '../../src/http/open-files.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
+import { readMaxOpenFiles, withinOpenFiles } from '../../src/http/connections/open-files.ts'
 
 describe('the limit of connections', () => {
   it('leaves room for the other files of the process', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Queue, Queued } from '../../src/http/queue.ts'
+import { Queue, Queued } from '../../src/http/connections/queue.ts'
 
 class Named extends Queued {
   readonly name: string

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { Reloads } from '../../src/http/reloads.ts'
+import { Reloader } from '../../src/http/tls/reloader.ts'
 import { eventually } from '../support/eventually.ts'
 
 function setUp() {
   const readings: PromiseWithResolvers<string>[] = []
   const told: string[] = []
-  const reloads = new Reloads<string>({
+  const reloads = new Reloader<string>({
     read: () => {
       const reading = Promise.withResolvers<string>()
       readings.push(reading)

@@ -1,12 +1,12 @@
 import { connect, constants } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { READ_ONLY } from '../../src/http/cors.ts'
-import { sendJson } from '../../src/http/exchange.ts'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { type Answered, createRouter, notFound, type Route } from '../../src/http/router.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { READ_ONLY } from '../../src/http/requests/cors.ts'
+import { sendJson } from '../../src/http/requests/exchange.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { type Answered, createRouter, notFound, type Route } from '../../src/http/requests/router.ts'
 import { closed } from '../support/closed.ts'
 import { eventually } from '../support/eventually.ts'
 import { createRecordingLog } from '../support/log.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestNotebook(createAddressReader([])),
+    notes: new RequestContexts(createAddressReader([])),
     onAnswered: (one) => answered.push(one),
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })

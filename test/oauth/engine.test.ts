@@ -4,21 +4,21 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
-import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
+import { AttemptLimiter } from '../../src/app/access/attempt-limiter.ts'
 import { createKeyPairGenerator } from '../../src/crypto/key-pair.ts'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { createSignerFactory } from '../../src/crypto/signer.ts'
 import { DomainError } from '../../src/domain/errors.ts'
-import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
-import type { KeyRing, SealedKeyPair } from '../../src/domain/key-ring.ts'
-import { createServiceUser, type ServiceUser } from '../../src/domain/service-user.ts'
-import { activate, createWebKey } from '../../src/domain/web-key.ts'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { discoveryDocument } from '../../src/oauth/discovery.ts'
-import { createEngine, type EngineOptions } from '../../src/oauth/engine.ts'
-import { keySetOf } from '../../src/oauth/jwks.ts'
+import { createServiceUser, type ServiceUser } from '../../src/domain/identities/service-user.ts'
+import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import type { KeyRing, SealedKeyPair } from '../../src/domain/keys/key-ring.ts'
+import { activate, createWebKey } from '../../src/domain/keys/web-key.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { discoveryDocument } from '../../src/oauth/documents/discovery.ts'
+import { keySetOf } from '../../src/oauth/documents/jwks.ts'
+import { createProvider, type ProviderOptions } from '../../src/oauth/provider.ts'
 import { TEST_INTEGRITY } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -55,7 +55,7 @@ afterEach(() => {
 /** The engine of a ring in which the key at `position` is active. */
 async function engineSigningWith(
   position: number,
-  assertions: EngineOptions['assertions'] = { useAssertionOnce: async () => true },
+  assertions: ProviderOptions['assertions'] = { useAssertionOnce: async () => true },
 ) {
   const at = new Date()
   const ring: KeyRing = pairs.map((pair, i) => {
@@ -93,10 +93,10 @@ async function engineSigningWith(
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },
     secretUses: { note: (secretId: string) => used.push(secretId) },
-    notes: new RequestNotebook(createAddressReader([])),
+    notes: new RequestContexts(createAddressReader([])),
     log,
   }
-  return { ring, log, used, engine: createEngine(ring, signer, options) }
+  return { ring, log, used, engine: createProvider(ring, signer, options) }
 }
 
 let server: Server

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { millisecondsUntilTold } from '../../src/oauth/failure-delay.ts'
+import { millisecondsUntilTold } from '../../src/oauth/client-authentication/constant-time-refusal.ts'
 
 describe('a failed authentication', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ServiceUser } from '../../src/domain/service-user.ts'
-import { NamedUser } from '../../src/oauth/named-user.ts'
+import type { ServiceUser } from '../../src/domain/identities/service-user.ts'
+import { NamedUser } from '../../src/oauth/client-authentication/named-user.ts'
 
 const NOW = new Date('2030-01-01T12:00:00Z')
 

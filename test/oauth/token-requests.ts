@@ -1,7 +1,7 @@
 /**
  * Token requests of every kind: those that the tests of the token endpoint send, and more.
  */
-import { ROLES_SCOPE, SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/token-grant.ts'
+import { ROLES_SCOPE, SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
 import { basicCredentials } from '../e2e/oauth-instance.ts'
 
 /** A request as it goes over the wire. */

@@ -6,19 +6,19 @@ import { request } from 'node:http'
 import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
-import { AttemptLimiter } from '../../src/app/attempt-limiter.ts'
-import type { KeySnapshot } from '../../src/app/live-key-ring.ts'
+import { AttemptLimiter } from '../../src/app/access/attempt-limiter.ts'
+import type { KeySnapshot } from '../../src/app/keys/live-key-ring.ts'
+import type { ServiceUser } from '../../src/domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../src/domain/integrity.ts'
-import type { ServiceUser } from '../../src/domain/service-user.ts'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { listen } from '../../src/http/listener.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { type Answered, createRouter, notFound } from '../../src/http/router.ts'
-import type { Issuing, TokenHandler } from '../../src/oauth/direct-grant.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { type Answered, createRouter, notFound } from '../../src/http/requests/router.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { setHead } from '../../src/oauth/head.ts'
 import { createOAuthRoutes } from '../../src/oauth/routes.ts'
+import type { Issuing, TokenHandler } from '../../src/oauth/token/fast-path.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { createRecordingLog } from '../support/log.ts'
 import type { TokenRequestCase } from './token-requests.ts'
@@ -47,7 +47,7 @@ export interface Received {
 export async function startTokenServer(options: TokenServerOptions) {
   const { issuer, keys, users, secrets, now, answers, maxFailures = 1e6 } = options
   const log = createRecordingLog()
-  const notes = new RequestNotebook(createAddressReader([]))
+  const notes = new RequestContexts(createAddressReader([]))
   const used: string[] = []
   const failed: string[] = []
   const audited: string[] = []

@@ -3,7 +3,7 @@ import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError } from '@connectrpc/connect'
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import { toConnectError } from '../../src/rpc/errors.ts'
+import { toConnectError } from '../../src/rpc/messages/errors.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const MUCH = '\u00e9'.repeat(20_000)

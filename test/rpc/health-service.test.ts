@@ -2,7 +2,7 @@ import { type CallOptions, Code, ConnectError, createClient, createRouterTranspo
 import { describe, expect, it } from '@jest/globals'
 import { Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { healthService } from '../../src/rpc/health-service.ts'
+import { healthService } from '../../src/rpc/public/health-service.ts'
 import { ManualClock } from '../app/manual-clock.ts'
 import { eventually } from '../support/eventually.ts'
 

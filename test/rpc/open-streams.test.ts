@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { OpenStreams } from '../../src/rpc/open-streams.ts'
+import { OpenStreams } from '../../src/rpc/public/open-streams.ts'
 
 let streams: OpenStreams
 

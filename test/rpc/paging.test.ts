@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { ListProjectRolesRequestSchema } from '../../gen/iam/project/v2/project_service_pb.js'
-import { byDate, byName, type DateAndId, fromMemory, isLater, listPage } from '../../src/rpc/paging.ts'
+import { byDate, byName, type DateAndId, fromMemory, isLater, listPage } from '../../src/rpc/messages/paging.ts'
 
 const NAMES = byName((name: string) => name)
 const PLACES = byDate(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { createPublicRpc } from '../../src/rpc/public-routes.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { createPublicRpc } from '../../src/rpc/public/public-routes.ts'
 import { ManualClock } from '../app/manual-clock.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -12,7 +12,7 @@ describe('what anybody may call', () => {
       serving,
       servesDeprecated: true,
       clock: new ManualClock(),
-      notes: new RequestNotebook(createAddressReader([])),
+      notes: new RequestContexts(createAddressReader([])),
       log: createRecordingLog(),
     })
     expect([...routes.keys()].sort()).toEqual([

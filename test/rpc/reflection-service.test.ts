@@ -10,8 +10,8 @@ import {
 } from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { reflectionServices } from '../../src/rpc/reflection-service.ts'
-import { Schema } from '../../src/rpc/schema.ts'
+import { reflectionServices } from '../../src/rpc/public/reflection-service.ts'
+import { Schema } from '../../src/rpc/public/schema.ts'
 
 type Ask = MessageInitShape<typeof ServerReflectionRequestSchema>
 

@@ -4,13 +4,13 @@ import { text } from 'node:stream/consumers'
 import { createConnectRouter } from '@connectrpc/connect'
 import { afterEach, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { cutOff, type Handler } from '../../src/http/exchange.ts'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { createRouter, notFound, type Route } from '../../src/http/router.ts'
-import { CallNotes } from '../../src/rpc/call-notes.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { cutOff, type Handler } from '../../src/http/requests/exchange.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { createRouter, notFound, type Route } from '../../src/http/requests/router.ts'
+import { CallContexts } from '../../src/rpc/protocol/call-context.ts'
 import { connectOptions, routesOf } from '../../src/rpc/routes.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -26,8 +26,8 @@ const router = createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(We
 
 /** Serves the web key service on a port. */
 async function serve(served = router): Promise<void> {
-  const notes = new RequestNotebook(createAddressReader([]))
-  const options = { notes: new CallNotes(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
+  const notes = new RequestContexts(createAddressReader([]))
+  const options = { notes: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
   const routes = [...routesOf(served, options)].map(([path, { answer }]): [string, Route] => {
     const handler: Handler = (req, res) => answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
     return [path, { methods: { GET: handler, POST: handler }, cors: null }]

@@ -3,13 +3,13 @@
  */
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../src/http/client-address.ts'
-import { cutOff } from '../../src/http/exchange.ts'
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts'
+import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
-import { RequestNotebook } from '../../src/http/request-notes.ts'
-import { OpenStreams } from '../../src/rpc/open-streams.ts'
-import { createPublicRpc, type PublicRpc } from '../../src/rpc/public-routes.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { cutOff } from '../../src/http/requests/exchange.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { OpenStreams } from '../../src/rpc/public/open-streams.ts'
+import { createPublicRpc, type PublicRpc } from '../../src/rpc/public/public-routes.ts'
 import { systemClock } from '../../src/server/system-clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
@@ -23,7 +23,7 @@ let rpc: PublicRpc
 
 beforeEach(async () => {
   const log = createRecordingLog()
-  const notes = new RequestNotebook(createAddressReader([]))
+  const notes = new RequestContexts(createAddressReader([]))
   const serving = () => ({ tokens: true, administration: true })
   rpc = createPublicRpc({ serving, servesDeprecated: true, clock: systemClock, notes, log })
   listener = await listen({

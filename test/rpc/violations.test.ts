@@ -7,8 +7,8 @@ import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.js'
 import type { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SetInstanceRolesRequestSchema } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { ListWebKeysRequestSchema } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { invalidArgument } from '../../src/rpc/errors.ts'
-import { invalidField } from '../../src/rpc/violations.ts'
+import { invalidArgument } from '../../src/rpc/messages/errors.ts'
+import { invalidField } from '../../src/rpc/messages/violations.ts'
 
 const UNNAMED = 9
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../src/domain/errors.ts'
-import { credentialsFile } from '../../src/server/credentials-file.ts'
+import { credentialsFile } from '../../src/secret-files/credentials-file.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 
 const CREDENTIALS = { clientId: 'me@acme', clientSecret: 'only here' }

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from '@jest/globals'
-import { LogOutput } from '../../src/server/log-output.ts'
+import { LogOutput } from '../../src/telemetry/log/log-output.ts'
 import { eventually } from '../support/eventually.ts'
 
 const LINE = `${'x'.repeat(999)}\n`

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { DatabaseStatus } from '../../src/server/metrics/database-metrics.ts'
-import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts'
+import type { DatabaseStatus } from '../../src/telemetry/metrics/database-metrics.ts'
+import { createMetrics, type Metrics } from '../../src/telemetry/metrics/metrics.ts'
 import { type Family, parsePrometheusText } from '../support/prometheus-text.ts'
 
 const TOKEN = '/oauth/v2/token'

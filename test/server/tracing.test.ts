@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config/config.ts'
-import type { Handler } from '../../src/http/exchange.ts'
-import { QuietWarning } from '../../src/server/tracing/quiet-warning.ts'
-import { startTracing } from '../../src/server/tracing/tracing.ts'
+import type { Handler } from '../../src/http/requests/exchange.ts'
+import { QuietWarning } from '../../src/telemetry/tracing/rate-limited-warning.ts'
+import { startTracing } from '../../src/telemetry/tracing/tracing.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 describe('tracing without a collector', () => {

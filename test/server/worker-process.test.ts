@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { forkWorker, type WorkerProcess } from '../../src/server/workers/worker-process.ts'
+import { forkWorker, type WorkerProcess } from '../../src/workers/worker-process.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 
 /** A process that cannot measure the first time, and then counts how often it was asked. */

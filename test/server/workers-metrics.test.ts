@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { createMetrics } from '../../src/server/metrics/metrics.ts'
-import { formatExposition, parseExposition } from '../../src/server/workers/exposition.ts'
-import { combine, onlyCounters } from '../../src/server/workers/metric-sums.ts'
-import { WorkerMetrics } from '../../src/server/workers/worker-metrics.ts'
+import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
+import { formatExposition, parseExposition } from '../../src/workers/exposition.ts'
+import { combine, onlyCounters } from '../../src/workers/metric-sums.ts'
+import { WorkerMetrics } from '../../src/workers/worker-metrics.ts'
 
 const sum = (...texts: string[]) => formatExposition(combine(texts.map(parseExposition)))
 const gauge = (name: string, value: number | string) => `# TYPE ${name} gauge\n${name} ${value}\n`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ServerFacts } from '../../src/server/workers/protocol.ts'
-import { Slot } from '../../src/server/workers/slot.ts'
-import type { Exit, WorkerProcess } from '../../src/server/workers/worker-process.ts'
+import type { ServerFacts } from '../../src/workers/protocol.ts'
+import type { Exit, WorkerProcess } from '../../src/workers/worker-process.ts'
+import { WorkerSupervisor } from '../../src/workers/worker-supervisor.ts'
 import { ManualClock } from '../app/manual-clock.ts'
 import { createRecordingLog } from '../support/log.ts'
 
@@ -40,7 +40,7 @@ function setUp() {
     puppets.push(puppet)
     return puppet.worker
   }
-  const slot = new Slot({ fork, onEnd: () => {}, clock, log })
+  const slot = new WorkerSupervisor({ fork, onEnd: () => {}, clock, log })
   /** Ends the newest process, and lets the slot hear of it. */
   const crash = async () => {
     puppets.at(-1)?.exit()

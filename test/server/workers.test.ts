@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config/config.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { Workers } from '../../src/server/workers/workers.ts'
+import { Workers } from '../../src/workers/workers.ts'
 import { freePort } from '../support/free-port.ts'
 import { createRecordingLog } from '../support/log.ts'
 

@@ -5,11 +5,11 @@
  * Argument: the URL of the database.
  */
 import { once } from 'node:events'
-import { planActivation } from '../../src/domain/key-ring.ts'
-import { openDatabase } from '../../src/storage/database.ts'
-import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { planActivation } from '../../src/domain/keys/key-ring.ts'
+import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
+import { createKeyStore } from '../../src/storage/keys/key-store.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { TEST_MACS } from '../support/integrity.ts'

@@ -3,10 +3,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { createCredentialUses } from '../../src/storage/credential-uses.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { createIdentityStore } from '../../src/storage/identity-store.ts'
-import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
 

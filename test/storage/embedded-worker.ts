@@ -3,8 +3,8 @@
  *
  * Argument: the folder.
  */
-import { openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
 

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals'
-import { Generations } from '../../src/storage/generations.ts'
+import { SoftEviction } from '../../src/storage/postgres/soft-eviction.ts'
 import { ManualClock } from '../app/manual-clock.ts'
 
 it('connections to a server that takes no writes are left once in five seconds, however many writes it refuses', () => {
   const clock = new ManualClock()
-  const generations = new Generations(() => clock.monotonic())
+  const generations = new SoftEviction(() => clock.monotonic())
   const [before, after, later] = [{}, {}, {}]
   generations.add(before)
   generations.leave()

@@ -2,12 +2,12 @@
  * The part of the contract about `InstanceInitializer`.
  */
 import { describe, expect, it } from '@jest/globals'
-import { nextStep } from '../../src/domain/rotation.ts'
-import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
+import { nextStep } from '../../src/domain/keys/rotation.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/keys/rotation-policy.ts'
 import { after } from '../../src/domain/time.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { createInstanceInitializer } from '../../src/storage/instance-initializer.ts'
-import { createInstanceReader } from '../../src/storage/instance-reader.ts'
+import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { newInstanceContent } from '../support/instance-content.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 

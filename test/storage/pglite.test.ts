@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { describeStore } from './store-contract.ts'
 

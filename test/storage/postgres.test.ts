@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals'
-import { openDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { describeStore } from './store-contract.ts'

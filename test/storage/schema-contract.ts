@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
 

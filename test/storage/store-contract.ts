@@ -4,10 +4,10 @@
  * What takes several processes or a server that fails is in the files for PostgreSQL alone.
  */
 import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
-import { DEFAULT_ROTATION_POLICY } from '../../src/domain/rotation-policy.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
-import { writeRotation } from '../../src/storage/rotation-row.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../src/domain/keys/rotation-policy.ts'
+import { writeRotation } from '../../src/storage/keys/rotation-row.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'

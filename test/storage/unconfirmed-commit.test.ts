@@ -3,9 +3,9 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { StorageRefusal } from '../../src/domain/errors.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
-import { mayPass } from '../../src/storage/storage-errors.ts'
+import { createKeyStore } from '../../src/storage/keys/key-store.ts'
+import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
+import { mayPass } from '../../src/storage/postgres/storage-errors.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'

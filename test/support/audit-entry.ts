@@ -2,7 +2,7 @@
  * What stores are told about who is at work, when a test does not care.
  */
 import type { AuditEntry } from '../../src/domain/audit.ts'
-import type { ChangeEntry } from '../../src/domain/authority.ts'
+import type { ChangeEntry } from '../../src/domain/identities/authority.ts'
 
 /** A change of the test itself, by the right of the system. */
 export function anEntry(action: string, resource = ''): ChangeEntry {

@@ -5,9 +5,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { calculateJwkThumbprint } from 'jose'
-import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/key-algorithm.ts'
+import { algorithmOf, KEY_ALGORITHMS, type PublicJwk, type WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
+import type { SealedKeyCheck } from '../../src/domain/keys/sealed-keys.ts'
 import type { KeyPairGenerator, SignerFactory } from '../../src/domain/ports.ts'
-import type { SealedKeyCheck } from '../../src/domain/sealed-keys.ts'
 
 /** What the device is asked. */
 export interface DeviceRequest {

@@ -1,14 +1,14 @@
 /**
  * What the use cases do with projects and service users, without them: the domain's moves run on the real store.
  */
-import * as credentials from '../../src/domain/credentials.ts'
-import type { InstanceRole } from '../../src/domain/permission.ts'
+import * as credentials from '../../src/domain/identities/credential.ts'
+import type { InstanceRole } from '../../src/domain/identities/permission.ts'
+import * as projects from '../../src/domain/identities/project.ts'
+import * as users from '../../src/domain/identities/service-user.ts'
 import type { Change } from '../../src/domain/ports.ts'
-import * as projects from '../../src/domain/project.ts'
-import * as users from '../../src/domain/service-user.ts'
 import type { ChangeMoment } from '../../src/domain/time.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { createIdentityStore } from '../../src/storage/identity-store.ts'
+import { createIdentityStore } from '../../src/storage/identities/identity-store.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { anEntry } from './audit-entry.ts'
 import { TEST_MACS } from './integrity.ts'
 

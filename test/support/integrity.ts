@@ -5,8 +5,8 @@ import { createSecretHash } from '../../src/crypto/client-secret.ts'
 import { createIntegrity, type DerivedKeys, deriveKeys, withIntegrityKey } from '../../src/crypto/integrity-key.ts'
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import type { Integrity } from '../../src/domain/integrity.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { createSealedKeyStore } from '../../src/storage/sealed-key-store.ts'
+import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 
 /** What an integrity key is good for, and the hash of a client secret from its SHA-256. */
 export interface TestIntegrity extends Integrity {

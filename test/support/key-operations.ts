@@ -1,9 +1,9 @@
 /**
  * What the use cases do with web keys, without them: the domain's plans run on the real store.
  */
-import { planActivation, planCreation, planDeletion } from '../../src/domain/key-ring.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { createKeyStore } from '../../src/storage/key-store.ts'
+import { planActivation, planCreation, planDeletion } from '../../src/domain/keys/key-ring.ts'
+import { createKeyStore } from '../../src/storage/keys/key-store.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { anEntry } from './audit-entry.ts'
 import { TEST_MACS } from './integrity.ts'
 import { newKeyPair } from './keys.ts'

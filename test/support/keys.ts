@@ -2,7 +2,7 @@
  * Key pairs for tests that only store them: real public keys, and a placeholder for the sealed private half.
  */
 import { createHash, generateKeyPairSync } from 'node:crypto'
-import type { SealedKeyPair } from '../../src/domain/key-ring.ts'
+import type { SealedKeyPair } from '../../src/domain/keys/key-ring.ts'
 
 /** A new ES256 pair. Its key id is the thumbprint of RFC 7638, as for every web key. */
 export function newKeyPair(): SealedKeyPair {

@@ -1,6 +1,6 @@
 /** Makes the schema in an empty database, as `keyturn migrate` does. */
-import { openDatabase } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import { createRecordingLog } from './log.ts'
 
 /** Where the database is. */

@@ -6,11 +6,11 @@ import { createHash, createSecretKey, generateKeyPairSync, randomBytes, randomUU
 import { CompactEncrypt, calculateJwkThumbprint, type JWK } from 'jose'
 import { sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import type { Database } from '../../src/storage/database.ts'
 import { initialSchema } from '../../src/storage/migrations/0001-initial-schema.ts'
 import { identities } from '../../src/storage/migrations/0002-identities.ts'
 import { manyReplicas } from '../../src/storage/migrations/0003-many-replicas.ts'
 import { rotation } from '../../src/storage/migrations/0004-rotation.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 
 const MIGRATIONS = {
   '0001-initial-schema': initialSchema,

@@ -5,10 +5,10 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
-import type { InstanceRole } from '../../src/domain/permission.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { bumpVersion, readChangeTime } from '../../src/storage/instance-row.ts'
-import type { Tables } from '../../src/storage/tables.ts'
+import type { InstanceRole } from '../../src/domain/identities/permission.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
+import type { Tables } from '../../src/storage/schema/tables.ts'
 import type { TestIntegrity } from './integrity.ts'
 
 /** A project that exists now. */

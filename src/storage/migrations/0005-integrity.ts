@@ -5,7 +5,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import type { Tables } from '../tables.ts'
+import type { Tables } from '../schema/tables.ts'
 
 const COLUMNS = [
   sql`alter table instance add column sealed_integrity_key text`,

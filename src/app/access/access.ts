@@ -1,0 +1,230 @@
+/**
+ * Who is calling and whether they may: bearer tokens of this service, and permissions looked up live (Spec §5).
+ *
+ * Whatever goes wrong on the way to "yes" is a refusal. Failed authentications are limited, and callers who prove themselves do
+ * not wait behind those who do not (decision 19).
+ */
+
+import { DomainError } from '../../domain/errors.ts'
+import {
+  assertAuthorized,
+  assertPermitted,
+  authenticated,
+  type Credential,
+  invalidPersonalAccessToken,
+  type UserAuthority,
+  type VerifiedAccessToken,
+} from '../../domain/identities/authority.ts'
+import { isLive } from '../../domain/identities/credential.ts'
+import { allows, type Permission } from '../../domain/identities/permission.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { ClientSecrets } from '../../domain/integrity.ts'
+import type { AccessTokenVerifier, IdentityStore } from '../../domain/ports.ts'
+import type { Replica } from '../replica/replica.ts'
+import { SingleFlightByKey } from '../replica/single-flight.ts'
+import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
+import { KnownTokens } from './known-tokens.ts'
+import { Semaphore } from './semaphore.ts'
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
+
+/** What tells personal access tokens from access tokens, which are JWTs. */
+const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
+
+/**
+ * How many credible personal access tokens and callers who have proved themselves are looked up at the same time, and how many
+ * calls may wait for that.
+ */
+const MAX_LOOKUPS = 4
+const MAX_WAITING = 100
+
+/** The same for all others: one, so that they never hold more than one connection to the database. */
+const MAX_DOUBTFUL_LOOKUPS = 1
+const MAX_DOUBTFUL_WAITING = 20
+
+/** What access is decided with. */
+export interface AccessOptions {
+  readonly replica: Replica
+  readonly verifier: AccessTokenVerifier
+  readonly store: Pick<IdentityStore, 'findUserByPersonalAccessToken' | 'findUser'>
+  readonly secrets: ClientSecrets
+  /** Counts failed authentications, here and at the token endpoint. */
+  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
+  /** The time at which tokens are looked at. */
+  readonly now: () => Date
+}
+
+/** A caller who has proved who it is, and how. */
+export interface AuthenticatedCaller {
+  readonly user: ServiceUser
+  readonly credential: Credential
+}
+
+/** What an `Authorization` header has, as far as that can be told without much work. */
+interface Presented {
+  /** Undefined if the header cannot be read. */
+  readonly token: string | undefined
+  /** Of the token, or of the header. */
+  readonly digest: string
+  /** Null if it is no personal access token. */
+  readonly origin: ReturnType<ClientSecrets['originOfPersonalAccessToken']> | null
+  /** Whether it was accepted the last time, or was made here and has not been refused yet. */
+  readonly isCredible: boolean
+}
+
+export class Access {
+  readonly #options: AccessOptions
+  readonly #known = new KnownTokens()
+  /** The replica needs the database for itself as well. */
+  readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
+  /** Reads callers who have proved themselves, before they are denied anything. */
+  readonly #callers = new SingleFlightByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
+  /** Tokens in the form from before there were tags are made up easily. */
+  readonly #doubtfulLookups = new Semaphore(MAX_DOUBTFUL_LOOKUPS, MAX_DOUBTFUL_WAITING)
+
+  constructor(options: AccessOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The caller, if the `Authorization` header has a valid token of an enabled user. A token that is refused counts as a failed
+   * authentication; a header that is missing does not, and neither does a token that cannot be judged now.
+   *
+   * @param address The IP address of the client; empty if it is not known.
+   * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `too_many_failures`
+   * before any work is done for the token.
+   */
+  async authenticate(authorization: string | null, address: string): Promise<AuthenticatedCaller> {
+    if (authorization === null || authorization === '') {
+      throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
+    }
+    const { attempts } = this.#options
+    const presented = this.#examine(authorization)
+    const attempt = { name: presented.digest, address }
+    if (!presented.isCredible) assertMayTry(attempt, attempts)
+    try {
+      const caller = await this.#prove(presented)
+      this.#known.accepted(presented.digest)
+      return caller
+    } catch (error) {
+      if (isFailure(error)) {
+        attempts.fail(attempt)
+        this.#known.refused(presented.digest, presented.origin === 'genuine')
+      }
+      throw error
+    }
+  }
+
+  /**
+   * The right of the caller to what needs this permission.
+   *
+   * @throws {DomainError} `permission_missing` unless a role of the caller includes it; `storage_unavailable`.
+   */
+  async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
+    if (!allows(user.instanceRoles, permission)) {
+      const asStored = await this.#asStored(user.userId)
+      assertPermitted(asStored?.enabled === true ? asStored : { instanceRoles: [] }, permission)
+    }
+    return { kind: 'user', userId: user.userId, permission, credential }
+  }
+
+  /**
+   * Checks a right again that has been granted, as far as this replica knows by now. Personal access tokens are looked up in
+   * the database again, without waiting behind callers who have not proved anything.
+   *
+   * @throws {DomainError} `token_invalid`, `permission_missing`, `storage_unavailable`.
+   */
+  async assertStillAuthorized(authority: UserAuthority): Promise<void> {
+    const { replica, store, now } = this.#options
+    const { userId, credential } = authority
+    replica.assertCurrent()
+    const user = await (credential.kind === 'access_token' ? replica.findServiceUser(userId) : store.findUser(userId))
+    try {
+      assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
+    } catch {
+      // Memory alone denies nothing: the database may know better.
+      await replica.confirm()
+      const asStored = await this.#asStored(userId)
+      assertAuthorized(authority, { user: asStored, ring: replica.keys().ring, now: now() })
+    }
+  }
+
+  /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
+  assertStorageReachable(): void {
+    this.#options.replica.assertCurrent()
+  }
+
+  #examine(authorization: string): Presented {
+    const { secrets, digest: digestOf } = this.#options
+    const token = BEARER.exec(authorization)?.[1]
+    const digest = digestOf(token ?? authorization)
+    const isPersonal = token !== undefined && PERSONAL_ACCESS_TOKEN.test(token)
+    const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
+    const outcome = this.#known.outcomeOf(digest)
+    const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'
+    return { token, digest, origin, isCredible }
+  }
+
+  async #prove({ token, origin, isCredible }: Presented): Promise<AuthenticatedCaller> {
+    if (token === undefined) {
+      throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
+    }
+    if (origin === null) return this.#subjectOf(token)
+    if (origin === 'invented') throw invalidPersonalAccessToken()
+    return this.#ownerOf(token, isCredible ? this.#lookups : this.#doubtfulLookups)
+  }
+
+  async #subjectOf(token: string): Promise<AuthenticatedCaller> {
+    const { replica, now } = this.#options
+    const { subject, credential } = await this.#verify(token)
+    const inMemory = await replica.findServiceUser(subject)
+    const caller = inMemory?.enabled === true ? inMemory : await this.#asStored(subject)
+    const user = authenticated(credential, { user: caller, ring: replica.keys().ring, now: now() })
+    return { user, credential }
+  }
+
+  /** A key that is not known here may be a new one: that is looked at once before the token is refused. */
+  async #verify(token: string): Promise<VerifiedAccessToken> {
+    const { replica, verifier } = this.#options
+    try {
+      return await verifier.verify(token, replica.keys().ring)
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'token_key_unknown') throw error
+      await replica.confirm()
+      return await verifier.verify(token, replica.keys().ring)
+    }
+  }
+
+  /** The caller as the database has it now. Not behind the client IDs at the token endpoint, which prove nothing. */
+  async #asStored(userId: string): Promise<ServiceUser | undefined> {
+    this.#options.replica.assertReachable()
+    return this.#callers.request(userId)
+  }
+
+  /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
+  async #ownerOf(token: string, lookups: Semaphore): Promise<AuthenticatedCaller> {
+    const { replica, store, secrets, now } = this.#options
+    replica.assertReachable()
+    const user = await lookups.run(() => store.findUserByPersonalAccessToken(secrets.hashPersonalAccessToken(token)))
+    const at = now()
+    const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
+    const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
+    if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
+    return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId } }
+  }
+}
+
+function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): void {
+  const seconds = attempts.blockedForSeconds(attempt)
+  if (seconds === 0) return
+  throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {
+    metadata: { retry_after_seconds: String(seconds) },
+  })
+}
+
+/** Whether a token was refused for what it is. */
+function isFailure(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')
+}

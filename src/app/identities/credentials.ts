@@ -1,0 +1,148 @@
+/**
+ * The use cases of what service users prove themselves with: client secrets, public keys, personal access tokens.
+ *
+ * A secret is returned once, by the call that makes it, and kept nowhere: the store, the log and the audit trail see
+ * ids and hashes. Secrets and key pairs are made before the store is locked.
+ */
+import type { Actor } from '../../domain/identities/authority.ts'
+import {
+  addKeys,
+  addPersonalAccessToken,
+  addSecret,
+  type ClientSecret,
+  deactivateSecret,
+  deleteSecret,
+  findSecret,
+  type PersonalAccessToken,
+  removeKey,
+  revokePersonalAccessToken,
+  type UserKey,
+} from '../../domain/identities/credential.ts'
+import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
+import type { ClientSecrets } from '../../domain/integrity.ts'
+import type { IdentityStore } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
+import { userResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+
+/** What the use cases need. */
+export interface CredentialsOptions {
+  readonly store: IdentityStore
+  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly secrets: ClientSecrets
+  /** Reads a JWK or a JWK Set. @throws {DomainError} `user_key_invalid`. */
+  readonly parseUserKeys: (json: string) => readonly UserKey['publicJwk'][]
+  /** How long personal access tokens may live, in days. */
+  readonly maxTokenLifetimeDays: number
+  /** A new random UUID. */
+  readonly newId: () => string
+}
+
+/** A client secret that has just been generated, for the one time that it is shown. */
+export interface GeneratedSecret {
+  readonly user: ServiceUser
+  readonly secret: ClientSecret
+  readonly plainSecret: string
+}
+
+/** A personal access token that has just been created, for the one time that it is shown. */
+export interface CreatedToken {
+  readonly token: PersonalAccessToken
+  readonly plainToken: string
+}
+
+/**
+ * Every method throws {DomainError} `user_not_found`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
+ * codes of its rule in the domain.
+ */
+export class Credentials {
+  readonly #options: CredentialsOptions
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options
+  }
+
+  /** @param expiresAt Null: it works until it is deactivated or deleted. */
+  async generateSecret(actor: Actor, userId: string, expiresAt: Date | null): Promise<GeneratedSecret> {
+    const { secrets, newId } = this.#options
+    const secretId = newId()
+    const { secret: plainSecret, hash } = secrets.generate()
+    return this.#change(actor, userId, ['secrets', secretId], (user, { clock, date }) => {
+      const secret = { secretId, hash, createdAt: date, expiresAt, deactivatedAt: null, lastUsedAt: null }
+      return { next: addSecret(user, secret, clock), result: { user, secret, plainSecret } }
+    })
+  }
+
+  /** Deactivating a deactivated secret changes nothing. */
+  deactivateSecret(actor: Actor, userId: string, secretId: string): Promise<ClientSecret> {
+    return this.#change(actor, userId, ['secrets', secretId], (user, { date }) => {
+      const next = deactivateSecret(user, secretId, date)
+      return { next, result: findSecret(next, secretId) }
+    })
+  }
+
+  deleteSecret(actor: Actor, userId: string, secretId: string): Promise<void> {
+    return this.#change(actor, userId, ['secrets', secretId], (user) => ({
+      next: deleteSecret(user, secretId),
+      result: undefined,
+    }))
+  }
+
+  /**
+   * Adds the key of a JWK, or all keys of a JWK Set.
+   *
+   * @param expiresAt Null: they work until they are removed.
+   * @throws {DomainError} also `user_key_invalid`.
+   */
+  async addKeys(
+    actor: Actor,
+    userId: string,
+    { json, expiresAt }: { readonly json: string; readonly expiresAt: Date | null },
+  ): Promise<readonly UserKey[]> {
+    const { parseUserKeys, newId } = this.#options
+    const parsed = parseUserKeys(json).map((publicJwk) => ({ keyId: newId(), publicJwk }))
+    const part = parsed.length === 1 ? parsed.map(({ keyId }) => keyId) : []
+    return this.#change(actor, userId, ['keys', ...part], (user, { clock, date }) => {
+      const keys = parsed.map((key) => ({ ...key, createdAt: date, expiresAt }))
+      return { next: addKeys(user, keys, clock), result: keys }
+    })
+  }
+
+  removeKey(actor: Actor, userId: string, keyId: string): Promise<void> {
+    return this.#change(actor, userId, ['keys', keyId], (user) => ({
+      next: removeKey(user, keyId),
+      result: undefined,
+    }))
+  }
+
+  async createToken(actor: Actor, userId: string, expiresAt: Date): Promise<CreatedToken> {
+    const { secrets, newId, maxTokenLifetimeDays: maxLifetimeDays } = this.#options
+    const tokenId = newId()
+    const { token: plainToken, hash } = secrets.generatePersonalAccessToken()
+    return this.#change(actor, userId, ['tokens', tokenId], (user, { clock, date }) => {
+      const token = { tokenId, hash, createdAt: date, expiresAt }
+      const next = addPersonalAccessToken(user, token, { clock, maxLifetimeDays })
+      return { next, result: { token, plainToken } }
+    })
+  }
+
+  revokeToken(actor: Actor, userId: string, tokenId: string): Promise<void> {
+    return this.#change(actor, userId, ['tokens', tokenId], (user) => ({
+      next: revokePersonalAccessToken(user, tokenId),
+      result: undefined,
+    }))
+  }
+
+  async #change<T>(
+    actor: Actor,
+    userId: string,
+    part: readonly string[],
+    decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
+  ): Promise<T> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: userResource(userId, ...part) }
+    const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
+    await replica.refreshAfterWrite()
+    return result
+  }
+}

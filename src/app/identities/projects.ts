@@ -1,0 +1,115 @@
+/**
+ * The use cases of projects, their roles and their custom scopes.
+ *
+ * Each change is visible on this replica when the call returns, and is an event of the audit trail.
+ */
+import type { Actor } from '../../domain/identities/authority.ts'
+import {
+  addRole,
+  addScope,
+  createProject,
+  existingProject,
+  type Project,
+  removeRole,
+  removeScope,
+} from '../../domain/identities/project.ts'
+import type { Change, IdentityStore, Page } from '../../domain/ports.ts'
+import { projectResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+
+/** What the use cases need. */
+export interface ProjectsOptions {
+  readonly store: IdentityStore
+  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  /** A new random UUID. */
+  readonly newId: () => string
+}
+
+/**
+ * Every method throws {DomainError} `storage_unavailable`, and `project_not_found` if it takes a project's id;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
+export class Projects {
+  readonly #options: ProjectsOptions
+
+  constructor(options: ProjectsOptions) {
+    this.#options = options
+  }
+
+  /** @throws {DomainError} `project_name_taken`. */
+  async create(actor: Actor, name: string): Promise<Project> {
+    const projectId = this.#options.newId()
+    return this.#change(actor, projectId, [], (_none, now) => becoming(createProject(projectId, name, now)))
+  }
+
+  async get(projectId: string): Promise<Project> {
+    return existingProject(await this.#options.store.findProject(projectId), projectId)
+  }
+
+  /** Ordered by name. */
+  list(page: Page<string>): Promise<readonly Project[]> {
+    return this.#options.store.listProjects(page)
+  }
+
+  /** @throws {DomainError} `project_name_taken`. */
+  rename(actor: Actor, projectId: string, name: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, [], (project) =>
+      project.name === name ? project : { ...project, name },
+    )
+  }
+
+  /** @throws {DomainError} `project_has_users`. */
+  async delete(actor: Actor, projectId: string): Promise<void> {
+    await this.#change(actor, projectId, [], (project) => {
+      existingProject(project, projectId)
+      return { next: null, result: undefined }
+    })
+  }
+
+  /** @throws {DomainError} `project_limit_reached`. */
+  addRole(actor: Actor, projectId: string, role: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, ['roles', role], (project) => addRole(project, role))
+  }
+
+  /** @throws {DomainError} `project_role_not_found`. */
+  removeRole(actor: Actor, projectId: string, role: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, ['roles', role], (project) => removeRole(project, role))
+  }
+
+  /** @throws {DomainError} `scope_reserved`; `project_limit_reached`. */
+  addScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => addScope(project, scope))
+  }
+
+  /** @throws {DomainError} `project_scope_not_found`. */
+  removeScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => removeScope(project, scope))
+  }
+
+  #changeExisting(
+    actor: Actor,
+    projectId: string,
+    part: readonly string[],
+    next: (project: Project) => Project,
+  ): Promise<Project> {
+    return this.#change(actor, projectId, part, (project) => becoming(next(existingProject(project, projectId))))
+  }
+
+  async #change<T>(
+    actor: Actor,
+    projectId: string,
+    part: readonly string[],
+    decide: (project: Project | undefined, now: Date) => Change<Project, T>,
+  ): Promise<T> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: projectResource(projectId, ...part) }
+    const result = await store.changeProject(projectId, entry, decide)
+    await replica.refreshAfterWrite()
+    return result
+  }
+}
+
+/** The caller is told what is stored. */
+function becoming(project: Project): Change<Project, Project> {
+  return { next: project, result: project }
+}

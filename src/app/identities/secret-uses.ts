@@ -1,0 +1,82 @@
+/**
+ * Remembers when secrets last got a token, and writes it down later and together: nothing on the way to a token waits
+ * for it, or fails with it.
+ */
+import type { CredentialUses, Log } from '../../domain/ports.ts'
+import type { Clock } from '../replica/replica.ts'
+import { ClockCache } from './clock-cache.ts'
+
+const MINUTE = 60_000
+
+/** How many secrets are remembered until they are written; beyond that those not used for long are forgotten. */
+const DEFAULT_CAPACITY = 50_000
+
+/** What it takes. */
+export interface SecretUsesOptions {
+  readonly store: Pick<CredentialUses, 'recordSecretUses'>
+  readonly clock: Pick<Clock, 'after'>
+  readonly log: Log
+  readonly capacity?: number
+}
+
+export class SecretUses {
+  readonly #options: SecretUsesOptions
+  readonly #unwritten: ClockCache<string, Date>
+  #cancelTimer: (() => void) | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #stopped = false
+  #minute = new Date(0)
+
+  constructor(options: SecretUsesOptions) {
+    this.#options = options
+    this.#unwritten = new ClockCache(options.capacity ?? DEFAULT_CAPACITY)
+  }
+
+  /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */
+  note(secretId: string, at: Date): void {
+    const minute = this.#minuteOf(at)
+    if (this.#unwritten.get(secretId) === minute) return
+    this.#unwritten.set(secretId, minute)
+    this.#schedule()
+  }
+
+  /** Writes what is left. What cannot be written is lost, and logged. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    await this.#writing
+    await this.#write()
+  }
+
+  /** The same object for all of a minute: thousands that live for a minute each would keep the collector busy. */
+  #minuteOf(at: Date): Date {
+    const begin = Math.floor(at.getTime() / MINUTE) * MINUTE
+    if (begin !== this.#minute.getTime()) this.#minute = new Date(begin)
+    return this.#minute
+  }
+
+  #schedule(): void {
+    if (this.#cancelTimer !== undefined || this.#stopped) return
+    this.#cancelTimer = this.#options.clock.after(MINUTE, () => {
+      this.#writing = this.#write().then(() => {
+        this.#cancelTimer = undefined
+        if (this.#unwritten.size > 0) this.#schedule()
+      })
+    })
+  }
+
+  async #write(): Promise<void> {
+    const uses = new Map(this.#unwritten.entries())
+    if (uses.size === 0) return
+    try {
+      await this.#options.store.recordSecretUses(uses)
+    } catch (error) {
+      this.#options.log.warn({ err: error, secrets: uses.size }, 'when secrets were last used could not be written')
+      return
+    }
+    for (const [secretId, at] of uses) {
+      // Used again in a later minute: that is still to be written.
+      if (this.#unwritten.get(secretId) === at) this.#unwritten.delete(secretId)
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The use cases of service users and what they are granted. What they prove themselves with is in `credentials.ts`.
+ *
+ * Each change is visible on this replica when the call returns, and is an event of the audit trail.
+ */
+import type { Actor } from '../../domain/identities/authority.ts'
+import type { InstanceRole } from '../../domain/identities/permission.ts'
+import { existingProject } from '../../domain/identities/project.ts'
+import {
+  createServiceUser,
+  existingUser,
+  grantProjectRole,
+  grantScope,
+  type NewServiceUser,
+  revokeProjectRole,
+  revokeScope,
+  type ServiceUser,
+} from '../../domain/identities/service-user.ts'
+import type { IdentityStore, Page } from '../../domain/ports.ts'
+import { userResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+
+/** What the use cases need. */
+export interface ServiceUsersOptions {
+  readonly store: IdentityStore
+  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  /** A new random UUID. */
+  readonly newId: () => string
+}
+
+/** The facts of a user that can be edited. Those that are left out stay. */
+export type ServiceUserEdit = Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>>
+
+/**
+ * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
+export class ServiceUsers {
+  readonly #options: ServiceUsersOptions
+
+  constructor(options: ServiceUsersOptions) {
+    this.#options = options
+  }
+
+  /** Creates a user without credentials and grants. @throws {DomainError} `project_not_found`. */
+  async create(
+    actor: Actor,
+    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled'>,
+  ): Promise<ServiceUser> {
+    const { store, replica, newId } = this.#options
+    const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
+    const userId = newId()
+    const entry = { ...actor, resource: userResource(userId) }
+    const user = await store.changeUser(userId, entry, (_none, { date }) => {
+      const created = createServiceUser({ ...facts, userId, projectName: project.name }, date)
+      return { next: created, result: created }
+    })
+    await replica.refreshAfterWrite()
+    return user
+  }
+
+  async get(userId: string): Promise<ServiceUser> {
+    return existingUser(await this.#options.store.findUser(userId), userId)
+  }
+
+  /** Ordered by creation date and id. @param projectId Null: of all projects. */
+  list(
+    projectId: string | null,
+    page: Page<{ readonly createdAt: Date; readonly userId: string }>,
+  ): Promise<readonly ServiceUser[]> {
+    return this.#options.store.listUsers(projectId, page)
+  }
+
+  edit(actor: Actor, userId: string, edit: ServiceUserEdit): Promise<ServiceUser> {
+    return this.#change(actor, userId, [], (user) => {
+      const edited = { ...user, ...edit }
+      const { name, clientCredentialsEnabled } = user
+      return edited.name === name && edited.clientCredentialsEnabled === clientCredentialsEnabled ? user : edited
+    })
+  }
+
+  enable(actor: Actor, userId: string): Promise<ServiceUser> {
+    return this.#change(actor, userId, [], (user) => (user.enabled ? user : { ...user, enabled: true }))
+  }
+
+  /** @throws {DomainError} `last_owner`. */
+  disable(actor: Actor, userId: string): Promise<ServiceUser> {
+    return this.#change(actor, userId, [], (user) => (user.enabled ? { ...user, enabled: false } : user))
+  }
+
+  /** Deletes a user with its credentials and grants. @throws {DomainError} `last_owner`. */
+  async delete(actor: Actor, userId: string): Promise<void> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: userResource(userId) }
+    await store.changeUser(userId, entry, (user) => {
+      existingUser(user, userId)
+      return { next: null, result: undefined }
+    })
+    await replica.refreshAfterWrite()
+  }
+
+  /** Sets the roles over the instance; those that are not named are taken away. @throws {DomainError} `last_owner`. */
+  setInstanceRoles(actor: Actor, userId: string, roles: readonly InstanceRole[]): Promise<ServiceUser> {
+    const instanceRoles = [...new Set(roles)].sort()
+    return this.#change(actor, userId, ['instance_roles'], (user) =>
+      isSameSet(user.instanceRoles, instanceRoles) ? user : { ...user, instanceRoles },
+    )
+  }
+
+  /** @throws {DomainError} `project_not_found`; `project_role_not_found`. */
+  grantProjectRole(
+    actor: Actor,
+    userId: string,
+    { projectId, role }: { readonly projectId: string; readonly role: string },
+  ): Promise<ServiceUser> {
+    return this.#change(actor, userId, ['projects', projectId, 'roles', role], (user) =>
+      grantProjectRole(user, projectId, role),
+    )
+  }
+
+  revokeProjectRole(
+    actor: Actor,
+    userId: string,
+    { projectId, role }: { readonly projectId: string; readonly role: string },
+  ): Promise<ServiceUser> {
+    return this.#change(actor, userId, ['projects', projectId, 'roles', role], (user) =>
+      revokeProjectRole(user, projectId, role),
+    )
+  }
+
+  /** @throws {DomainError} `project_scope_not_found`. */
+  grantScope(actor: Actor, userId: string, scope: string): Promise<ServiceUser> {
+    return this.#change(actor, userId, ['scopes', scope], (user) => grantScope(user, scope))
+  }
+
+  revokeScope(actor: Actor, userId: string, scope: string): Promise<ServiceUser> {
+    return this.#change(actor, userId, ['scopes', scope], (user) => revokeScope(user, scope))
+  }
+
+  async #change(
+    actor: Actor,
+    userId: string,
+    part: readonly string[],
+    next: (user: ServiceUser) => ServiceUser,
+  ): Promise<ServiceUser> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: userResource(userId, ...part) }
+    const result = await store.changeUser(userId, entry, (user) => {
+      const changed = next(existingUser(user, userId))
+      return { next: changed, result: changed }
+    })
+    await replica.refreshAfterWrite()
+    return result
+  }
+}
+
+function isSameSet(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item) => b.includes(item))
+}

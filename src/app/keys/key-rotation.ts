@@ -1,0 +1,197 @@
+/**
+ * The use cases around the rotation of web keys: out of turn, after a leak, the policy and what comes next.
+ */
+
+import { DomainError } from '../../domain/errors.ts'
+import type { Actor } from '../../domain/identities/authority.ts'
+import { algorithmOf, type WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
+import {
+  type KeyRing,
+  planRevocation,
+  type Revocation,
+  type RevocationOptions,
+  revocationOf,
+  type SealedKeyPair,
+} from '../../domain/keys/key-ring.ts'
+import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
+import type { PlannedStep } from '../../domain/keys/rotation.ts'
+import { planRequestedRotation, type RequestedRotation, schedule } from '../../domain/keys/rotation-plan.ts'
+import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
+import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
+import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../../domain/ports.ts'
+import { ROTATION_POLICY, WEB_KEYS, webKeyResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+import type { DecryptabilityCheck } from './decryptability-check.ts'
+
+/** What the use cases need. */
+export interface KeyRotationOptions {
+  readonly store: KeyStore
+  readonly reader: InstanceReader
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly limits: RotationLimits
+  readonly now: () => Date
+  readonly log: Log
+}
+
+/** A policy that was changed. */
+export interface ChangedPolicy {
+  readonly policy: RotationPolicy
+  /** What is known to fail at verifiers, if keys of a new kind will be made; see `kindWarnings`. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
+export class KeyRotation {
+  readonly #options: KeyRotationOptions
+  /** Key pairs that are being made, each by the id of the key that it replaces. */
+  readonly #replacements = new Map<string, Promise<SealedKeyPair>>()
+
+  constructor(options: KeyRotationOptions) {
+    this.#options = options
+  }
+
+  /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
+  async rotate(actor: Actor): Promise<RequestedRotation> {
+    const { store, replica, limits, log } = this.#options
+    const closed = await this.#closedKeys()
+    const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
+      const plan = planRequestedRotation(rotation, ring, { now, limits, closed })
+      const { done, key } = plan.result
+      return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
+    })
+    await replica.refreshAfterWrite()
+    const { done, doneAt, key } = result
+    log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
+    return result
+  }
+
+  /**
+   * Stops trusting a key at once. For a key that is revoked already, nothing changes: whoever lost the answer gets it again.
+   *
+   * If a new key has to take over, its generation neither waits behind `CreateWebKey` nor needs room in the key ring.
+   */
+  async revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    try {
+      return await this.#revoke(actor, keyId)
+    } catch (error) {
+      const isGone = error instanceof DomainError && error.code === 'web_key_not_found'
+      const before = isGone ? await this.#findRevocation(keyId) : undefined
+      if (before === undefined) throw error
+      await this.#options.replica.refreshAfterWrite()
+      return before
+    }
+  }
+
+  async #revoke(actor: Actor, keyId: string): Promise<Revocation> {
+    const { replica, log } = this.#options
+    const closed = await this.#closedKeys()
+    // Keys are never made under the lock, and rarely is there no other one that could take over.
+    const { key, active, trustedUntil } =
+      (await this.#tryToRevoke(actor, keyId, { closed, replacement: undefined })) ??
+      (await this.#tryToRevoke(actor, keyId, { closed, replacement: await this.#replacementOf(keyId) })) ??
+      neverHappens()
+    await replica.refreshAfterWrite()
+    log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
+    return { key, active, trustedUntil }
+  }
+
+  /** Undefined if a replacement is needed and none was given. */
+  #tryToRevoke(
+    actor: Actor,
+    keyId: string,
+    tried: Pick<RevocationOptions, 'closed' | 'replacement'>,
+  ): Promise<Revocation | undefined> {
+    const { store, limits } = this.#options
+    const { jwksMaxAgeSeconds } = limits
+    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now, { policy }) => {
+      const { config } = policy
+      const plan = planRevocation(ring, keyId, { ...tried, now, jwksMaxAgeSeconds, config })
+      return plan ?? { steps: [], result: undefined }
+    })
+  }
+
+  /** What became of a revocation; undefined if the key was not revoked. */
+  async #findRevocation(keyId: string): Promise<Revocation | undefined> {
+    const key = await this.#options.store.findRevoked(keyId)
+    if (key === undefined) return undefined
+    return revocationOf(key, { ring: await this.list(), jwksMaxAgeSeconds: this.#options.limits.jwksMaxAgeSeconds })
+  }
+
+  /** Every key that is published. */
+  async list(): Promise<KeyRing> {
+    return (await this.#options.reader.load([])).ring
+  }
+
+  /** The keys that were revoked last. */
+  listRevoked(): Promise<readonly RevokedWebKey[]> {
+    return this.#options.store.listRevoked()
+  }
+
+  /** One key; undefined if there is none. */
+  async find(keyId: string): Promise<WebKey | RevokedWebKey | undefined> {
+    const published = (await this.list()).find((key) => key.keyId === keyId)
+    return published ?? this.#options.store.findRevoked(keyId)
+  }
+
+  async policy(): Promise<RotationPolicy> {
+    return (await this.#options.reader.load([])).rotation.policy
+  }
+
+  /**
+   * Changes the policy. A kind that no key of the ring has is warned about when it is set, and when rotation is switched on.
+   *
+   * @throws {DomainError} `rotation_policy_invalid`.
+   */
+  async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<ChangedPolicy> {
+    const { store, replica, limits, log } = this.#options
+    const result = await store.update({ ...actor, resource: ROTATION_POLICY }, (ring, _now, rotation) => {
+      const { policy: before } = rotation
+      const policy = changed(before, changes)
+      assertPolicy(policy, limits, before)
+      const decidesKind = changes.config !== undefined || (policy.enabled && !before.enabled)
+      const warnings = decidesKind ? kindWarnings(algorithmOf(policy.config), ring) : []
+      return {
+        steps: [],
+        rotation: policy === before ? rotation : { ...rotation, policy },
+        result: { policy, warnings },
+      }
+    })
+    await replica.refreshAfterWrite()
+    log.info({ policy: result.policy }, 'the rotation policy was changed')
+    if (result.warnings.length > 0)
+      log.warn({ warnings: result.warnings }, 'the rotation policy makes web keys of a kind that there is none of')
+    return result
+  }
+
+  /** What will happen next if nobody interferes, in order. */
+  async schedule(count: number): Promise<readonly PlannedStep[]> {
+    const { reader, limits, now } = this.#options
+    const { ring, rotation } = await reader.load([])
+    return schedule(rotation, ring, { now: now(), limits, count })
+  }
+
+  /** The initial keys that cannot be opened: none of them may take over. */
+  async #closedKeys(): Promise<ReadonlySet<string>> {
+    return this.#options.trial.undecryptableAmong((await this.list()).filter(({ state }) => state === 'initial'))
+  }
+
+  /** One pair for all calls that revoke the same key at once: one of them succeeds, and the others find that it is done. */
+  #replacementOf(keyId: string): Promise<SealedKeyPair> {
+    const { generator, replica } = this.#options
+    const running = this.#replacements.get(keyId)
+    if (running !== undefined) return running
+    const config: WebKeyConfig = replica.status().rotation.policy.config
+    const pair = generator.generate(config, 'high').finally(() => this.#replacements.delete(keyId))
+    this.#replacements.set(keyId, pair)
+    return pair
+  }
+}
+
+function neverHappens(): never {
+  throw new Error('a revocation that was given a replacement asks for one')
+}

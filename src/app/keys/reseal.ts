@@ -1,0 +1,118 @@
+/**
+ * Seals every sealed key of the instance, the private ones and the integrity key, under the first master key, while servers serve, and says which master key
+ * seals what.
+ *
+ * Each key is a change of its own. So there is nothing to resume: whoever starts again finds what is left.
+ */
+import { SYSTEM } from '../../domain/identities/authority.ts'
+import type { KeyResealer, SealedKey, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
+import { INTEGRITY_KEY, webKeyResource } from '../audit/audit-resources.ts'
+
+/** How often new keys that were sealed by another master key are looked for. */
+const MAX_LOOKS = 10
+
+/** What is needed for it. */
+export interface ResealOptions {
+  readonly store: SealedKeyStore
+  readonly resealer: KeyResealer
+}
+
+/** What was done, and what is left. */
+export interface Resealed {
+  /** The master key that seals everything now. */
+  readonly masterKeyId: string
+  /** How many sealed keys there are. */
+  readonly total: number
+  /** How many of them were sealed by another master key before. */
+  readonly resealed: number
+  /** The other master keys. They seal nothing. */
+  readonly unused: readonly string[]
+  /** Master keys that servers sealed new keys with in the meantime. */
+  readonly stillInUse: readonly string[]
+}
+
+/**
+ * Seals everything anew that is not sealed by the first master key.
+ *
+ * @throws {Error} if some key cannot be opened; nothing has been changed then, unless that key is new. If servers
+ * go on sealing with another master key for too long. {DomainError} `storage_unavailable`.
+ */
+export async function resealAll({ store, resealer }: ResealOptions): Promise<Resealed> {
+  const [masterKeyId, ...others] = resealer.masterKeyIds
+  const isOutdated = (key: SealedKey) => resealer.masterKeyOf(key.sealed) !== masterKeyId
+  let keys = await assertAllOpen({ store, resealer })
+  const known = new Set(keys.map(nameOf))
+  const stillInUse = new Set<string>()
+  const resealed = new Set<string>()
+  for (let look = 1; look <= MAX_LOOKS; look += 1) {
+    const outdated = keys.filter(isOutdated)
+    if (outdated.length === 0) {
+      return { masterKeyId, total: keys.length, resealed: resealed.size, unused: others, stillInUse: [...stillInUse] }
+    }
+    for (const key of outdated) {
+      const resource = nameOf(key)
+      if (!known.has(resource)) stillInUse.add(String(resealer.masterKeyOf(key.sealed)))
+      const entry = { ...SYSTEM, action: 'master_key/reseal', resource }
+      if (await store.replace(key, await resealer.reseal(key), entry)) resealed.add(resource)
+    }
+    keys = await store.list()
+  }
+  throw new Error(
+    `servers go on sealing new keys with ${[...stillInUse].join(', ')}: restart them with ${masterKeyId} as the first ` +
+      'master key, then run this again',
+  )
+}
+
+/**
+ * Opens every sealed key, also those of the first master key: under its id there could be another key than before.
+ *
+ * @returns All of them. @throws {Error} about the first one that cannot be opened.
+ */
+export async function assertAllOpen({ store, resealer }: ResealOptions): Promise<readonly SealedKey[]> {
+  const keys = await store.list()
+  for (const key of keys) await resealer.assertOpens(key)
+  return keys
+}
+
+/** Which master key seals how much. */
+export interface MasterKeyUse {
+  /** Null: the sealed text does not say it. */
+  readonly masterKeyId: string | null
+  /** The first one seals, all that are configured open. */
+  readonly configured: 'first' | 'yes' | 'no'
+  readonly sealedKeys: number
+}
+
+/** How things are. */
+export interface MasterKeyStatus {
+  /** The configured ones in their order, then the others that seal something. */
+  readonly uses: readonly MasterKeyUse[]
+  /** What cannot be opened, and why. */
+  readonly lost: readonly { readonly key: SealedKey; readonly reason: string }[]
+}
+
+/** Tells which master key seals how much, and what cannot be opened. Changes nothing. */
+export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Promise<MasterKeyStatus> {
+  const counts = new Map<string | null, number>(resealer.masterKeyIds.map((id) => [id, 0]))
+  const lost: { key: SealedKey; reason: string }[] = []
+  for (const key of await store.list()) {
+    const masterKeyId = resealer.masterKeyOf(key.sealed)
+    counts.set(masterKeyId, (counts.get(masterKeyId) ?? 0) + 1)
+    await resealer.assertOpens(key).catch((error: unknown) => {
+      lost.push({ key, reason: error instanceof Error ? error.message : String(error) })
+    })
+  }
+  const configured = (id: string | null) => {
+    const position = id === null ? -1 : resealer.masterKeyIds.indexOf(id)
+    return position === 0 ? 'first' : position > 0 ? 'yes' : 'no'
+  }
+  const uses = [...counts].map(([id, count]): MasterKeyUse => {
+    return { masterKeyId: id, configured: configured(id), sealedKeys: count }
+  })
+  return { uses, lost }
+}
+
+/** How the audit trail names what was sealed. */
+function nameOf(key: SealedKey): string {
+  return key.kind === 'integrity_key' ? INTEGRITY_KEY : webKeyResource(key.keyId)
+}

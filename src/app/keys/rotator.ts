@@ -1,0 +1,228 @@
+/**
+ * Rotates keys as the policy says, by itself. Every replica runs one, and none is the leader: who is first makes the step,
+ * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
+ */
+
+import { DomainError, isOutage } from '../../domain/errors.ts'
+import { SYSTEM } from '../../domain/identities/authority.ts'
+import { activeKey, assertOpens, assertRoom, unpublishedKeys } from '../../domain/keys/key-ring.ts'
+import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../../domain/keys/rotation.ts'
+import { planStep } from '../../domain/keys/rotation-plan.ts'
+import type { RotationLimits } from '../../domain/keys/rotation-policy.ts'
+import { LogThrottle } from '../../domain/log-throttle.ts'
+import type { KeyPairGenerator, KeyStore, Log } from '../../domain/ports.ts'
+import { after } from '../../domain/time.ts'
+import { webKeyResource } from '../audit/audit-resources.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
+import type { Clock, Replica } from '../replica/replica.ts'
+import type { DecryptabilityCheck } from './decryptability-check.ts'
+
+/** How often the next step is looked at, in milliseconds. It is a look at memory. */
+const LOOK_EVERY = 1000
+
+/** A replica waits up to so long before a step, at random, so that they do not all make a key for the same one. */
+const MAX_HEAD_START = 500
+
+/** Dates that are so far ahead of this replica's time are no matter of accuracy any more, in seconds. */
+const MAX_AHEAD_SECONDS = 60
+
+const FIRST_RETRY = 1000
+const LAST_RETRY = 5 * 60_000
+
+/** What a rotator is made of. */
+export interface RotatorOptions {
+  readonly store: Pick<KeyStore, 'update' | 'publish'>
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly limits: RotationLimits
+  readonly clock: Clock
+  /** The time of the instance. */
+  readonly now: () => Date
+  /** The date that a change would get now: what the steps are decided by under the lock. */
+  readonly changeTime: () => Date
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  readonly log: Log
+}
+
+export class Rotator {
+  readonly #options: RotatorOptions
+  /** Since the last time that no step failed. */
+  #failures = 0
+  /** Before that no step is tried again, by the monotonic clock. */
+  #retryAt = 0
+  readonly #throttle = new LogThrottle()
+  /** Of single steps, since the start. */
+  #totalFailures = 0
+  /** The active key and its date, if that was in the future when it was looked at last. */
+  #toldOf = ''
+  #cancel = () => {}
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: RotatorOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#after(LOOK_EVERY)
+  }
+
+  /** Makes no more steps. The one under way is awaited. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel()
+    await this.#running
+  }
+
+  /** What an operator wants to know of the rotation. */
+  get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
+    const { ring, rotation } = this.#options.replica.status()
+    const { enabled, rotationIntervalSeconds } = rotation.policy
+    const active = activeKey(ring)
+    const age = active === undefined ? 0 : (this.#options.now().getTime() - active.activatedAt.getTime()) / 1000
+    return {
+      enabled,
+      overdueSeconds: enabled ? Math.max(0, age - rotationIntervalSeconds) : 0,
+      failures: this.#totalFailures,
+    }
+  }
+
+  #after(milliseconds: number): void {
+    if (this.#stopped) return
+    this.#cancel = this.#options.clock.after(milliseconds, () => {
+      this.#running = this.#look().then(() => this.#after(LOOK_EVERY))
+    })
+  }
+
+  /** Dates publications, and makes the steps whose time has come, if there are any. */
+  async #look(): Promise<void> {
+    const { clock } = this.#options
+    this.#tellOfFutureDate()
+    if (this.#due().length === 0) this.#failures = 0
+    if (this.#toMake().length === 0 && !this.#hasUnpublished()) return
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
+      this.#cancel = () => {
+        cancel()
+        resolve()
+      }
+    })
+    await this.#publish()
+    const steps = this.#toMake()
+    let failed = false
+    for (const due of steps) {
+      if (this.#stopped) return
+      try {
+        await this.#make(due.step)
+      } catch (error) {
+        this.#fail(due, error)
+        failed = true
+        // The others would wait for the same database.
+        if (isOutage(error)) break
+      }
+    }
+    if (failed) this.#backOff()
+    else if (steps.length > 0) this.#failures = 0
+  }
+
+  /** The steps to make now: those that are due, unless one has failed shortly before. */
+  #toMake(): readonly PlannedStep[] {
+    const waits = this.#failures > 0 && this.#options.clock.monotonic() < this.#retryAt
+    return waits ? [] : this.#due()
+  }
+
+  /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
+  #due(): readonly PlannedStep[] {
+    const { replica, limits, changeTime } = this.#options
+    if (!this.#isInTouch()) return []
+    const { ring, rotation } = replica.status()
+    const blocked = blockedStep(rotation, ring, limits)
+    const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
+    return steps.filter(({ at }) => at <= changeTime())
+  }
+
+  #isInTouch(): boolean {
+    const { replica } = this.#options
+    return replica.isFresh() && replica.isCurrent()
+  }
+
+  #hasUnpublished(): boolean {
+    return this.#isInTouch() && unpublishedKeys(this.#options.replica.status().ring).length > 0
+  }
+
+  /**
+   * Dates the publication of keys whose creator has not done so: it has died, or its commit took so long that it gave up. It
+   * waits for no step: verifiers may know the key already.
+   */
+  async #publish(): Promise<void> {
+    if (this.#stopped || !this.#hasUnpublished()) return
+    const { store, replica, clock, log } = this.#options
+    try {
+      await store.publish()
+    } catch (error) {
+      if (this.#throttle.admits(String(error), clock.monotonic()))
+        log.warn({ err: error }, 'the publication of web keys could not be dated')
+      return
+    }
+    await replica.refreshOrLog()
+  }
+
+  async #make(wanted: RotationStep): Promise<void> {
+    const { store, generator, replica, limits, log } = this.#options
+    if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
+    if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
+    const pair = wanted.kind === 'create' ? await generator.generate(wanted.config, 'high') : undefined
+    const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
+    const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
+    const done = await store.update(entry, (ring, now, rotation) =>
+      planStep(rotation, ring, { wanted, now, limits, pair }),
+    )
+    await replica.refreshOrLog()
+    await this.#publish()
+    if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
+  }
+
+  /** A key that does not open must not take the place of one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
+  async #tryToOpen(keyId: string): Promise<void> {
+    const { replica, trial } = this.#options
+    const keys = replica.status().ring.filter((key) => key.keyId === keyId)
+    const closed = await trial.undecryptableAmong(keys)
+    for (const key of keys) assertOpens(key, { closed })
+  }
+
+  /**
+   * Tells once of an active key that is dated in the future, as by a database whose clock was ahead: the next rotation waits
+   * for that date and the interval, and until then nothing is overdue.
+   */
+  #tellOfFutureDate(): void {
+    const { replica, now, log } = this.#options
+    const { ring, rotation } = replica.status()
+    const active = activeKey(ring)
+    if (!rotation.policy.enabled || active === undefined) return
+    const { keyId, activatedAt } = active
+    if (activatedAt <= after(now(), MAX_AHEAD_SECONDS)) return
+    const state = `${keyId} ${activatedAt.toISOString()}`
+    if (state === this.#toldOf) return
+    this.#toldOf = state
+    const facts = { keyId, activatedAt, rotatesAt: after(activatedAt, rotation.policy.rotationIntervalSeconds) }
+    log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
+  }
+
+  #backOff(): void {
+    this.#failures += 1
+    const pause = Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
+    this.#retryAt = this.#options.clock.monotonic() + pause
+  }
+
+  #fail({ step, at }: PlannedStep, error: unknown): void {
+    const { audit, log } = this.#options
+    this.#totalFailures += 1
+    if (this.#stopped) return
+    log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
+    // It may be stored, and is an event then.
+    if (error instanceof DomainError && error.code === 'change_outcome_unknown') return
+    const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
+    audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The use cases of web keys: create, activate, list, delete (Spec §4.3).
+ *
+ * Key pairs are generated before the store is locked. Each change is visible on this replica when the call returns, and
+ * is an event of the audit trail.
+ */
+import type { Actor } from '../../domain/identities/authority.ts'
+import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
+import {
+  type Activation,
+  type ActivationRules,
+  assertRoom,
+  type KeyRing,
+  type KeyRingChange,
+  planActivation,
+  planCreation,
+  planDeletion,
+} from '../../domain/keys/key-ring.ts'
+import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
+import type { InitialWebKey } from '../../domain/keys/web-key.ts'
+import type { InstanceReader, KeyPairGenerator, KeyStore, Log } from '../../domain/ports.ts'
+import { webKeyResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+import type { DecryptabilityCheck } from './decryptability-check.ts'
+
+/** What the use cases need. */
+export interface WebKeysOptions {
+  readonly store: KeyStore
+  readonly reader: InstanceReader
+  readonly generator: KeyPairGenerator
+  readonly replica: Replica
+  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly log: Log
+  readonly activation: ActivationRules
+  /** The greatest number of web keys. */
+  readonly maxWebKeys: number
+}
+
+/** A key that was created. */
+export interface CreatedWebKey {
+  readonly key: InitialWebKey
+  /** What is known to fail at verifiers, if it is the first of its kind; see `kindWarnings`. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Every method throws {DomainError}: the codes of its plan in `key-ring.ts`, and `storage_unavailable`;
+ * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ */
+export class WebKeys {
+  readonly #options: WebKeysOptions
+
+  constructor(options: WebKeysOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Creates an initial key, and dates its publication once this replica serves it. The first of its kind is warned about.
+   *
+   * @param signal Nothing is stored any more once it is aborted: nobody would learn of the key.
+   * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
+   */
+  async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<CreatedWebKey> {
+    const { generator, log, maxWebKeys } = this.#options
+    // Asked before as well, so that a full ring does not cost the generation of a key pair.
+    assertRoom(await this.list(), maxWebKeys)
+    const pair = await generator.generate(config)
+    signal.throwIfAborted()
+    const { key, warnings } = await this.#update(actor, pair.keyId, (ring, now) => {
+      const plan = planCreation(ring, pair, { now, maxWebKeys })
+      return { ...plan, result: { key: plan.result, warnings: kindWarnings(pair.algorithm, ring) } }
+    })
+    const { keyId, algorithm } = key
+    log.info({ keyId, algorithm }, 'web key created')
+    if (warnings.length > 0) log.warn({ keyId, algorithm, warnings }, 'the first web key of its kind was created')
+    const published = await this.#publish()
+    return { key: published.find((candidate) => candidate.keyId === keyId) ?? key, warnings }
+  }
+
+  /** Makes a key the one that signs. Activating the active key changes nothing. */
+  async activate(actor: Actor, keyId: string): Promise<Activation> {
+    const { activation, trial, log } = this.#options
+    // Before the lock: a private key is not opened while everybody waits.
+    const closed = await trial.undecryptableAmong((await this.list()).filter((key) => key.keyId === keyId))
+    const result = await this.#update(actor, keyId, (ring, now) =>
+      planActivation(ring, keyId, { ...activation, now, closed }),
+    )
+    log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
+    if (result.knownFrom !== undefined) {
+      log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')
+    }
+    return result
+  }
+
+  /** All web keys, oldest first, as the database has them. */
+  async list(): Promise<KeyRing> {
+    return (await this.#options.reader.load([])).ring
+  }
+
+  /** Deletes an inactive key and returns when. */
+  async delete(actor: Actor, keyId: string): Promise<Date> {
+    const deletedAt = await this.#update(actor, keyId, (ring, now) => planDeletion(ring, keyId, { now }))
+    this.#options.log.info({ keyId }, 'web key deleted')
+    return deletedAt
+  }
+
+  /** The key is there, so a failure is only logged. The rotator of some replica does it within seconds. */
+  async #publish(): Promise<readonly InitialWebKey[]> {
+    const { store, replica, log } = this.#options
+    let published: readonly InitialWebKey[]
+    try {
+      published = await store.publish()
+    } catch (error) {
+      log.warn({ err: error }, 'the publication of a web key could not be dated, which is tried again')
+      return []
+    }
+    await replica.refreshOrLog()
+    return published
+  }
+
+  async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
+    const result = await this.#options.store.update({ ...actor, resource: webKeyResource(keyId) }, decide)
+    await this.#options.replica.refreshAfterWrite()
+    return result
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Fills an empty instance with its issuer and what is needed to administer it: a project, an owner with one client secret, one
+ * active web key, and the integrity key that proves them.
+ */
+import { formatClientId } from '../../domain/identities/client-id.ts'
+import type { NewIntegrity } from '../../domain/integrity.ts'
+import { DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
+import type { InstanceInitializer, KeyPairGenerator } from '../../domain/ports.ts'
+
+const PROJECT_NAME = 'keyturn'
+
+/** Keeps the credentials of the first administrator for the operator. Nothing else ever sees the secret. */
+export interface CredentialsSink {
+  /** Stores them durably, without destroying what an earlier call stored. */
+  write(credentials: { readonly clientId: string; readonly clientSecret: string }): Promise<void>
+}
+
+/** What bootstrapping needs. */
+export interface BootstrapOptions {
+  readonly initializer: InstanceInitializer
+  readonly generator: KeyPairGenerator
+  /** Makes the integrity key of a new instance. */
+  readonly newIntegrity: () => Promise<NewIntegrity>
+  readonly credentials: CredentialsSink
+  /** The issuer of the server that does this. */
+  readonly issuer: string
+  /** A new random UUID. */
+  readonly newId: () => string
+}
+
+/**
+ * Initialises the instance unless that has been done, also when several replicas start on it at once.
+ *
+ * The credentials are stored before the instance is: a crash in between leaves credentials that do not work and an
+ * empty instance that the next start initialises, never an instance that nobody can enter.
+ *
+ * @returns Whether this call initialised it.
+ * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
+ */
+export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
+  const { initializer, generator, newIntegrity, credentials, issuer, newId } = options
+  if (await initializer.isInitialised()) return false
+
+  const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
+  const integrity = await newIntegrity()
+  const { secret, hash } = integrity.secrets.generate()
+  const administrator = {
+    userId: newId(),
+    projectId: newId(),
+    projectName: PROJECT_NAME,
+    secretId: newId(),
+    secretHash: hash,
+  }
+  return initializer.initialise({ administrator, firstKey, integrity, issuer }, () =>
+    credentials.write({ clientId: formatClientId(administrator), clientSecret: secret }),
+  )
+}

@@ -1,0 +1,199 @@
+/**
+ * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
+ *
+ * Memory goes stale in two ways. The database cannot be asked: then nothing is known to have changed, and tokens go on for the
+ * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read, because
+ * the database refuses to hand it over, or because it has not handed it over in two comparisons in a row: then what is in memory is
+ * known to be out of date, and tokens go on only for as long as it takes to notice.
+ */
+import { DomainError, StorageRefusal } from '../../domain/errors.ts'
+import { LogThrottle } from '../../domain/log-throttle.ts'
+import type { Log } from '../../domain/ports.ts'
+import { UnreadableRow } from '../../domain/unreadable-row.ts'
+import type { Clock } from './replica.ts'
+
+/** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
+const UNREADABLE_GRACE_SECONDS = 10
+
+/** What is needed to judge. */
+export interface StalenessGuardOptions {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Log
+  /** How long to go on without the database, in seconds. */
+  readonly maxStalenessSeconds: number
+}
+
+/** An attempt to confirm what is in memory that failed. */
+export interface FailedComparison {
+  /** When it began, by the monotonic clock. */
+  readonly at: number
+  /** The version that the database has instead of the one in memory; undefined if it is not known to have another one. */
+  readonly version: number | undefined
+  readonly error: unknown
+}
+
+/** What cannot be taken over. */
+interface Unreadable {
+  /** Since when that is known, by the monotonic clock. */
+  readonly since: number
+  readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
+}
+
+const NO_SINGLE_ROW = { kind: 'other', id: '' } as const
+
+export class StalenessGuard {
+  readonly #options: StalenessGuardOptions
+  #confirmedAt = Number.NEGATIVE_INFINITY
+  #failure: unknown
+  #unreadable: Unreadable | undefined
+  /** A version that the database had instead of the one in memory. It stays known while the database is out of reach. */
+  #newerVersion: number | undefined
+  /** When the last comparison began, if it found a newer version, which then did not come in time. */
+  #missedAt: number | undefined
+  /** What was logged since the state was confirmed. Undefined: nothing. */
+  #throttle: LogThrottle | undefined
+
+  constructor(options: StalenessGuardOptions) {
+    this.#options = options
+  }
+
+  /** What was in the database is in memory. @param at When that was asked for, by the monotonic clock. */
+  confirmed(at: number): void {
+    this.#confirmedAt = at
+    if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
+    this.#failure = undefined
+    this.#unreadable = undefined
+    this.#newerVersion = undefined
+    this.#missedAt = undefined
+    this.#throttle = undefined
+  }
+
+  failed({ at, version, error }: FailedComparison): void {
+    const missedBefore = this.#missedAt
+    this.#failure = error
+    this.#newerVersion = version ?? this.#newerVersion
+    this.#missedAt = undefined
+    if (unavailability(error) === undefined || (error instanceof StorageRefusal && version !== undefined)) {
+      const row = error instanceof UnreadableRow ? { kind: error.kind, id: error.id } : NO_SINGLE_ROW
+      this.#unreadable = { since: this.#unreadable?.since ?? at, row }
+      return
+    }
+    // The database is out of reach, which may be waited for. It is not, if it says again that it has a newer version.
+    if (version === undefined) return
+    this.#missedAt = at
+    if (missedBefore !== undefined) this.#unreadable ??= { since: missedBefore, row: NO_SINGLE_ROW }
+  }
+
+  /** Logs the failure: when it begins, and each reason once a minute. */
+  tell(): void {
+    const { clock, log } = this.#options
+    this.#throttle ??= new LogThrottle()
+    if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
+    const advice = unavailability(this.#failure)?.forOperator
+    const facts = { err: this.#failure, advice, version: this.#newerVersion, row: this.#unreadable?.row }
+    log.warn(facts, 'the state of the instance could not be read')
+  }
+
+  get stalenessSeconds(): number {
+    return this.#secondsSince(this.#confirmedAt)
+  }
+
+  /** The row because of which a newer state cannot be taken over; undefined if there is none. */
+  get unreadableRow(): Unreadable['row'] | undefined {
+    return this.#unreadable?.row
+  }
+
+  /** Whether what is in memory may be served. */
+  isFresh(): boolean {
+    return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isUnreadableForTooLong()
+  }
+
+  /** Whether the database could be used the last time. */
+  isReachable(): boolean {
+    return unavailability(this.#failure) === undefined
+  }
+
+  /** Whether what is in memory was, the last time, all that there is. */
+  isCurrent(): boolean {
+    return this.isReachable() && this.#unreadable === undefined
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if what is in memory must not be served. */
+  assertFresh(): void {
+    if (!this.isFresh()) {
+      throw new DomainError(
+        'storage_unavailable',
+        'the database has not confirmed what is known here for too long: try again later',
+      )
+    }
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if a call to the database would only wait for the same failure. */
+  assertReachable(): void {
+    const unavailable = unavailability(this.#failure)
+    if (unavailable !== undefined) throw new DomainError('storage_unavailable', unavailable.message)
+  }
+
+  /** @throws {DomainError} `storage_unavailable` if the database cannot be used, or has what cannot be taken over. */
+  assertCurrent(): void {
+    this.assertReachable()
+    const unreadable = this.#whyUnreadable()
+    if (unreadable !== undefined) throw new DomainError('storage_unavailable', unreadable)
+  }
+
+  /** Why this replica should not be used, in words that are safe to publish; undefined if it may be. */
+  whyNotReady(): string | undefined {
+    return this.#whyUnreadable() ?? this.#whyStale()
+  }
+
+  /** What an operator should know while what is in memory may still be served. */
+  warnings(): readonly string[] {
+    const unavailable = unavailability(this.#failure)
+    if (unavailable === undefined) return []
+    const { maxStalenessSeconds } = this.#options
+    const passed = Math.floor(this.stalenessSeconds)
+    const newer = this.#newerVersion
+    const outdated = newer === undefined ? '' : `, and version ${newer} of the instance is known`
+    return [
+      `${forOperator(unavailable)}: tokens go on from memory for ${maxStalenessSeconds} s, of which ${passed} s have passed${outdated}`,
+    ]
+  }
+
+  #whyUnreadable(): string | undefined {
+    if (this.#unreadable === undefined) return undefined
+    const version = this.#newerVersion
+    const what = version === undefined ? 'the state of the instance' : `version ${version} of the instance is known and`
+    const seconds = Math.floor(this.#secondsSince(this.#unreadable.since))
+    const why = forOperator(unavailability(this.#failure)) ?? 'the log says why'
+    const tokens = `tokens go on for ${this.#graceSeconds} s, of which ${seconds} s have passed`
+    return `${what} cannot be taken over, ${why}: ${tokens}`
+  }
+
+  #whyStale(): string | undefined {
+    const { maxStalenessSeconds } = this.#options
+    if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
+    const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
+    const why = forOperator(unavailability(this.#failure)) ?? 'a comparison is under way'
+    return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
+  }
+
+  #isUnreadableForTooLong(): boolean {
+    return this.#unreadable !== undefined && this.#secondsSince(this.#unreadable.since) > this.#graceSeconds
+  }
+
+  get #graceSeconds(): number {
+    return Math.min(UNREADABLE_GRACE_SECONDS, this.#options.maxStalenessSeconds)
+  }
+
+  #secondsSince(at: number): number {
+    return (this.#options.clock.monotonic() - at) / 1000
+  }
+}
+
+function forOperator(error: DomainError | undefined): string | undefined {
+  return error?.forOperator ?? error?.message
+}
+
+function unavailability(failure: unknown): DomainError | undefined {
+  return failure instanceof DomainError && failure.code === 'storage_unavailable' ? failure : undefined
+}

@@ -1,0 +1,132 @@
+/**
+ * `keyturn projects roles | scopes`, each with `list | add | remove`: the words that are configured for a project.
+ */
+import { create, type JsonValue, toJson } from '@bufbuild/protobuf'
+import { type Client, createClient } from '@connectrpc/connect'
+import { Command } from 'commander'
+import {
+  AddProjectRoleResponseSchema,
+  AddProjectScopeResponseSchema,
+  ListProjectRolesResponseSchema,
+  ListProjectScopesResponseSchema,
+  ProjectService,
+  RemoveProjectRoleResponseSchema,
+  RemoveProjectScopeResponseSchema,
+} from '../../../gen/iam/project/v2/project_service_pb.js'
+import { openApi } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printJson } from '../output.ts'
+import { everyItemOf } from '../pages.ts'
+import { formatTable } from '../table.ts'
+import { resolveProject } from './references.ts'
+
+type Projects = Client<typeof ProjectService>
+
+/** One kind of word, and how the API calls it. What the functions return is what the API returned. */
+interface Words {
+  readonly noun: 'role' | 'scope'
+  readonly purpose: string
+  list(client: Projects, projectId: string): Promise<{ readonly names: readonly string[]; readonly json: JsonValue }>
+  add(client: Projects, projectId: string, name: string): Promise<JsonValue>
+  remove(client: Projects, projectId: string, name: string): Promise<JsonValue>
+}
+
+const ROLES: Words = {
+  noun: 'role',
+  purpose: 'Roles of a project, which its services find in tokens.',
+  async list(client, projectId) {
+    const roles = await everyItemOf(
+      (page) => client.listProjectRoles({ projectId, ...page }),
+      (response) => response.roles,
+    )
+    return {
+      names: roles,
+      json: toJson(ListProjectRolesResponseSchema, create(ListProjectRolesResponseSchema, { roles })),
+    }
+  },
+  add: async (client, projectId, role) =>
+    toJson(AddProjectRoleResponseSchema, await client.addProjectRole({ projectId, role })),
+  remove: async (client, projectId, role) =>
+    toJson(RemoveProjectRoleResponseSchema, await client.removeProjectRole({ projectId, role })),
+}
+
+const SCOPES: Words = {
+  noun: 'scope',
+  purpose: 'Custom scopes of a project, which its users may be granted.',
+  async list(client, projectId) {
+    const scopes = await everyItemOf(
+      (page) => client.listProjectScopes({ projectId, ...page }),
+      (response) => response.scopes,
+    )
+    return {
+      names: scopes,
+      json: toJson(ListProjectScopesResponseSchema, create(ListProjectScopesResponseSchema, { scopes })),
+    }
+  },
+  add: async (client, projectId, scope) =>
+    toJson(AddProjectScopeResponseSchema, await client.addProjectScope({ projectId, scope })),
+  remove: async (client, projectId, scope) =>
+    toJson(RemoveProjectScopeResponseSchema, await client.removeProjectScope({ projectId, scope })),
+}
+
+/** The group of commands for roles. */
+export function projectRolesCommand(): Command {
+  return wordsCommand(ROLES)
+}
+
+/** The group of commands for custom scopes. */
+export function projectScopesCommand(): Command {
+  return wordsCommand(SCOPES)
+}
+
+function wordsCommand(words: Words): Command {
+  const group = new Command(`${words.noun}s`).description(words.purpose)
+  group.addCommand(listCommand(words))
+  group.addCommand(addCommand(words))
+  group.addCommand(removeCommand(words))
+  return group
+}
+
+function listCommand({ noun, list }: Words): Command {
+  return withRemoteOptions(new Command('list'))
+    .description(`List the ${noun}s of a project by name.`)
+    .argument('<project>', 'name or id')
+    .action(async (project: string, options: RemoteOptions) => {
+      const { client, projectId } = await open(project, options)
+      const { names, json } = await list(client, projectId)
+      printJson(options, json, () =>
+        formatTable(
+          [noun.toUpperCase()],
+          names.map((name) => [name]),
+        ),
+      )
+    })
+}
+
+function addCommand({ noun, add }: Words): Command {
+  return withRemoteOptions(new Command('add'))
+    .description(`Add a ${noun} to a project. Adding one that is there changes nothing.`)
+    .argument('<project>', 'name or id')
+    .argument(`<${noun}>`)
+    .action(async (project: string, name: string, options: RemoteOptions) => {
+      const { client, projectId } = await open(project, options)
+      printJson(options, await add(client, projectId, name), () => `${project} has the ${noun} ${name}`)
+    })
+}
+
+function removeCommand({ noun, remove }: Words): Command {
+  return withRemoteOptions(new Command('remove'))
+    .description(`Remove a ${noun} from a project and from everybody who has it.`)
+    .argument('<project>', 'name or id')
+    .argument(`<${noun}>`)
+    .action(async (project: string, name: string, options: RemoteOptions) => {
+      const { client, projectId } = await open(project, options)
+      const json = await remove(client, projectId, name)
+      printJson(options, json, () => `removed the ${noun} ${name} from ${project} and from everybody who had it`)
+    })
+}
+
+async function open(project: string, options: RemoteOptions): Promise<{ client: Projects; projectId: string }> {
+  const api = await openApi(options)
+  return { client: createClient(ProjectService, api), projectId: await resolveProject(api, project) }
+}

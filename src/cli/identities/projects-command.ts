@@ -1,0 +1,91 @@
+/**
+ * `keyturn projects list | create | rename | delete`, and the groups for roles and custom scopes.
+ */
+import { create } from '@bufbuild/protobuf'
+import { createClient } from '@connectrpc/connect'
+import { Command } from 'commander'
+import {
+  CreateProjectResponseSchema,
+  DeleteProjectResponseSchema,
+  ListProjectsResponseSchema,
+  ProjectService,
+  UpdateProjectResponseSchema,
+} from '../../../gen/iam/project/v2/project_service_pb.js'
+import { connect, openApi } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { everyItemOf } from '../pages.ts'
+import { ageOf, formatTable } from '../table.ts'
+import { projectRolesCommand, projectScopesCommand } from './project-words-command.ts'
+import { resolveProject } from './references.ts'
+
+/** The group of commands. */
+export function projectsCommand(): Command {
+  const projects = new Command('projects').description('Manage projects, their roles and their custom scopes.')
+  projects.addCommand(listCommand())
+  projects.addCommand(createCommand())
+  projects.addCommand(renameCommand())
+  projects.addCommand(deleteCommand())
+  projects.addCommand(projectRolesCommand())
+  projects.addCommand(projectScopesCommand())
+  return projects
+}
+
+function listCommand(): Command {
+  return withRemoteOptions(new Command('list'))
+    .description('List all projects by name.')
+    .action(async (options: RemoteOptions) => {
+      const client = await connect(options, ProjectService)
+      const projects = await everyItemOf(
+        (page) => client.listProjects(page),
+        (response) => response.projects,
+      )
+      print(options, ListProjectsResponseSchema, create(ListProjectsResponseSchema, { projects }), () =>
+        formatTable(
+          ['PROJECT ID', 'NAME', 'AGE'],
+          projects.map(({ projectId, name, creationDate }) => [projectId, name, ageOf(creationDate)]),
+        ),
+      )
+    })
+}
+
+function createCommand(): Command {
+  return withRemoteOptions(new Command('create'))
+    .description('Create a project. Its id is the audience that its services expect in a token.')
+    .argument('<name>', '1 to 63 of a-z, 0-9 and -, not starting with -')
+    .action(async (name: string, options: RemoteOptions) => {
+      const response = await (await connect(options, ProjectService)).createProject({ name })
+      print(options, CreateProjectResponseSchema, response, () => `created ${name} (${response.project?.projectId})`)
+    })
+}
+
+function renameCommand(): Command {
+  return withRemoteOptions(new Command('rename'))
+    .description('Rename a project. The client IDs of its users change with it, at once.')
+    .argument('<project>', 'name or id')
+    .argument('<name>', 'the new name')
+    .action(async (project: string, name: string, options: RemoteOptions) => {
+      const api = await openApi(options)
+      const projectId = await resolveProject(api, project)
+      const client = createClient(ProjectService, api)
+      const response = await client.updateProject({ projectId, name, updateMask: { paths: ['name'] } })
+      print(
+        options,
+        UpdateProjectResponseSchema,
+        response,
+        () => `renamed ${project} to ${name}: the client IDs of its users now end in @${name}`,
+      )
+    })
+}
+
+function deleteCommand(): Command {
+  return withRemoteOptions(new Command('delete'))
+    .description('Delete a project that has no users, and take its roles away from everybody.')
+    .argument('<project>', 'name or id')
+    .action(async (project: string, options: RemoteOptions) => {
+      const api = await openApi(options)
+      const projectId = await resolveProject(api, project)
+      const response = await createClient(ProjectService, api).deleteProject({ projectId })
+      print(options, DeleteProjectResponseSchema, response, () => `deleted ${project}`)
+    })
+}

@@ -1,0 +1,83 @@
+/**
+ * `keyturn secrets generate | list | deactivate | delete`: the client secrets of a user (Spec §5).
+ */
+import { create } from '@bufbuild/protobuf'
+import { Command } from 'commander'
+import type { ClientSecret } from '../../../gen/iam/user/v2/service_user_pb.js'
+import {
+  DeactivateClientSecretResponseSchema,
+  DeleteClientSecretResponseSchema,
+  ListClientSecretsResponseSchema,
+  ServiceUserService,
+} from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { connect } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { everyItemOf } from '../pages.ts'
+import { ageOf, formatTable, isPast, timeLeft } from '../table.ts'
+import { userArgument } from './references.ts'
+import { generateSecretCommand } from './secret-generate-command.ts'
+
+/** The group of commands. */
+export function secretsCommand(): Command {
+  const secrets = new Command('secrets').description('Generate, list, deactivate and delete client secrets.')
+  secrets.addCommand(generateSecretCommand())
+  secrets.addCommand(listCommand())
+  secrets.addCommand(deactivateCommand())
+  secrets.addCommand(deleteCommand())
+  return secrets
+}
+
+function listCommand(): Command {
+  return withRemoteOptions(new Command('list'))
+    .description('List the secrets of a user without the secrets, oldest first.')
+    .addArgument(userArgument())
+    .action(async (userId: string, options: RemoteOptions) => {
+      const client = await connect(options, ServiceUserService)
+      const secrets = await everyItemOf(
+        (page) => client.listClientSecrets({ userId, ...page }),
+        (response) => response.secrets,
+      )
+      print(options, ListClientSecretsResponseSchema, create(ListClientSecretsResponseSchema, { secrets }), () =>
+        formatTable(['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'], secrets.map(row)),
+      )
+    })
+}
+
+function deactivateCommand(): Command {
+  return withRemoteOptions(new Command('deactivate'))
+    .description('Stop a secret from working, for ever. It stays in the list.')
+    .addArgument(userArgument())
+    .argument('<secret-id>')
+    .action(async (userId: string, secretId: string, options: RemoteOptions) => {
+      const response = await (await connect(options, ServiceUserService)).deactivateClientSecret({ userId, secretId })
+      print(options, DeactivateClientSecretResponseSchema, response, () => `deactivated ${secretId}`)
+    })
+}
+
+function deleteCommand(): Command {
+  return withRemoteOptions(new Command('delete'))
+    .description('Delete a secret, whether it works or not.')
+    .addArgument(userArgument())
+    .argument('<secret-id>')
+    .action(async (userId: string, secretId: string, options: RemoteOptions) => {
+      const response = await (await connect(options, ServiceUserService)).deleteClientSecret({ userId, secretId })
+      print(options, DeleteClientSecretResponseSchema, response, () => `deleted ${secretId}`)
+    })
+}
+
+function row(secret: ClientSecret): string[] {
+  const state = stateOf(secret)
+  return [
+    secret.secretId,
+    state,
+    ageOf(secret.creationDate),
+    state === 'live' ? timeLeft(secret.expirationDate) : '-',
+    secret.lastUseDate === undefined ? 'never' : ageOf(secret.lastUseDate),
+  ]
+}
+
+function stateOf({ deactivationDate, expirationDate }: ClientSecret): 'live' | 'deactivated' | 'expired' {
+  if (deactivationDate !== undefined) return 'deactivated'
+  return expirationDate !== undefined && isPast(expirationDate) ? 'expired' : 'live'
+}

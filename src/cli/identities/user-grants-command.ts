@@ -1,0 +1,135 @@
+/**
+ * `keyturn users grant | revoke`: what a user may do. One role or scope at a time.
+ */
+import { type JsonValue, toJson } from '@bufbuild/protobuf'
+import { type Client, createClient, type Transport } from '@connectrpc/connect'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
+import {
+  GrantProjectRoleResponseSchema,
+  GrantScopeResponseSchema,
+  RevokeProjectRoleResponseSchema,
+  RevokeScopeResponseSchema,
+  ServiceUserService,
+  SetInstanceRolesResponseSchema,
+} from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { openApi } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printJson } from '../output.ts'
+import { INSTANCE_ROLES, type InstanceRoleName } from './instance-roles.ts'
+import { resolveProject, userArgument } from './references.ts'
+
+interface RoleOfProject {
+  readonly project: string
+  readonly role: string
+}
+
+interface WhatOptions extends RemoteOptions {
+  readonly role?: RoleOfProject
+  readonly scope?: string
+  readonly instanceRole?: InstanceRoleName
+}
+
+/** What the API returned, and what it was about in words. */
+interface Changed {
+  readonly json: JsonValue
+  readonly user: ServiceUser | undefined
+  readonly what: string
+}
+
+type Direction = 'grant' | 'revoke'
+
+/** The command that grants. */
+export function grantCommand(): Command {
+  return changeCommand('grant').description('Grant a user a role or scope. Granting one that it has changes nothing.')
+}
+
+/** The command that revokes. */
+export function revokeCommand(): Command {
+  return changeCommand('revoke').description('Take a role or scope away from a user. Tokens that it has keep it.')
+}
+
+function changeCommand(direction: Direction): Command {
+  return withRemoteOptions(new Command(direction))
+    .addArgument(userArgument())
+    .addOption(
+      new Option('--role <project:role>', 'a role of any project')
+        .argParser(parseRole)
+        .conflicts(['scope', 'instanceRole']),
+    )
+    .addOption(new Option('--scope <scope>', "a custom scope of the user's project").conflicts('instanceRole'))
+    .addOption(new Option('--instance-role <role>', 'a role over the instance').choices(Object.keys(INSTANCE_ROLES)))
+    .action(async (userId: string, options: WhatOptions, command: Command) => {
+      const { role, scope, instanceRole } = options
+      if (role === undefined && scope === undefined && instanceRole === undefined) {
+        command.error(`error: say what to ${direction}: --role, --scope or --instance-role`, { exitCode: 2 })
+      }
+      const { json, user, what } = await change(direction, userId, options)
+      printJson(options, json, () =>
+        direction === 'grant' ? `granted ${what} to ${user?.clientId}` : `revoked ${what} from ${user?.clientId}`,
+      )
+    })
+}
+
+async function change(direction: Direction, userId: string, options: WhatOptions): Promise<Changed> {
+  const { role, scope = '', instanceRole } = options
+  const api = await openApi(options)
+  const users = createClient(ServiceUserService, api)
+  if (role !== undefined) return changeProjectRole(direction, { users, api, userId, ...role })
+  if (instanceRole !== undefined) return changeInstanceRole(direction, { users, userId, instanceRole })
+
+  const what = `the scope ${scope}`
+  if (direction === 'grant') {
+    const response = await users.grantScope({ userId, scope })
+    return { json: toJson(GrantScopeResponseSchema, response), user: response.serviceUser, what }
+  }
+  const response = await users.revokeScope({ userId, scope })
+  return { json: toJson(RevokeScopeResponseSchema, response), user: response.serviceUser, what }
+}
+
+async function changeProjectRole(
+  direction: Direction,
+  options: RoleOfProject & {
+    readonly users: Client<typeof ServiceUserService>
+    readonly api: Transport
+    readonly userId: string
+  },
+): Promise<Changed> {
+  const { users, api, userId, project, role } = options
+  const request = { userId, projectId: await resolveProject(api, project), role }
+  const what = `the role ${role} of ${project}`
+  if (direction === 'grant') {
+    const response = await users.grantProjectRole(request)
+    return { json: toJson(GrantProjectRoleResponseSchema, response), user: response.serviceUser, what }
+  }
+  const response = await users.revokeProjectRole(request)
+  return { json: toJson(RevokeProjectRoleResponseSchema, response), user: response.serviceUser, what }
+}
+
+/** The API sets all instance roles at once, so the others are read first. Two who do that at once may undo each other. */
+async function changeInstanceRole(
+  direction: Direction,
+  options: {
+    readonly users: Client<typeof ServiceUserService>
+    readonly userId: string
+    readonly instanceRole: InstanceRoleName
+  },
+): Promise<Changed> {
+  const { users, userId, instanceRole } = options
+  const role = INSTANCE_ROLES[instanceRole]
+  const { serviceUser } = await users.getServiceUser({ userId })
+  const others = (serviceUser?.instanceRoles ?? []).filter((other) => other !== role)
+  const response = await users.setInstanceRoles({
+    userId,
+    instanceRoles: direction === 'grant' ? [...others, role] : others,
+  })
+  return { json: toJson(SetInstanceRolesResponseSchema, response), user: response.serviceUser, what: instanceRole }
+}
+
+/** A project's name or id has no colon, a role may have some. */
+function parseRole(text: string): RoleOfProject {
+  const colon = text.indexOf(':')
+  const [project, role] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)]
+  if (project === '' || role === '') throw new InvalidArgumentError('Write the project, a colon and the role.')
+  return { project, role }
+}

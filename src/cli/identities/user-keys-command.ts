@@ -1,0 +1,118 @@
+/**
+ * `keyturn users keys add | list | remove`: the public keys with which a user proves who it is (private_key_jwt).
+ */
+import { readFile } from 'node:fs/promises'
+import { create } from '@bufbuild/protobuf'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import { Command } from 'commander'
+import { z } from 'zod'
+import type { UserKey } from '../../../gen/iam/user/v2/service_user_pb.js'
+import {
+  AddUserKeyResponseSchema,
+  ListUserKeysResponseSchema,
+  RemoveUserKeyResponseSchema,
+  ServiceUserService,
+} from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { connect } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { everyItemOf } from '../pages.ts'
+import { ageOf, formatTable, timeLeft } from '../table.ts'
+import { expiresOption } from '../when.ts'
+import { userArgument } from './references.ts'
+
+const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional() })
+const jwkOrSet = z.union([z.looseObject({ keys: z.array(jwk) }), jwk.transform((key) => ({ keys: [key] }))])
+
+/** Members that only a private or a secret key has (RFC 7518 §6). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** The group of commands. */
+export function userKeysCommand(): Command {
+  const keys = new Command('keys').description('Public keys of a user, for private_key_jwt (RFC 7523).')
+  keys.addCommand(addCommand())
+  keys.addCommand(listCommand())
+  keys.addCommand(removeCommand())
+  return keys
+}
+
+function addCommand(): Command {
+  return withRemoteOptions(new Command('add'))
+    .description('Add a public key. The private key stays where it is.')
+    .addArgument(userArgument())
+    .argument('<file>', 'a public key as a JWK, or a JWK set')
+    .addOption(expiresOption())
+    .action(async (userId: string, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
+      const publicJwk = await readPublicJwk(file)
+      const client = await connect(options, ServiceUserService)
+      const { expires } = options
+      const response = await client.addUserKey({
+        userId,
+        publicJwk,
+        ...(expires === undefined ? {} : { expirationDate: expires }),
+      })
+      print(options, AddUserKeyResponseSchema, response, () =>
+        response.keys.map((key) => `added ${key.keyId} (${kindOf(key)})`).join('\n'),
+      )
+    })
+}
+
+function listCommand(): Command {
+  return withRemoteOptions(new Command('list'))
+    .description('List the public keys of a user, oldest first.')
+    .addArgument(userArgument())
+    .action(async (userId: string, options: RemoteOptions) => {
+      const client = await connect(options, ServiceUserService)
+      const keys = await everyItemOf(
+        (page) => client.listUserKeys({ userId, ...page }),
+        (response) => response.keys,
+      )
+      print(options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
+        formatTable(
+          ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
+          keys.map((key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)]),
+        ),
+      )
+    })
+}
+
+function removeCommand(): Command {
+  return withRemoteOptions(new Command('remove'))
+    .description('Remove a public key. Assertions that it signed are refused.')
+    .addArgument(userArgument())
+    .argument('<key-id>')
+    .action(async (userId: string, keyId: string, options: RemoteOptions) => {
+      const response = await (await connect(options, ServiceUserService)).removeUserKey({ userId, keyId })
+      print(options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
+    })
+}
+
+/**
+ * The text of a file with a public key.
+ *
+ * @throws {Error} if it has none, or a private one: that must not leave the machine, not even to be refused.
+ */
+async function readPublicJwk(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new Error(`cannot read ${file}`, { cause })
+  })
+  const found = jwkOrSet.safeParse(parseJson(text))
+  if (!found.success) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
+  if (found.data.keys.some((key) => PRIVATE_MEMBERS.some((member) => Object.hasOwn(key, member)))) {
+    throw new Error(`${file} has a private key: nothing was sent; make a file with the public key only`)
+  }
+  return text
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function kindOf({ publicJwk }: UserKey): string {
+  const { data } = jwk.safeParse(parseJson(publicJwk))
+  return data?.crv ?? data?.kty ?? 'unknown'
+}

@@ -1,0 +1,53 @@
+/**
+ * `keyturn users show`: everything about one user except its credentials.
+ */
+import { createClient, type Transport } from '@connectrpc/connect'
+import { Command } from 'commander'
+import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
+import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
+import { GetServiceUserResponseSchema, ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { openApi } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { formatFields, formatMoment } from '../table.ts'
+import { instanceRoleName } from './instance-roles.ts'
+import { userArgument } from './references.ts'
+
+/** The command. */
+export function showUserCommand(): Command {
+  return withRemoteOptions(new Command('show'))
+    .description('Print everything about a user except its credentials.')
+    .addArgument(userArgument())
+    .action(async (userId: string, options: RemoteOptions) => {
+      const api = await openApi(options)
+      const response = await createClient(ServiceUserService, api).getServiceUser({ userId })
+      const fields = options.json === true ? [] : await fieldsOf(response.serviceUser, api)
+      print(options, GetServiceUserResponseSchema, response, () => formatFields(fields))
+    })
+}
+
+async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<[string, string][]> {
+  if (user === undefined) return []
+  const projects = createClient(ProjectService, api)
+  const roles = await Promise.all(
+    user.projectRoles.map(async ({ projectId, roles }) => {
+      const { project } = await projects.getProject({ projectId })
+      return roles.map((role) => `${project?.name}:${role}`)
+    }),
+  )
+  return [
+    ['client ID', user.clientId],
+    ['name', user.name],
+    ['project', user.projectId],
+    ['state', user.enabled ? 'enabled' : 'disabled'],
+    ['client credentials', user.clientCredentialsEnabled ? 'on' : 'off'],
+    ['instance roles', listed(user.instanceRoles.map(instanceRoleName))],
+    ['project roles', listed(roles.flat().sort())],
+    ['scopes', listed(user.scopes)],
+    ['created', user.creationDate === undefined ? '' : formatMoment(user.creationDate)],
+  ]
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? '-' : names.join(' ')
+}

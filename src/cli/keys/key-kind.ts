@@ -1,0 +1,84 @@
+/**
+ * The kind of a key in words: `rsa`, `ecdsa` or `ed25519`, with the options of the first two.
+ */
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { type Command, Option } from 'commander'
+import {
+  EcdsaCurve,
+  RsaBits,
+  RsaHasher,
+  type WebKeyConfig,
+  type WebKeyConfigSchema,
+} from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import { algorithmOf, DEFAULT_WEB_KEY_CONFIG, type KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
+
+/** The words. */
+export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
+
+const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
+const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
+const CURVES = { P256: EcdsaCurve.P256, P384: EcdsaCurve.P384, P521: EcdsaCurve.P521 } as const
+
+const HASHES = { SHA256: 'sha256', SHA384: 'sha384', SHA512: 'sha512' } as const
+const EC_CURVES = { P256: 'P-256', P384: 'P-384', P521: 'P-521' } as const
+
+/** The options of a kind. */
+export interface KindOptions {
+  readonly bits: keyof typeof BITS
+  readonly hasher: keyof typeof HASHERS
+  readonly curve: keyof typeof CURVES
+}
+
+/** Adds the options to a command. */
+export function withKindOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--bits <bits>', 'length of an RSA key').choices(Object.keys(BITS)).default('2048'))
+    .addOption(new Option('--hasher <hash>', 'hash of an RSA key').choices(Object.keys(HASHERS)).default('SHA256'))
+    .addOption(new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'))
+}
+
+/** The configuration that the words stand for. */
+export function kindOf(
+  kind: string,
+  { bits, hasher, curve }: KindOptions,
+): MessageInitShape<typeof WebKeyConfigSchema> {
+  switch (kind) {
+    case 'ecdsa':
+      return { config: { case: 'ecdsa', value: { curve: CURVES[curve] } } }
+    case 'ed25519':
+      return { config: { case: 'ed25519', value: {} } }
+    default:
+      return { config: { case: 'rsa', value: { bits: BITS[bits], hasher: HASHERS[hasher] } } }
+  }
+}
+
+/** The algorithm that keys of the kind sign with. */
+export function algorithmOfKind(kind: string, { hasher, curve }: KindOptions): KeyAlgorithm {
+  switch (kind) {
+    case 'ecdsa':
+      return algorithmOf({ kind, curve: EC_CURVES[curve] })
+    case 'ed25519':
+      return algorithmOf({ kind })
+    default:
+      return algorithmOf({ ...DEFAULT_WEB_KEY_CONFIG, hasher: HASHES[hasher] })
+  }
+}
+
+/** A configuration in words, for example `rsa 2048 SHA256`. */
+export function formatKind(wire: WebKeyConfig | undefined): string {
+  const config = wire?.config
+  switch (config?.case) {
+    case 'rsa':
+      return `rsa ${nameIn(BITS, config.value.bits)} ${nameIn(HASHERS, config.value.hasher)}`
+    case 'ecdsa':
+      return `ecdsa ${nameIn(CURVES, config.value.curve)}`
+    case 'ed25519':
+      return 'ed25519'
+    default:
+      return ''
+  }
+}
+
+function nameIn(names: Readonly<Record<string, number>>, value: number): string {
+  return Object.entries(names).find(([, number]) => number === value)?.[0] ?? ''
+}

@@ -1,0 +1,183 @@
+/**
+ * `keyturn keys list | create | activate | delete`, and the commands around rotation.
+ *
+ * What these four print with `--json` has the form of the beta service that they once called: scripts depend on it.
+ */
+import { create } from '@bufbuild/protobuf'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { Argument, Command, Option } from 'commander'
+import { type RotationStep, RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
+import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { State, WebKeySchema } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
+import {
+  ActivateWebKeyResponseSchema,
+  CreateWebKeyResponseSchema,
+  DeleteWebKeyResponseSchema,
+  ListWebKeysResponseSchema,
+} from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { earlyActivationWarning } from '../../domain/keys/publication.ts'
+import { connect } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { ageOf, formatTable, timeLeft } from '../table.ts'
+import { algorithmOfKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { keyPolicyCommand } from './keys-policy-command.ts'
+import { keyScheduleCommand, revokeKeyCommand, rotateKeysCommand } from './keys-rotation-commands.ts'
+import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
+
+const STATE_NAMES: Record<WebKeyState, string> = {
+  [WebKeyState.UNSPECIFIED]: 'unknown',
+  [WebKeyState.INITIAL]: 'initial',
+  [WebKeyState.ACTIVE]: 'active',
+  [WebKeyState.INACTIVE]: 'inactive',
+  [WebKeyState.REVOKED]: 'revoked',
+}
+
+const BETA_STATES: Record<WebKeyState, State> = {
+  [WebKeyState.UNSPECIFIED]: State.UNSPECIFIED,
+  [WebKeyState.INITIAL]: State.INITIAL,
+  [WebKeyState.ACTIVE]: State.ACTIVE,
+  [WebKeyState.INACTIVE]: State.INACTIVE,
+  [WebKeyState.REVOKED]: State.UNSPECIFIED,
+}
+
+/** What a step does, in a word. */
+const STEP_NAMES: Record<RotationStepKind, string> = {
+  [RotationStepKind.UNSPECIFIED]: 'unknown',
+  [RotationStepKind.CREATE]: 'created',
+  [RotationStepKind.ACTIVATE]: 'signs',
+  [RotationStepKind.DESTROY_PRIVATE_KEY]: 'private key destroyed',
+  [RotationStepKind.DELETE]: 'deleted',
+}
+
+const JSON_HELP = 'print what iam.webkey.v2beta would return, as JSON'
+
+/** How many steps are looked at for what becomes of each key. */
+const STEPS = 100
+
+/** The group of commands. */
+export function keysCommand(): Command {
+  const keys = new Command('keys').description('Manage and rotate the keys that sign tokens.')
+  for (const command of [
+    listCommand(),
+    createCommand(),
+    activateCommand(),
+    deleteCommand(),
+    rotateKeysCommand(),
+    revokeKeyCommand(),
+    keyScheduleCommand(),
+    keyPolicyCommand(),
+  ]) {
+    keys.addCommand(command)
+  }
+  return keys
+}
+
+function listCommand(): Command {
+  return withRemoteOptions(new Command('list'), JSON_HELP)
+    .description('List all keys, oldest first, and what happens to each next.')
+    .addOption(new Option('--revoked', 'also list revoked keys; not with --json').conflicts('json'))
+    .action(async (options: RemoteOptions & { readonly revoked?: true }) => {
+      const client = await connect(options, WebKeyService)
+      const states = options.revoked === true ? STATES_LISTED : []
+      const { webKeys } = await client.listWebKeys({ states })
+      const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
+      print(
+        options,
+        ListWebKeysResponseSchema,
+        create(ListWebKeysResponseSchema, { webKeys: webKeys.map(toBeta) }),
+        () =>
+          formatTable(
+            ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'],
+            webKeys.map((key) => row(key, steps)),
+          ),
+      )
+    })
+}
+
+const STATES_LISTED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
+
+function createCommand(): Command {
+  return withKindOptions(withRemoteOptions(new Command('create'), JSON_HELP))
+    .description('Create a key. It is published at once and signs when it is activated.')
+    .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
+    .addOption(yesOption())
+    .action(async (kind: string, options: RemoteOptions & KindOptions & YesOption) => {
+      const client = await connect(options, WebKeyService)
+      const algorithm = algorithmOfKind(kind, options)
+      const told = await confirmNewKind(client, { ...options, algorithm, question: 'Create the key?' })
+      const { webKey: key, warnings } = await client.createWebKey({ config: kindOf(kind, options) })
+      printWarnings(warnings.filter((warning) => !told.includes(warning)))
+      const details =
+        key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }
+      print(
+        options,
+        CreateWebKeyResponseSchema,
+        create(CreateWebKeyResponseSchema, { details }),
+        () => `created ${key?.keyId} (${key?.algorithm}), initial`,
+      )
+    })
+}
+
+function activateCommand(): Command {
+  return withRemoteOptions(new Command('activate'), JSON_HELP)
+    .description('Make a key sign all new tokens. The key that was active becomes inactive.')
+    .argument('<key-id>')
+    .action(async (keyId: string, options: RemoteOptions) => {
+      const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
+      if (knownFrom !== undefined) {
+        printWarnings([earlyActivationWarning(timestampDate(knownFrom))])
+      }
+      const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
+      print(
+        options,
+        ActivateWebKeyResponseSchema,
+        create(ActivateWebKeyResponseSchema, { details }),
+        () => `activated ${key?.keyId}: it signs all new tokens`,
+      )
+    })
+}
+
+function deleteCommand(): Command {
+  return withRemoteOptions(new Command('delete'), JSON_HELP)
+    .description('Delete an inactive key. Tokens that it signed stop being valid.')
+    .argument('<key-id>')
+    .action(async (keyId: string, options: RemoteOptions) => {
+      const { deletionDate } = await (await connect(options, WebKeyService)).deleteWebKey({ keyId })
+      const details = deletionDate === undefined ? {} : { changeDate: deletionDate }
+      print(
+        options,
+        DeleteWebKeyResponseSchema,
+        create(DeleteWebKeyResponseSchema, { details }),
+        () => `deleted ${keyId}`,
+      )
+    })
+}
+
+function row(key: WebKey, steps: readonly RotationStep[]): string[] {
+  return [key.keyId, key.algorithm, STATE_NAMES[key.state], ageOf(key.creationDate), nextOf(key, steps)]
+}
+
+/** What happens to a key next: to the active one, that another takes its place. */
+function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
+  const step =
+    key.state === WebKeyState.ACTIVE
+      ? steps.find(({ kind }) => kind === RotationStepKind.ACTIVATE)
+      : steps.find(({ keyId }) => keyId === key.keyId)
+  if (step === undefined) return ''
+  const what = key.state === WebKeyState.ACTIVE ? 'replaced' : STEP_NAMES[step.kind]
+  const left = timeLeft(step.date)
+  return left === '-' ? `${what} now` : `${what} in ${left}`
+}
+
+function toBeta({ keyId, algorithm, state, creationDate, activationDate, deactivationDate }: WebKey) {
+  return create(WebKeySchema, {
+    keyId,
+    algorithm,
+    state: BETA_STATES[state],
+    ...(creationDate === undefined ? {} : { creationDate }),
+    ...(activationDate === undefined ? {} : { activationDate }),
+    ...(deactivationDate === undefined ? {} : { deactivationDate }),
+  })
+}

@@ -1,0 +1,112 @@
+/**
+ * `keyturn keys policy show | set`: how keys rotate by themselves.
+ */
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { Command, Option } from 'commander'
+import type { RotationPolicy, RotationPolicySchema } from '../../../gen/iam/webkey/v2/rotation_pb.js'
+import {
+  GetRotationPolicyResponseSchema,
+  UpdateRotationPolicyResponseSchema,
+  WebKeyService,
+} from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { connect } from '../api-client.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { print } from '../output.ts'
+import { formatFields } from '../table.ts'
+import { durationOption, formatDuration } from '../when.ts'
+import { algorithmOfKind, formatKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
+
+interface SetOptions extends RemoteOptions, KindOptions, YesOption {
+  readonly rotation?: 'on' | 'off'
+  readonly kind?: string
+  readonly interval?: bigint
+  readonly publishAhead?: bigint
+  readonly retention?: bigint
+  readonly rollbackWindow?: bigint
+  readonly standby?: 'on' | 'off'
+}
+
+/** The group of commands. */
+export function keyPolicyCommand(): Command {
+  const policy = new Command('policy').description('Show or change how keys rotate by themselves.')
+  policy.addCommand(showCommand(), { isDefault: true })
+  policy.addCommand(setCommand())
+  return policy
+}
+
+function showCommand(): Command {
+  return withRemoteOptions(new Command('show'))
+    .description('Print the rotation policy.')
+    .action(async (options: RemoteOptions) => {
+      const response = await (await connect(options, WebKeyService)).getRotationPolicy({})
+      print(options, GetRotationPolicyResponseSchema, response, () => describe(response.policy))
+    })
+}
+
+function setCommand(): Command {
+  return withKindOptions(withRemoteOptions(new Command('set')))
+    .description('Change the rotation policy: only what is named.')
+    .addOption(new Option('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']))
+    .addOption(new Option('--kind <kind>', 'kind of key, with the options below').choices(KINDS))
+    .addOption(durationOption('--interval', 'how long a key signs'))
+    .addOption(durationOption('--publish-ahead', 'how long before it signs a key is published'))
+    .addOption(durationOption('--retention', 'how long after it has signed a key is published'))
+    .addOption(durationOption('--rollback-window', 'how long after it has signed a key can be activated again'))
+    .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
+    .addOption(yesOption())
+    .action(async (options: SetOptions, command: Command) => {
+      if (options.kind === undefined && isKindGiven(command)) {
+        command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
+      }
+      const { policy, paths } = changesOf(options)
+      if (paths.length === 0) command.error('error: name what to change')
+      const client = await connect(options, WebKeyService)
+      const told =
+        options.kind === undefined
+          ? []
+          : await confirmNewKind(client, {
+              ...options,
+              algorithm: algorithmOfKind(options.kind, options),
+              question: 'Change the policy?',
+            })
+      const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
+      printWarnings(response.warnings.filter((warning) => !told.includes(warning)))
+      print(options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
+    })
+}
+
+function isKindGiven(command: Command): boolean {
+  return ['bits', 'hasher', 'curve'].some((name) => command.getOptionValueSource(name) === 'cli')
+}
+
+function changesOf(options: SetOptions): { policy: MessageInitShape<typeof RotationPolicySchema>; paths: string[] } {
+  const { rotation, kind, interval, publishAhead, retention, rollbackWindow, standby } = options
+  const policy: MessageInitShape<typeof RotationPolicySchema> = {}
+  const paths: string[] = []
+  const set = (path: string, change: MessageInitShape<typeof RotationPolicySchema>) => {
+    Object.assign(policy, change)
+    paths.push(path)
+  }
+  if (rotation !== undefined) set('enabled', { enabled: rotation === 'on' })
+  if (kind !== undefined) set('config', { config: kindOf(kind, options) })
+  if (interval !== undefined) set('rotation_interval', { rotationInterval: { seconds: interval } })
+  if (publishAhead !== undefined) set('publish_ahead', { publishAhead: { seconds: publishAhead } })
+  if (retention !== undefined) set('retention', { retention: { seconds: retention } })
+  if (rollbackWindow !== undefined) set('rollback_window', { rollbackWindow: { seconds: rollbackWindow } })
+  if (standby !== undefined) set('keep_standby', { keepStandby: standby === 'on' })
+  return { policy, paths }
+}
+
+function describe(policy: RotationPolicy | undefined): string {
+  if (policy === undefined) return ''
+  return formatFields([
+    ['rotation', policy.enabled ? 'on' : 'off'],
+    ['kind', formatKind(policy.config)],
+    ['interval', formatDuration(policy.rotationInterval)],
+    ['publish ahead', formatDuration(policy.publishAhead)],
+    ['retention', formatDuration(policy.retention)],
+    ['rollback window', formatDuration(policy.rollbackWindow)],
+    ['standby', policy.keepStandby ? 'on' : 'off'],
+  ])
+}

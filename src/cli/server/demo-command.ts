@@ -1,0 +1,48 @@
+/**
+ * `keyturn demo`: the main job, played through a real server in this process with a database in memory.
+ *
+ * Each step is checked; the first one that does not hold ends the demo with an error.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import { playDemo } from './demo-steps.ts'
+
+/** The command. */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description('Play a key rotation through a real server on a free port, step by step. Nothing is kept.')
+    .action(async () => {
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ startServer }, { openLog }] = await Promise.all([
+        import('../../server/server.ts'),
+        import('../../telemetry/log/log.ts'),
+      ])
+      const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
+      // What the machine's own server is configured with does not matter here.
+      const config = {
+        ...readConfig({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_DATA_DIR: dataDir, KEYTURN_LOG_LEVEL: 'error' }, {}),
+        database: { kind: 'memory' },
+        metricsListen: null,
+        // The demo waits for caches to expire, so they must do it soon.
+        jwksMaxAgeSeconds: 1,
+        activationGuard: 'enforce',
+      } as const
+      try {
+        const server = await startServer(config, openLog(config.logLevel))
+        try {
+          process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
+          const { credentialsFile, jwksMaxAgeSeconds } = config
+          const say = (line: string) => process.stdout.write(`${line}\n`)
+          await playDemo({ credentialsFile, jwksMaxAgeSeconds, say })
+          process.stdout.write('Every step held.\n')
+        } finally {
+          await server.stop()
+        }
+      } finally {
+        await rm(dataDir, { recursive: true, force: true })
+      }
+    })
+}

@@ -1,0 +1,51 @@
+/**
+ * `keyturn issuer …`: shows the base URL that all servers of the instance must have, and changes it on purpose.
+ */
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
+
+const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
+
+/** The group of commands. */
+export function issuerCommand(): Command {
+  const issuer = new Command('issuer').description(
+    'Show or change the issuer of the instance, which is the base URL of all its servers.',
+  )
+  withServeFlags(issuer.command('show'))
+    .description(`Print the issuer. ${DIRECTLY}`)
+    .action(async (options: Record<string, unknown>) => {
+      const config = readConfig(serveFlags(options))
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ storedIssuer }, { openLog }] = await Promise.all([
+        import('../../server/issuer.ts'),
+        import('../../telemetry/log/log.ts'),
+      ])
+      const stored = await storedIssuer(config, openLog(config.logLevel))
+      process.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
+    })
+  withServeFlags(issuer.command('change'))
+    .argument('<url>', 'the new base URL')
+    .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
+    .action(async (url: string, options: Record<string, unknown>) => {
+      const config = readConfig({ ...serveFlags(options), KEYTURN_BASE_URL: url })
+      const next = config.baseUrl ?? url
+      const [{ replaceIssuer }, { openLog }] = await Promise.all([
+        import('../../server/issuer.ts'),
+        import('../../telemetry/log/log.ts'),
+      ])
+      const before = await replaceIssuer(config, next, openLog(config.logLevel), abortAtSignal())
+      process.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
+    })
+  return issuer
+}
+
+function describeChange(before: string | null, next: string): string {
+  return [
+    `The issuer is ${next} now; before, ${before === null ? 'none was stored' : `it was ${before}`}.`,
+    `Next: start every server again with KEYTURN_BASE_URL=${next}. Those that run make no more changes, and stop issuing`,
+    'tokens after KEYTURN_MAX_STALENESS. Verifiers must expect the new issuer, and clients ask for tokens there.',
+    '',
+  ].join('\n')
+}

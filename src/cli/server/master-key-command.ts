@@ -1,0 +1,93 @@
+/**
+ * `keyturn master-key …`: makes, rotates and looks after the keys that seal the private keys in the database.
+ */
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import { generateMasterKey } from '../../crypto/master-keys.ts'
+import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
+import { formatTable } from '../table.ts'
+import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { abortAtSignal } from './signals.ts'
+
+const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
+
+/** The group of commands. */
+export function masterKeyCommand(): Command {
+  const masterKey = new Command('master-key').description(
+    'Make, rotate and look after the keys that seal the private keys in the database.',
+  )
+  masterKey
+    .command('generate')
+    .description('Print a new master key, for KEYTURN_MASTER_KEYS or KEYTURN_MASTER_KEYS_FILE. Keep it secret.')
+    .action(() => {
+      process.stdout.write(`${generateMasterKey()}\n`)
+    })
+  withServeFlags(masterKey.command('rotate'))
+    .description(
+      `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
+    )
+    .action(async (options: Record<string, unknown>) => {
+      const config = readConfig(serveFlags(options))
+      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+      const [{ rotateMasterKeys }, { openLog }] = await Promise.all([
+        import('../../server/reseal.ts'),
+        import('../../telemetry/log/log.ts'),
+      ])
+      const rotated = await rotateMasterKeys(config, openLog(config.logLevel), abortAtSignal())
+      const { stillInUse, masterKeyId } = rotated
+      if (stillInUse.length > 0) {
+        process.stderr.write(
+          `warning: a server sealed a new key with ${stillInUse.join(', ')} meanwhile: make ${masterKeyId} the first ` +
+            'master key of every server, and run this again before you remove another one\n',
+        )
+      }
+      process.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
+    })
+  withServeFlags(masterKey.command('status'))
+    .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
+    .action(async (options: Record<string, unknown>) => {
+      const config = readConfig(serveFlags(options))
+      const [{ masterKeyStatus }, { openLog }] = await Promise.all([
+        import('../../server/reseal.ts'),
+        import('../../telemetry/log/log.ts'),
+      ])
+      const status = await masterKeyStatus(config, openLog(config.logLevel), abortAtSignal())
+      process.stdout.write(`${describeStatus(status).join('\n')}\n`)
+    })
+  return masterKey
+}
+
+function describeRotation({
+  total,
+  resealed,
+  masterKeyId,
+  unused,
+  stillInUse,
+  generatedIn,
+}: Awaited<ReturnType<typeof rotateMasterKeys>>): string[] {
+  const done =
+    resealed === 0
+      ? `All ${total} keys were sealed by ${masterKeyId} already.`
+      : `${resealed} of ${total} keys were sealed anew; all of them are sealed by ${masterKeyId} now.`
+  if (generatedIn !== null) return [done, `${generatedIn} has only that one now.`]
+  if (unused.length > 0) {
+    const removable = unused.filter((id) => !stillInUse.includes(id))
+    return [done, ...removable.map((id) => `The master key ${id} seals nothing any more: remove it from every server.`)]
+  }
+  return resealed > 0 ? [done] : [done, 'To rotate, put a new master key before it: see "keyturn master-key generate".']
+}
+
+function describeStatus({ uses, lost }: Awaited<ReturnType<typeof masterKeyStatus>>): string[] {
+  const rows = uses.map(({ masterKeyId, configured, sealedKeys }) => [
+    masterKeyId ?? '(unreadable)',
+    configured,
+    String(sealedKeys),
+  ])
+  return [
+    formatTable(['MASTER KEY', 'CONFIGURED', 'SEALS'], rows),
+    ...lost.map(({ key, reason }) => {
+      const name = key.kind === 'integrity_key' ? 'integrity key' : `web key ${key.keyId}`
+      return `Cannot be opened: ${name}: ${reason}`
+    }),
+  ]
+}

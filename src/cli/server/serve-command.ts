@@ -1,0 +1,127 @@
+/**
+ * `keyturn serve`: runs the server until it is told to stop, in this process or in several.
+ */
+import cluster from 'node:cluster'
+import { Command } from 'commander'
+import { type Config, readConfig } from '../../config/config.ts'
+import type { StopOptions } from '../../server/server.ts'
+import type { ServerLog } from '../../telemetry/log/log.ts'
+import { exitCodeOf } from '../exit-codes.ts'
+import { describeFailure } from '../failure.ts'
+import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
+
+/** What the operator is told about a server. */
+interface Serving {
+  readonly listenUrl: string
+  readonly baseUrl: string
+  readonly initialised: boolean
+}
+
+/** How long the last lines of the log may take to be written, in milliseconds. */
+const LOG_GRACE = 1_000
+
+/** The command. */
+export function serveCommand(): Command {
+  return withServeFlags(new Command('serve'))
+    .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
+    .action(async (options: Record<string, unknown>) => {
+      const config = readConfig(serveFlags(options))
+      if (config.workers === 1) await serve(config)
+      else if (cluster.isPrimary) await serveWithWorkers(config)
+      else await serveAsWorker(config)
+    })
+}
+
+async function serve(config: Config): Promise<void> {
+  const stopping = new AbortController()
+  const stopped = firstSignal()
+  void stopped.then(() => stopping.abort())
+  // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
+  const [{ startServer }, { openLog }, { keepHeapSmall }] = await Promise.all([
+    import('../../server/server.ts'),
+    import('../../telemetry/log/log.ts'),
+    import('../../server/heap.ts'),
+  ])
+  const log = openLog(config.logLevel)
+  const starting = startServer(config, log, { signal: stopping.signal })
+  const server = await starting.catch((error: unknown) => {
+    // Told to stop before it was ready, for example while it waited for the database.
+    if (!stopping.signal.aborted) throw error
+  })
+  if (server === undefined) return
+  keepHeapSmall()
+  announce(server, config)
+  // A second signal finds no listener any more, so it ends a process that takes too long to stop.
+  const signal = await stopped
+  await stopWithLastLines(() => server.stop({ drains: drainsAt(signal) }), log)
+}
+
+async function serveWithWorkers(config: Config): Promise<void> {
+  const stopped = firstSignal()
+  const [{ Workers }, { openLog }] = await Promise.all([
+    import('../../workers/workers.ts'),
+    import('../../telemetry/log/log.ts'),
+  ])
+  const log = openLog(config.logLevel)
+  const workers = new Workers(config, log)
+  const stopping = stopped.then((first) => {
+    void firstSignal().then((signal) => {
+      // Nobody would be left to end those that hang. Then this process ends as the signal says.
+      workers.kill()
+      process.kill(process.pid, signal)
+    })
+    return workers.stop({ drains: drainsAt(first) })
+  })
+  const server = await workers.start()
+  if (server !== undefined) announce(server, config)
+  await stopWithLastLines(() => stopping, log)
+}
+
+async function serveAsWorker(config: Config): Promise<void> {
+  // Ctrl-C reaches every process of the group, so a worker hears of it twice, and of the second time from the primary.
+  const signalled = Promise.withResolvers<StopOptions>()
+  for (const signal of STOP_SIGNALS) process.on(signal, () => signalled.resolve({ drains: drainsAt(signal) }))
+  const [{ runWorker }, { openLog }] = await Promise.all([
+    import('../../workers/worker.ts'),
+    import('../../telemetry/log/log.ts'),
+  ])
+  const log = openLog(config.logLevel)
+  const failure = await runWorker({
+    config,
+    log,
+    signalled: signalled.promise,
+    describe: describeFailure,
+  }).catch((error: unknown) => {
+    log.error({ err: error }, 'the worker did not stop cleanly')
+    return error
+  })
+  await log.written(LOG_GRACE)
+  // The channel to the primary is open, and a start that was cut off may be under way.
+  process.exit(failure === undefined ? 0 : exitCodeOf(failure))
+}
+
+/** Ends also a process that nobody reads, which would live on until somebody does. */
+async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Promise<void> {
+  try {
+    await stop()
+  } catch (error) {
+    process.exitCode = exitCodeOf(error)
+    throw error
+  } finally {
+    if (!(await log.written(LOG_GRACE))) process.exit()
+  }
+}
+
+function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
+  process.stdout.write(
+    [
+      `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
+      initialised
+        ? `The administrator's credentials were written to ${credentialsFile}. Keep that file safe.`
+        : `The instance was set up before; its credentials file is ${credentialsFile} unless it was moved.`,
+      `Next: npx keyturn keys list --credentials ${credentialsFile}`,
+      '',
+    ].join('\n'),
+  )
+}

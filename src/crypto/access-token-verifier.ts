@@ -1,0 +1,77 @@
+/**
+ * Verifies the access tokens (RFC 9068) that callers of the API present. What their subject may do is decided elsewhere.
+ */
+import { type CompactJWSHeaderParameters, errors, jwtVerify } from 'jose'
+import { isCompactJws } from '../domain/compact-jws.ts'
+import { DomainError } from '../domain/errors.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
+import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
+import type { KeyRing } from '../domain/keys/key-ring.ts'
+import type { AccessTokenVerifier } from '../domain/ports.ts'
+
+/** Anyone may send a token, so the work that one can cause is bounded before it is parsed. Just below what fits a header. */
+const MAX_TOKEN_LENGTH = 15 * 1024
+
+/** What a web key can be called: a thumbprint (RFC 7638) with SHA-256. */
+const KEY_ID = /^[\w-]{43}$/
+
+const NOT_VALID = 'the access token is not valid'
+
+/** What tokens must say, and the time at which they are looked at. */
+export interface AccessTokenVerifierOptions {
+  readonly issuer: string
+  readonly audience: string
+  readonly now: () => Date
+}
+
+/** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
+export function createAccessTokenVerifier({ issuer, audience, now }: AccessTokenVerifierOptions): AccessTokenVerifier {
+  return {
+    async verify(token, ring) {
+      try {
+        if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
+        if (!isCompactJws(token)) throw new Error('the token is not three parts in base64url without padding')
+        const { payload, protectedHeader } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
+          algorithms: Object.keys(KEY_ALGORITHMS),
+          typ: 'at+jwt',
+          issuer,
+          audience,
+          currentDate: now(),
+          requiredClaims: ['exp', 'iat', 'sub'],
+        })
+        const { sub: subject, exp } = payload
+        const { kid: keyId } = protectedHeader
+        if (typeof subject !== 'string') throw new Error('the "sub" claim is not a string')
+        if (keyId === undefined || exp === undefined)
+          throw new Error('the token has been accepted without "kid" or "exp"')
+        return { subject, credential: { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } }
+      } catch (cause) {
+        if (cause instanceof DomainError) throw cause
+        throw new DomainError('token_invalid', hintFor(cause), { cause })
+      }
+    },
+  }
+}
+
+/**
+ * The public key that the header names. Its algorithm is that of the web key; the header may only agree, so a public
+ * key can never be used as the secret of another algorithm.
+ *
+ * The JWK itself is returned because jose keeps what it imports for as long as this very object lives, and no longer.
+ */
+function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): PublicJwk {
+  const key = ring.find(({ keyId }) => keyId === kid)
+  if (key === undefined && KEY_ID.test(String(kid))) throw new DomainError('token_key_unknown', NOT_VALID)
+  if (key === undefined) throw new Error('no web key can have the "kid" of the token')
+  if (key.algorithm !== alg) throw new Error(`the token says ${alg}, its web key is for ${key.algorithm}`)
+  return key.publicJwk
+}
+
+// Claims are checked after the signature, so only a holder of a genuine token learns more than "not valid".
+function hintFor(cause: unknown): string {
+  if (cause instanceof errors.JWTExpired) return 'the access token has expired: get a new one'
+  if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'aud') {
+    return `the access token is not meant for this service: get one with the scope ${SERVICE_AUDIENCE_SCOPE}`
+  }
+  return NOT_VALID
+}

@@ -1,0 +1,141 @@
+/**
+ * The right to make a call or a change, and what it rests on: the user, the permission, and the credential that proved
+ * the user. Each of them can be lost while a call is under way, so the right is checked when the headers of a request
+ * are there, again when its body is, and again under the lock of the change that it asks for.
+ */
+import type { AuditEntry } from '../audit.ts'
+import { DomainError } from '../errors.ts'
+import type { WebKey } from '../keys/web-key.ts'
+import { isLive, type PersonalAccessToken } from './credential.ts'
+import { allows, type Permission } from './permission.ts'
+import type { ServiceUser } from './service-user.ts'
+
+/** An access token that a caller has proved itself with. */
+interface AccessTokenCredential {
+  readonly kind: 'access_token'
+  /** The web key that signed it. */
+  readonly keyId: string
+  readonly expiresAt: Date
+}
+
+/** A personal access token that a caller has proved itself with. */
+interface PersonalAccessTokenCredential {
+  readonly kind: 'personal_access_token'
+  readonly tokenId: string
+}
+
+/** What a caller has proved itself with. */
+export type Credential = AccessTokenCredential | PersonalAccessTokenCredential
+
+/** What an access token says, once it has been verified. */
+export interface VerifiedAccessToken {
+  /** The user id. */
+  readonly subject: string
+  readonly credential: AccessTokenCredential
+}
+
+/** The right of a user to one call. */
+export interface UserAuthority {
+  readonly kind: 'user'
+  readonly userId: string
+  /** The one that the called method requires. */
+  readonly permission: Permission
+  readonly credential: Credential
+}
+
+/** By what right something is changed: that of a user, or the system's own, for what no caller has asked for. */
+export type Authority = UserAuthority | { readonly kind: 'system' }
+
+/** Who is calling, in which request, and by what right. */
+export interface Actor extends Omit<AuditEntry, 'resource'> {
+  readonly authority: UserAuthority
+}
+
+/** A change that is asked for: what the audit trail says about it, and by what right it is made. */
+export interface ChangeEntry extends AuditEntry {
+  readonly authority: Authority
+}
+
+/** What changes without a caller: rotation, the first start, and commands that work on the database itself. */
+export const SYSTEM: Omit<ChangeEntry, 'action' | 'resource'> = {
+  actor: 'system',
+  requestId: '',
+  authority: { kind: 'system' },
+}
+
+/** What a right depends on of a user. */
+export interface CallingUser extends Pick<ServiceUser, 'enabled' | 'instanceRoles'> {
+  readonly personalAccessTokens: readonly Pick<PersonalAccessToken, 'tokenId' | 'expiresAt'>[]
+}
+
+/** What is known when a right is checked. */
+export interface AuthorityFacts<User extends CallingUser = CallingUser> {
+  /** Undefined if there is no such user. */
+  readonly user: User | undefined
+  /** The web keys that are published; at least the one that signed the access token, if it is. */
+  readonly ring: readonly Pick<WebKey, 'keyId'>[]
+  readonly now: Date
+}
+
+/**
+ * Checks that a right still holds: the user is there and enabled and has a role that includes the permission, the
+ * credential has neither been taken away nor expired, and the web key of an access token is still published.
+ *
+ * @throws {DomainError} `token_invalid`; `permission_missing`.
+ */
+export function assertAuthorized({ credential, permission }: UserAuthority, facts: AuthorityFacts): void {
+  assertPermitted(authenticated(credential, facts), permission)
+}
+
+/**
+ * The user, if it is there and enabled and may go on using the credential. That the credential belongs to the user must
+ * have been proved.
+ *
+ * @throws {DomainError} `token_invalid`.
+ */
+export function authenticated<User extends CallingUser>(credential: Credential, facts: AuthorityFacts<User>): User {
+  return credential.kind === 'access_token'
+    ? userOfAccessToken(credential, facts)
+    : userOfPersonalAccessToken(credential, facts)
+}
+
+/** @throws {DomainError} `permission_missing` unless a role of the user includes the permission. */
+export function assertPermitted({ instanceRoles }: Pick<CallingUser, 'instanceRoles'>, permission: Permission): void {
+  if (allows(instanceRoles, permission)) return
+  throw new DomainError('permission_missing', `the permission ${permission} is required`, { metadata: { permission } })
+}
+
+/** One refusal for a personal access token that never existed, is gone, or has expired, and for a disabled user. */
+export function invalidPersonalAccessToken(): DomainError {
+  return new DomainError(
+    'token_invalid',
+    'the personal access token is not valid: it does not exist any more, has expired, or its user is disabled',
+  )
+}
+
+function userOfAccessToken<User extends CallingUser>(
+  credential: AccessTokenCredential,
+  { user, ring, now }: AuthorityFacts<User>,
+): User {
+  if (!isLive(credential, now)) {
+    throw new DomainError('token_invalid', 'the access token has expired: get a new one')
+  }
+  if (!ring.some(({ keyId }) => keyId === credential.keyId)) {
+    throw new DomainError('token_invalid', 'the web key of the access token has been revoked or deleted')
+  }
+  if (user === undefined || !user.enabled) {
+    throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
+  }
+  return user
+}
+
+function userOfPersonalAccessToken<User extends CallingUser>(
+  credential: PersonalAccessTokenCredential,
+  { user, now }: AuthorityFacts<User>,
+): User {
+  const token = user?.personalAccessTokens.find(({ tokenId }) => tokenId === credential.tokenId)
+  if (user === undefined || !user.enabled || token === undefined || !isLive(token, now)) {
+    throw invalidPersonalAccessToken()
+  }
+  return user
+}

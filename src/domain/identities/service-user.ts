@@ -1,0 +1,112 @@
+/**
+ * A machine that has an account: what it is, what it was granted, and the only moves it may make.
+ *
+ * What it proves itself with is in `credentials.ts`. That granted roles and scopes exist is held by the store, which
+ * alone sees all projects.
+ */
+
+import { DomainError } from '../errors.ts'
+import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
+import type { InstanceRole } from './permission.ts'
+
+/** A service user with everything that deciding about its tokens and calls needs. */
+export interface ServiceUser {
+  readonly userId: string
+  readonly name: string
+  readonly projectId: string
+  readonly projectName: string
+  readonly createdAt: Date
+  /** A disabled user can do nothing. */
+  readonly enabled: boolean
+  /** Whether the client credentials grant is enabled for the user (Spec §5). */
+  readonly clientCredentialsEnabled: boolean
+  readonly secrets: readonly ClientSecret[]
+  readonly keys: readonly UserKey[]
+  readonly personalAccessTokens: readonly PersonalAccessToken[]
+  readonly instanceRoles: readonly InstanceRole[]
+  /** Roles by the id of the project that they are roles of. */
+  readonly projectRoles: ReadonlyMap<string, readonly string[]>
+  /** Custom scopes that are configured on the user's project and granted to the user. */
+  readonly customScopes: readonly string[]
+}
+
+/** What a new user is made of. */
+export type NewServiceUser = Pick<
+  ServiceUser,
+  'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
+>
+
+/** A new, enabled user without credentials, roles and scopes. */
+export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
+  return {
+    ...facts,
+    createdAt: at,
+    enabled: true,
+    secrets: [],
+    keys: [],
+    personalAccessTokens: [],
+    instanceRoles: [],
+    projectRoles: new Map(),
+    customScopes: [],
+  }
+}
+
+/** The user, if there is one. @throws {DomainError} `user_not_found`. */
+export function existingUser(user: ServiceUser | undefined, userId: string): ServiceUser {
+  if (user === undefined) {
+    throw new DomainError('user_not_found', `there is no service user ${JSON.stringify(userId)}`, {
+      metadata: { user_id: userId },
+    })
+  }
+  return user
+}
+
+/** Whether the user administers the instance. */
+export function isEnabledOwner(user: ServiceUser): boolean {
+  return user.enabled && user.instanceRoles.includes('IAM_OWNER')
+}
+
+/**
+ * Checks that somebody is left to administer the instance after a change of a user.
+ *
+ * @param after What becomes of the user; null: it is deleted.
+ * @param otherOwners How many other enabled owners there are.
+ * @throws {DomainError} `last_owner`.
+ */
+export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, otherOwners: number): void {
+  if (!isEnabledOwner(before) || otherOwners > 0) return
+  if (after !== null && isEnabledOwner(after)) return
+  throw new DomainError('last_owner', 'this is the last enabled IAM_OWNER: make somebody else one first', {
+    metadata: { user_id: before.userId },
+  })
+}
+
+/** Grants a role of a project. Granting one that the user has changes nothing. */
+export function grantProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
+  const roles = user.projectRoles.get(projectId) ?? []
+  if (roles.includes(role)) return user
+  return { ...user, projectRoles: new Map(user.projectRoles).set(projectId, [...roles, role].sort()) }
+}
+
+/** Takes a role of a project away. Taking away one that the user does not have changes nothing. */
+export function revokeProjectRole(user: ServiceUser, projectId: string, role: string): ServiceUser {
+  const roles = user.projectRoles.get(projectId) ?? []
+  if (!roles.includes(role)) return user
+  const left = roles.filter((name) => name !== role)
+  const projectRoles = new Map(user.projectRoles)
+  if (left.length === 0) projectRoles.delete(projectId)
+  else projectRoles.set(projectId, left)
+  return { ...user, projectRoles }
+}
+
+/** Grants a custom scope of the user's own project. */
+export function grantScope(user: ServiceUser, scope: string): ServiceUser {
+  if (user.customScopes.includes(scope)) return user
+  return { ...user, customScopes: [...user.customScopes, scope].sort() }
+}
+
+/** Takes a custom scope away. Taking away one that the user does not have changes nothing. */
+export function revokeScope(user: ServiceUser, scope: string): ServiceUser {
+  if (!user.customScopes.includes(scope)) return user
+  return { ...user, customScopes: user.customScopes.filter((name) => name !== scope) }
+}

@@ -1,0 +1,308 @@
+/**
+ * All web keys of an instance and the rules over the set: at most one is active, only inactive ones go (Spec §3).
+ *
+ * Plans are pure. They say what has to change; a `KeyStore` stores it.
+ */
+import { DomainError } from '../errors.ts'
+import { after } from '../time.ts'
+import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { tooYoung, unknownToVerifiers } from './publication.ts'
+import {
+  type ActiveWebKey,
+  activate,
+  createWebKey,
+  deactivate,
+  type InitialWebKey,
+  type KeyPairFacts,
+  publish,
+  type RevokedWebKey,
+  revoke,
+  type WebKey,
+} from './web-key.ts'
+
+/** All web keys that are published, ordered by creation date, oldest first. Revoked ones are no part of it. */
+export type KeyRing = readonly WebKey[]
+
+/** A new key pair, its private half already sealed. */
+export interface SealedKeyPair extends KeyPairFacts {
+  /** The private key as a compact JWE. Only a `KeySealer` can open it. */
+  readonly sealedPrivateKey: string
+}
+
+/** One change of the ring. */
+export type KeyRingStep =
+  | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
+  | { readonly kind: 'move'; readonly key: WebKey }
+  | { readonly kind: 'remove'; readonly keyId: string }
+  /** The private key of an inactive key goes for good; the key stays published. */
+  | { readonly kind: 'destroy'; readonly keyId: string }
+  /** The key leaves the ring; a record of it stays. */
+  | { readonly kind: 'revoke'; readonly key: RevokedWebKey }
+
+/** What has to be stored, in this order, and what the caller is told. */
+export interface KeyRingChange<T> {
+  readonly steps: readonly KeyRingStep[]
+  readonly result: T
+}
+
+/** What to do about activating a key that verifiers may not know yet (Spec §8). */
+export type ActivationGuard = 'warn' | 'enforce' | 'off'
+
+/** Settings of an activation. */
+export interface ActivationRules {
+  readonly guard: ActivationGuard
+  /** How long clients may reuse the key set, in seconds. */
+  readonly jwksMaxAgeSeconds: number
+}
+
+/** What an activation did. */
+export interface Activation {
+  readonly key: ActiveWebKey
+  /** Set if the key was published for less than the key set's cache time: from when on all verifiers know it, at the earliest. */
+  readonly knownFrom?: Date
+}
+
+/** What is known of private keys when one of them is to sign. */
+export interface TriedKeys {
+  /** The keys whose private key was tried and could not be opened. Default none. */
+  readonly closed?: ReadonlySet<string>
+}
+
+/** The key that signs, if there is one. */
+export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
+  return ring.find((key) => key.state === 'active')
+}
+
+/**
+ * The keys as the key set lists them: the active one first, because there are verifiers that look at no other, then the
+ * others by creation date, newest first, because the newest is the next to sign.
+ */
+export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
+  const isActive = ({ state }: WebKey) => state === 'active'
+  return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
+}
+
+/**
+ * Checks that there is room for one more key.
+ *
+ * @throws {DomainError} `web_key_limit_reached`.
+ */
+export function assertRoom(ring: KeyRing, maxWebKeys: number): void {
+  if (ring.length < maxWebKeys) return
+  const help = ring.some(({ state }) => state === 'inactive')
+    ? 'delete inactive ones first'
+    : 'none is inactive and could be deleted, so revoke initial ones that are not needed'
+  throw new DomainError(
+    'web_key_limit_reached',
+    `there are ${ring.length} web keys and at most ${maxWebKeys} are allowed (KEYTURN_MAX_WEB_KEYS): ${help}`,
+  )
+}
+
+/**
+ * Adds a new key in state initial (Spec §4.3 rule 1).
+ *
+ * @throws {DomainError} `web_key_limit_reached`.
+ */
+export function planCreation(
+  ring: KeyRing,
+  pair: SealedKeyPair,
+  options: { readonly now: Date; readonly maxWebKeys: number },
+): KeyRingChange<InitialWebKey> {
+  assertRoom(ring, options.maxWebKeys)
+  const key = createWebKey(pair, options.now)
+  return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: key }
+}
+
+/** The initial keys that have no date of publication yet. */
+export function unpublishedKeys(ring: KeyRing): readonly InitialWebKey[] {
+  return ring.filter((key) => key.state === 'initial').filter(({ publishedAt }) => publishedAt === null)
+}
+
+/**
+ * Dates the publication of every initial key that has no date yet. The ring must have been read in a transaction of its own,
+ * after the one that created them: what it has is committed, so every replica can read it from `now` on.
+ *
+ * Keys are created one at a time and dated all at once, so the order of creation is that of publication, undated keys last.
+ * The result is the keys with their dates.
+ */
+export function planPublication(
+  ring: KeyRing,
+  options: { readonly now: Date },
+): KeyRingChange<readonly InitialWebKey[]> {
+  const published = unpublishedKeys(ring).map((key) => publish(key, options.now))
+  return { steps: published.map((key) => ({ kind: 'move', key })), result: published }
+}
+
+/**
+ * Makes a key the one that signs; the one that signed becomes inactive in the same change (Spec §3).
+ *
+ * Activating the active key changes nothing. The demotion comes before the promotion, so that a store which checks
+ * "at most one active" step by step never sees two.
+ *
+ * @throws {DomainError} `web_key_not_found`; `web_key_too_young` if the guard is `enforce` (Spec §8);
+ * `web_key_private_key_destroyed` if an inactive key has none any more; `web_key_cannot_be_opened`.
+ */
+export function planActivation(
+  ring: KeyRing,
+  keyId: string,
+  options: ActivationRules & TriedKeys & { readonly now: Date },
+): KeyRingChange<Activation> {
+  const key = find(ring, keyId)
+  if (key.state === 'active') return { steps: [], result: { key } }
+  if (key.state === 'inactive' && !key.hasPrivateKey) {
+    throw new DomainError(
+      'web_key_private_key_destroyed',
+      `the private key of web key ${keyId} has been destroyed, so it cannot sign again: create a new key`,
+      { metadata: { key_id: keyId } },
+    )
+  }
+
+  const isGuarded = key.state === 'initial' && options.guard !== 'off'
+  const unknown = isGuarded ? unknownToVerifiers(key, options) : undefined
+  if (isGuarded && unknown !== undefined && options.guard === 'enforce') throw tooYoung(key, unknown)
+
+  assertOpens(key, options)
+  const promoted = activate(key, options.now)
+  return {
+    steps: takeOver(ring, promoted),
+    result: { key: promoted, ...(unknown === undefined ? {} : { knownFrom: unknown.until }) },
+  }
+}
+
+/**
+ * Checks that a key can sign.
+ *
+ * @throws {DomainError} `web_key_cannot_be_opened`.
+ */
+export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
+  if (closed?.has(keyId) !== true) return
+  throw new DomainError(
+    'web_key_cannot_be_opened',
+    `the private key of web key ${keyId} cannot be opened with the configured master keys, so it cannot sign: add the ` +
+      'one that sealed it to KEYTURN_MASTER_KEYS, or revoke the web key',
+    { metadata: { key_id: keyId } },
+  )
+}
+
+/** The steps by which a key that has been activated takes the place of the active one, if there is one. */
+export function takeOver(ring: KeyRing, promoted: ActiveWebKey): KeyRingStep[] {
+  const previous = activeKey(ring)
+  return [
+    ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, promoted.activatedAt) }]),
+    { kind: 'move', key: promoted },
+  ]
+}
+
+/**
+ * Removes an inactive key (Spec §3 rule 1, §4.3 rule 4). The result is the time of the removal.
+ *
+ * @throws {DomainError} `web_key_not_found`; `web_key_active`; `web_key_not_inactive`.
+ */
+export function planDeletion(ring: KeyRing, keyId: string, options: { readonly now: Date }): KeyRingChange<Date> {
+  const key = find(ring, keyId)
+  const metadata = { key_id: keyId }
+  if (key.state === 'active') {
+    throw new DomainError('web_key_active', `web key ${keyId} is active: activate another key first`, { metadata })
+  }
+  if (key.state === 'initial') {
+    throw new DomainError('web_key_not_inactive', `web key ${keyId} is initial: only inactive keys can be deleted`, {
+      metadata,
+    })
+  }
+  return { steps: [{ kind: 'remove', keyId }], result: options.now }
+}
+
+/** What a revocation did. */
+export interface Revocation {
+  readonly key: RevokedWebKey
+  /** The key that signs now. */
+  readonly active: ActiveWebKey | undefined
+  /** When the last copy of the key set that a verifier may still use has expired. */
+  readonly trustedUntil: Date
+}
+
+/** What a revocation is planned with. */
+export interface RevocationOptions extends TriedKeys {
+  readonly now: Date
+  /** How long clients may reuse the key set, in seconds. */
+  readonly jwksMaxAgeSeconds: number
+  /** A new key pair. It is not used if there is an initial key that can take over. */
+  readonly replacement: SealedKeyPair | undefined
+  /** The kind of key that the rotation policy wants. Without it, all kinds are alike. */
+  readonly config?: WebKeyConfig
+}
+
+/**
+ * Stops trusting a key at once, in whatever state it is. If it was active, another takes over in the same change: the first
+ * that there is of
+ *
+ * 1. an initial key of the policy's kind that every verifier knows, because it has been published for the cache time,
+ * 2. an initial key of another kind that every verifier knows: tokens that verify come before the kind that is wanted,
+ * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
+ * 5. the replacement, which none of them knows yet.
+ *
+ * Among equals it is the oldest, which most verifiers know. A key that cannot be opened is passed over.
+ *
+ * @returns Undefined if a replacement is needed and none was given.
+ * @throws {DomainError} `web_key_not_found`.
+ */
+export function planRevocation(
+  ring: KeyRing,
+  keyId: string,
+  options: RevocationOptions,
+): KeyRingChange<Revocation> | undefined {
+  const { now, replacement } = options
+  const key = find(ring, keyId)
+  const revoked = revoke(key, now)
+  const steps: KeyRingStep[] = [{ kind: 'revoke', key: revoked }]
+  let active = activeKey(ring)
+  if (key.state === 'active') {
+    let successor = successorIn(ring, options)
+    if (successor === undefined) {
+      if (replacement === undefined) return undefined
+      successor = createWebKey(replacement, now)
+      steps.push({ kind: 'add', key: successor, sealedPrivateKey: replacement.sealedPrivateKey })
+    }
+    active = activate(successor, now)
+    steps.push({ kind: 'move', key: active })
+  }
+  return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
+}
+
+/** What a revocation of some time ago did, as it stands now. */
+export function revocationOf(
+  key: RevokedWebKey,
+  { ring, jwksMaxAgeSeconds }: { readonly ring: KeyRing; readonly jwksMaxAgeSeconds: number },
+): Revocation {
+  return { key, active: activeKey(ring), trustedUntil: trustedUntil(key, { jwksMaxAgeSeconds }) }
+}
+
+function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOptions, 'jwksMaxAgeSeconds'>): Date {
+  return after(revokedAt, rules.jwksMaxAgeSeconds)
+}
+
+function successorIn(
+  ring: KeyRing,
+  { now, jwksMaxAgeSeconds, config, closed }: RevocationOptions,
+): InitialWebKey | undefined {
+  const candidates = ring.filter((key) => key.state === 'initial').filter(({ keyId }) => closed?.has(keyId) !== true)
+  const isKnown = (key: InitialWebKey) => unknownToVerifiers(key, { now, jwksMaxAgeSeconds }) === undefined
+  const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
+    config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)
+  return (
+    candidates.find((key) => isKnown(key) && isWanted(key)) ??
+    candidates.find(isKnown) ??
+    candidates.find(isWanted) ??
+    candidates[0]
+  )
+}
+
+function find(ring: KeyRing, keyId: string): WebKey {
+  const key = ring.find((candidate) => candidate.keyId === keyId)
+  if (key === undefined) {
+    throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
+      metadata: { key_id: keyId },
+    })
+  }
+  return key
+}

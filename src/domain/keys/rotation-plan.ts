@@ -1,0 +1,190 @@
+/**
+ * Turns the next step of a rotation into a change of the ring, and shows the steps that will follow.
+ */
+
+import { after, latest } from '../time.ts'
+import { algorithmOf, configOf, isSameConfig, type PublicJwk, type WebKeyConfig } from './key-algorithm.ts'
+import {
+  assertOpens,
+  assertRoom,
+  type KeyRing,
+  type KeyRingChange,
+  type SealedKeyPair,
+  type TriedKeys,
+  takeOver,
+} from './key-ring.ts'
+import { publishedFor } from './publication.ts'
+import {
+  isRequested,
+  nextStep,
+  type PlannedStep,
+  plannedSteps,
+  type Rotation,
+  type RotationStep,
+  standbyOf,
+} from './rotation.ts'
+import { type RotationLimits, timesOf } from './rotation-policy.ts'
+import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, publish, type WebKey } from './web-key.ts'
+
+/** What a plan is made with. */
+export interface PlanOptions {
+  readonly now: Date
+  readonly limits: RotationLimits
+}
+
+/**
+ * Does a step that was wanted a moment ago. The result is undefined if its time has not come after all: somebody else has
+ * done it, or wants something else by now.
+ *
+ * @param pair For a step that creates a key.
+ */
+export function planStep(
+  rotation: Rotation,
+  ring: KeyRing,
+  {
+    wanted,
+    now,
+    limits,
+    pair,
+  }: PlanOptions & { readonly wanted: RotationStep; readonly pair: SealedKeyPair | undefined },
+): KeyRingChange<RotationStep | undefined> {
+  const planned = plannedSteps(rotation, ring, limits).find(({ at, step }) => at <= now && isSame(step, wanted))
+  if (planned === undefined) return NOTHING
+  const { step } = planned
+  switch (step.kind) {
+    case 'create': {
+      if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
+      const key = createWebKey(pair, now)
+      return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: step }
+    }
+    case 'activate': {
+      const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
+      if (key === undefined) return NOTHING
+      return { steps: takeOver(ring, activate(key, now)), result: step }
+    }
+    case 'destroy':
+      return { steps: [{ kind: 'destroy', keyId: step.keyId }], result: step }
+    case 'delete':
+      return { steps: [{ kind: 'remove', keyId: step.keyId }], result: step }
+  }
+}
+
+const NOTHING: KeyRingChange<undefined> = { steps: [], result: undefined }
+
+function isSame(a: RotationStep, b: RotationStep): boolean {
+  if (a.kind === 'create') return b.kind === 'create' && isSameConfig(a.config, b.config)
+  return a.kind === b.kind && a.keyId === b.keyId
+}
+
+/** A rotation that somebody asked for. */
+export interface RequestedRotation {
+  /** Whether another key signs already. */
+  readonly done: boolean
+  /** When it does. */
+  readonly doneAt: Date
+  /** That key; undefined if it has yet to be made. */
+  readonly key: ActiveWebKey | InitialWebKey | undefined
+}
+
+/**
+ * Rotates out of turn: the standby takes over at once if verifiers know it, otherwise as soon as they do. Asking again
+ * before that changes nothing.
+ *
+ * @returns The change, and the rotation to store. The steps that are still to come follow from it.
+ * @throws {DomainError} `web_key_limit_reached` if there is no standby and no room for one; `web_key_cannot_be_opened` if
+ * the standby cannot sign, now or later.
+ */
+export function planRequestedRotation(
+  rotation: Rotation,
+  ring: KeyRing,
+  { now, limits, ...tried }: PlanOptions & TriedKeys,
+): KeyRingChange<RequestedRotation> & { readonly rotation: Rotation } {
+  const { known } = timesOf(rotation.policy, limits)
+  const standby = standbyOf(ring, rotation.policy)
+  if (standby !== undefined) assertOpens(standby, tried)
+  const knownAt = standby === undefined ? undefined : publishedFor(standby, known)
+  if (standby !== undefined && knownAt !== undefined && knownAt <= now) {
+    const key = activate(standby, now)
+    return { steps: takeOver(ring, key), rotation, result: { done: true, doneAt: now, key } }
+  }
+  if (standby === undefined) assertRoom(ring, limits.maxWebKeys)
+  return {
+    steps: [],
+    rotation: isRequested(rotation, ring) ? rotation : { ...rotation, requestedAt: now },
+    result: { done: false, doneAt: knownAt ?? after(now, known), key: standby },
+  }
+}
+
+/**
+ * What will happen, if nobody interferes, in order. Steps of keys that do not exist yet have an empty key id.
+ *
+ * @param count The greatest number of steps.
+ */
+export function schedule(
+  rotation: Rotation,
+  ring: KeyRing,
+  { now, limits, count }: PlanOptions & { readonly count: number },
+): readonly PlannedStep[] {
+  const steps: PlannedStep[] = []
+  // Whatever is not dated yet will be within seconds.
+  let imagined: KeyRing = ring.map((key) =>
+    key.state === 'initial' && key.publishedAt === null ? publish(key, now) : key,
+  )
+  let time = now
+  while (steps.length < count) {
+    const next = nextStep(rotation, imagined, limits)
+    if (next === undefined) break
+    time = latest(time, next.at)
+    const { step } = next
+    steps.push({ at: time, step: 'keyId' in step && isImagined(step.keyId) ? { ...step, keyId: '' } : step })
+    imagined = imagine(imagined, step, time, steps.length)
+  }
+  return steps
+}
+
+const IMAGINED = 'to be created '
+
+function isImagined(keyId: string): boolean {
+  return keyId.startsWith(IMAGINED)
+}
+
+/** The ring after a step. */
+function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): KeyRing {
+  switch (step.kind) {
+    case 'create':
+      return [...ring, imagineKey(step.config, at, number)]
+    case 'activate': {
+      const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
+      if (key === undefined) return ring
+      const moved = new Map(takeOver(ring, activate(key, at)).flatMap(movedKey))
+      return ring.map((candidate) => moved.get(candidate.keyId) ?? candidate)
+    }
+    case 'destroy':
+      return ring.map((key) =>
+        key.keyId === step.keyId && key.state === 'inactive' ? { ...key, hasPrivateKey: false } : key,
+      )
+    case 'delete':
+      return ring.filter(({ keyId }) => keyId !== step.keyId)
+  }
+}
+
+function movedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][] {
+  return step.kind === 'move' ? [[step.key.keyId, step.key]] : []
+}
+
+/** A key of the right kind, published at once. Its public key is none, and it leaves no process. */
+function imagineKey(config: WebKeyConfig, at: Date, number: number): InitialWebKey {
+  const facts = { keyId: `${IMAGINED}${number}`, algorithm: algorithmOf(config), publicJwk: imagineJwk(config) }
+  return publish(createWebKey(facts, at), at)
+}
+
+function imagineJwk(config: WebKeyConfig): PublicJwk {
+  switch (config.kind) {
+    case 'rsa':
+      return { kty: 'RSA', n: 'A'.repeat(Math.ceil(config.bits / 6)), e: 'AQAB' }
+    case 'ecdsa':
+      return { kty: 'EC', crv: config.curve, x: '', y: '' }
+    case 'ed25519':
+      return { kty: 'OKP', crv: 'Ed25519', x: '' }
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * How an instance wants its keys to rotate (Spec §4.3, "Recommended rotation sequence"), and which wishes would break a
+ * verifier.
+ */
+import { DomainError } from '../errors.ts'
+import { DEFAULT_WEB_KEY_CONFIG, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+
+/** The wishes. Times are in whole seconds. */
+export interface RotationPolicy {
+  /** Whether keys rotate by themselves. */
+  readonly enabled: boolean
+  /** The kind of key that is made. */
+  readonly config: WebKeyConfig
+  /** How long a key signs. Default 90 days (Spec §4.3). */
+  readonly rotationIntervalSeconds: number
+  /** How long before it signs a key is published, at least. Default 7 days. */
+  readonly publishAheadSeconds: number
+  /** How long a key stays published after it has signed. Default 7 days. */
+  readonly retentionSeconds: number
+  /** How long after it has signed a key can be activated again; then its private key is destroyed. Default 7 days. */
+  readonly rollbackWindowSeconds: number
+  /** Whether the next key is always published already, so that an emergency needs no wait. Default true. */
+  readonly keepStandby: boolean
+}
+
+/** What the policy has to agree with: settings of the replicas, the same for all. */
+export interface RotationLimits {
+  /** How long clients may reuse the key set, in seconds (Spec §8). */
+  readonly jwksMaxAgeSeconds: number
+  /** The longest lifetime of a token, in seconds. */
+  readonly tokenLifetimeSeconds: number
+  /** How long a replica goes on without the database, in seconds. */
+  readonly maxStalenessSeconds: number
+  readonly maxWebKeys: number
+}
+
+/** Times that hold, whatever the policy says. In seconds. */
+export interface RotationTimes {
+  readonly interval: number
+  /** Before its turn a key is created. */
+  readonly ahead: number
+  /** After its publication a key may sign when its turn has come already. */
+  readonly known: number
+  readonly retention: number
+  readonly rollback: number
+}
+
+const DAY = 86_400
+
+/** The longest time of a policy: ten years. */
+export const MAX_POLICY_SECONDS = 3650 * DAY
+
+/** A replica that reaches the database knows of a change within a second; twice that is on the safe side. */
+const PROPAGATION_SECONDS = 2
+
+/** The policy of a new instance. */
+export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
+  enabled: true,
+  config: DEFAULT_WEB_KEY_CONFIG,
+  rotationIntervalSeconds: 90 * DAY,
+  publishAheadSeconds: 7 * DAY,
+  retentionSeconds: 7 * DAY,
+  rollbackWindowSeconds: 7 * DAY,
+  keepStandby: true,
+}
+
+/** Something that must hold of a policy. */
+interface Rule {
+  /** The settings that it is about. */
+  readonly settings: readonly (keyof RotationPolicy)[]
+  /** @throws {DomainError} `rotation_policy_invalid`. */
+  check(policy: RotationPolicy, limits: RotationLimits): void
+}
+
+const RULES: readonly Rule[] = [
+  {
+    settings: ['publishAheadSeconds'],
+    check: ({ publishAheadSeconds }, { jwksMaxAgeSeconds }) =>
+      atLeast('publish_ahead', publishAheadSeconds, {
+        least: jwksMaxAgeSeconds,
+        why: 'the cache time of the key set (KEYTURN_JWKS_MAX_AGE): verifiers must know a key before it signs',
+      }),
+  },
+  {
+    settings: ['retentionSeconds'],
+    check: ({ retentionSeconds }, { tokenLifetimeSeconds, jwksMaxAgeSeconds }) =>
+      atLeast('retention', retentionSeconds, {
+        least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
+        why: 'the lifetime of a token (KEYTURN_TOKEN_LIFETIME) and the cache time of the key set (KEYTURN_JWKS_MAX_AGE) together: what a key has signed must verify for as long as it lives',
+      }),
+  },
+  {
+    settings: ['rotationIntervalSeconds', 'publishAheadSeconds'],
+    check: ({ rotationIntervalSeconds, publishAheadSeconds }) =>
+      atLeast('rotation_interval', rotationIntervalSeconds, {
+        least: Math.max(1, publishAheadSeconds),
+        why: 'publish_ahead: a key cannot be published before the one before it signs',
+      }),
+  },
+  wholeSeconds('rotation_interval', 'rotationIntervalSeconds'),
+  wholeSeconds('publish_ahead', 'publishAheadSeconds'),
+  wholeSeconds('retention', 'retentionSeconds'),
+  wholeSeconds('rollback_window', 'rollbackWindowSeconds'),
+  {
+    settings: ['rotationIntervalSeconds', 'publishAheadSeconds', 'retentionSeconds', 'keepStandby'],
+    check: assertKeysFit,
+  },
+]
+
+/**
+ * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than there may be.
+ *
+ * @param before The policy that it replaces. What it has in common with that is not refused: it may date from other settings
+ * of the replicas, and to switch rotation off, say, must be possible all the same. Everything must hold to switch it on.
+ * @throws {DomainError} `rotation_policy_invalid`, with the name of the setting as metadata `field`.
+ */
+export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, before?: RotationPolicy): void {
+  const isWhole = before === undefined || (policy.enabled && !before.enabled)
+  for (const { settings, check } of RULES) {
+    if (isWhole || settings.some((name) => policy[name] !== before[name])) check(policy, limits)
+  }
+}
+
+/** The policy with some settings changed: the same object if that makes no difference. */
+export function changed(policy: RotationPolicy, changes: Partial<RotationPolicy>): RotationPolicy {
+  const next = { ...policy, ...changes }
+  const names = Object.keys(next) as (keyof RotationPolicy)[]
+  const isSame = names.every((name) =>
+    name === 'config' ? isSameConfig(next.config, policy.config) : next[name] === policy[name],
+  )
+  return isSame ? policy : next
+}
+
+/**
+ * The times to act by. A policy was checked against the settings at the time; if those have changed since, they win.
+ */
+export function timesOf(policy: RotationPolicy, limits: RotationLimits): RotationTimes {
+  const { jwksMaxAgeSeconds: cached, tokenLifetimeSeconds, maxStalenessSeconds } = limits
+  // A replica that is cut off publishes what it knows for as long as it may, so waiting that long as well is safest. A
+  // policy that publishes keys for a shorter time than that has decided otherwise.
+  const known = Math.max(
+    cached + PROPAGATION_SECONDS,
+    Math.min(policy.publishAheadSeconds, cached + maxStalenessSeconds),
+  )
+  // Such a replica also signs on with the key that it knows, and what it signs lives from then on.
+  const retention = Math.max(
+    policy.retentionSeconds,
+    tokenLifetimeSeconds + Math.max(cached, maxStalenessSeconds) + PROPAGATION_SECONDS,
+  )
+  return {
+    interval: policy.rotationIntervalSeconds,
+    ahead: Math.max(policy.publishAheadSeconds, known),
+    known,
+    retention,
+    rollback: policy.rollbackWindowSeconds,
+  }
+}
+
+/**
+ * How many keys there are at most when keys rotate in time: those that are kept after they have signed, the active one, and
+ * the next one, which is created right after a rotation if a standby is kept.
+ */
+function keysNeeded(policy: RotationPolicy, limits: RotationLimits): number {
+  const { interval, ahead, retention } = timesOf(policy, limits)
+  const published = policy.keepStandby ? interval : Math.min(ahead, interval)
+  return Math.ceil((retention + published) / interval) + 1
+}
+
+function assertKeysFit(policy: RotationPolicy, limits: RotationLimits): void {
+  const needed = keysNeeded(policy, limits)
+  if (needed <= limits.maxWebKeys) return
+  // If the settings of the replicas keep the keys for longer than the policy asks for, a shorter retention does not help.
+  const field = timesOf(policy, limits).retention > policy.retentionSeconds ? 'rotation_interval' : 'retention'
+  throw invalid(
+    field,
+    `there would be ${needed} web keys at a time and at most ${limits.maxWebKeys} are allowed (KEYTURN_MAX_WEB_KEYS): ` +
+      'make retention shorter or rotation_interval longer',
+  )
+}
+
+function wholeSeconds(field: string, name: Exclude<keyof RotationPolicy, 'enabled' | 'config' | 'keepStandby'>): Rule {
+  return {
+    settings: [name],
+    check: ({ [name]: value }) => {
+      if (!Number.isInteger(value) || value < 0 || value > MAX_POLICY_SECONDS) {
+        throw invalid(field, `${field} must be a whole number of seconds from 0 to ${MAX_POLICY_SECONDS}`)
+      }
+    },
+  }
+}
+
+function atLeast(field: string, value: number, { least, why }: { readonly least: number; readonly why: string }): void {
+  if (value < least) throw invalid(field, `${field} must be at least ${least} s, which is ${why}`)
+}
+
+function invalid(field: string, message: string): DomainError {
+  return new DomainError('rotation_policy_invalid', message, { metadata: { field } })
+}

@@ -1,0 +1,153 @@
+/**
+ * What has to be done next for keys to rotate as the policy says. Pure: the same ring, policy and time give the same step,
+ * so every replica can ask, and ask again under the lock; no leader is needed.
+ *
+ * Keys that somebody has created or activated by hand count like any other: a rotation is due an interval after the last
+ * activation, whoever made it, and an initial key of the wanted kind is the next one, whoever made it.
+ */
+
+import { after, earliest, latest } from '../time.ts'
+import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import { activeKey, type KeyRing } from './key-ring.ts'
+import { publishedFor } from './publication.ts'
+import { type RotationLimits, type RotationPolicy, type RotationTimes, timesOf } from './rotation-policy.ts'
+import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from './web-key.ts'
+
+/** What is stored about rotation. */
+export interface Rotation {
+  readonly policy: RotationPolicy
+  /** When somebody last asked for a rotation out of turn; null: never. Done once a key has been activated since. */
+  readonly requestedAt: Date | null
+}
+
+/** One thing to do. */
+export type RotationStep =
+  | { readonly kind: 'create'; readonly config: WebKeyConfig }
+  | { readonly kind: 'activate'; readonly keyId: string }
+  | { readonly kind: 'destroy'; readonly keyId: string }
+  | { readonly kind: 'delete'; readonly keyId: string }
+
+/** A thing to do and its time. */
+export interface PlannedStep {
+  readonly at: Date
+  readonly step: RotationStep
+}
+
+/**
+ * How long after any change of the ring a standby key is made, at most: whoever is rotating by hand is not disturbed, and
+ * nobody waits for a standby.
+ */
+const MAX_QUIET_SECONDS = 3600
+
+/**
+ * Everything that can be said now to be done, now or later, in order. What follows from a step is not among it.
+ *
+ * The steps whose time has come (`at <= now`) can be done at once, by whoever is first. None waits for another: a key that
+ * cannot be made must not keep a private key from being destroyed.
+ */
+export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: RotationLimits): readonly PlannedStep[] {
+  const times = timesOf(rotation.policy, limits)
+  return [
+    nextSigner(rotation, ring, { times, maxWebKeys: limits.maxWebKeys }),
+    ...(rotation.policy.enabled ? ring.filter(isInactive).flatMap((key) => endOf(key, times)) : []),
+  ]
+    .filter((step) => step !== undefined)
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
+}
+
+/**
+ * The key that should be created and for which there is no room, if none comes before a rotation is due: it needs somebody
+ * who decides which key can go. At the time of the step nothing is lost yet.
+ */
+export function blockedStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
+  const due = rotationDue(rotation, ring)
+  if (ring.length < limits.maxWebKeys || due === undefined || standbyOf(ring, rotation.policy) !== undefined) {
+    return undefined
+  }
+  const makesRoom = ({ at, step }: PlannedStep) => step.kind === 'delete' && at < due
+  if (plannedSteps(rotation, ring, limits).some(makesRoom)) return undefined
+  return creation(rotation, ring, { due, times: timesOf(rotation.policy, limits) })
+}
+
+/** The next thing to do, now or later; undefined if there is nothing until something changes. */
+export function nextStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
+  return plannedSteps(rotation, ring, limits)[0]
+}
+
+/** The initial key that signs next; undefined if there is none of the kind that the policy wants. */
+export function standbyOf(ring: KeyRing, { config }: RotationPolicy): InitialWebKey | undefined {
+  return ring.find(
+    (key): key is InitialWebKey =>
+      key.state === 'initial' && isSameConfig(configOf(key.algorithm, key.publicJwk), config),
+  )
+}
+
+/** When a rotation is due: undefined if none ever is. */
+export function rotationDue(rotation: Rotation, ring: KeyRing): Date | undefined {
+  const { policy, requestedAt } = rotation
+  const active = activeKey(ring)
+  if (active === undefined) return policy.enabled || requestedAt !== null ? new Date(0) : undefined
+  const inTurn = policy.enabled ? after(active.activatedAt, policy.rotationIntervalSeconds) : undefined
+  if (requestedAt === null || !isRequested(rotation, ring)) return inTurn
+  return inTurn === undefined ? requestedAt : earliest(inTurn, requestedAt)
+}
+
+/**
+ * Whether a rotation that somebody asked for is still to come. In the millisecond of an activation the request counts as
+ * the later of the two: to rotate once more does no harm, to forget the request could.
+ */
+export function isRequested({ requestedAt }: Rotation, ring: KeyRing): boolean {
+  const active = activeKey(ring)
+  return requestedAt !== null && (active === undefined || requestedAt >= active.activatedAt)
+}
+
+function nextSigner(
+  rotation: Rotation,
+  ring: KeyRing,
+  { times, maxWebKeys }: { readonly times: RotationTimes; readonly maxWebKeys: number },
+): PlannedStep | undefined {
+  const due = rotationDue(rotation, ring)
+  if (due === undefined) return undefined
+  const { policy } = rotation
+  const standby = standbyOf(ring, policy)
+  if (standby !== undefined) {
+    const known = publishedFor(standby, times.known)
+    // Its publication changes the ring, and that comes within seconds.
+    if (known === undefined) return undefined
+    return { at: latest(due, known), step: { kind: 'activate', keyId: standby.keyId } }
+  }
+  // There is no room until a key goes, and that changes the ring. See `blockedStep`.
+  if (ring.length >= maxWebKeys) return undefined
+  return creation(rotation, ring, { due, times })
+}
+
+function creation(
+  { policy }: Rotation,
+  ring: KeyRing,
+  { due, times }: { readonly due: Date; readonly times: RotationTimes },
+): PlannedStep {
+  const inTime = after(due, -times.ahead)
+  const early = policy.keepStandby ? after(lastChange(ring), quietSeconds(times)) : inTime
+  return { at: earliest(inTime, early), step: { kind: 'create', config: policy.config } }
+}
+
+function endOf(key: InactiveWebKey, { retention, rollback }: RotationTimes): PlannedStep[] {
+  const deletion: PlannedStep = {
+    at: after(key.deactivatedAt, retention),
+    step: { kind: 'delete', keyId: key.keyId },
+  }
+  if (!key.hasPrivateKey || rollback >= retention) return [deletion]
+  return [deletion, { at: after(key.deactivatedAt, rollback), step: { kind: 'destroy', keyId: key.keyId } }]
+}
+
+function quietSeconds({ ahead }: RotationTimes): number {
+  return Math.min(ahead, MAX_QUIET_SECONDS)
+}
+
+function lastChange(ring: KeyRing): Date {
+  return latest(new Date(0), ...ring.flatMap(datesOf))
+}
+
+function isInactive(key: WebKey): key is InactiveWebKey {
+  return key.state === 'inactive'
+}

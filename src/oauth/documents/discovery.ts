@@ -1,0 +1,29 @@
+/**
+ * The discovery document, the same for RFC 8414 and OpenID Connect Discovery.
+ *
+ * It is written here and not by the engine, because the engine's names endpoints that machines have no use for, such
+ * as one for authorization, and derives addresses from the request instead of from the base URL.
+ */
+
+import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
+import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
+import { ASSERTION_ALGORITHMS } from '../client-authentication/assertions.ts'
+import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
+
+/** Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20). */
+export function discoveryDocument(issuer: string): Record<string, unknown> {
+  return {
+    issuer,
+    token_endpoint: issuer + OAUTH_PATHS.token,
+    jwks_uri: issuer + OAUTH_PATHS.jwks,
+    scopes_supported: STANDARD_SCOPES,
+    response_types_supported: [],
+    grant_types_supported: ['client_credentials'],
+    token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
+    subject_types_supported: ['public'],
+    // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.
+    id_token_signing_alg_values_supported: KEY_ALGORITHM_NAMES,
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * The public key set: the keys of all states, public members only (Spec §4.2).
+ *
+ * The engine publishes the same keys from the same ring; a test holds the two together. This one adds what the engine
+ * has no place for: bytes that are made once, a validator and a cache time.
+ */
+import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
+import { inKeySetOrder, type KeyRing } from '../../domain/keys/key-ring.ts'
+
+/** A JWK Set (RFC 7517 §5). */
+export interface KeySet {
+  readonly keys: readonly (PublicJwk & { readonly use: 'sig'; readonly kid: string; readonly alg: string })[]
+}
+
+/** The key set of a ring, the active key first. */
+export function keySetOf(ring: KeyRing): KeySet {
+  return {
+    keys: inKeySetOrder(ring).map(({ publicJwk, keyId, algorithm }) => ({
+      ...publicJwk,
+      use: 'sig',
+      kid: keyId,
+      alg: algorithm,
+    })),
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * `iam.user.v2.ServiceUserService`: what users prove themselves with. Its other half is `service-user-service.ts`.
+ *
+ * The responses that make a secret or a token are the only place where it leaves the process.
+ */
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import type { Credentials } from '../../app/identities/credentials.ts'
+import type { ServiceUsers } from '../../app/identities/service-users.ts'
+import { formatClientId } from '../../domain/identities/client-id.ts'
+import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { byDate, type DateAndId, fromMemory, isLater, listPage } from '../messages/paging.ts'
+import { toDate } from '../messages/timestamps.ts'
+import { invalidField } from '../messages/violations.ts'
+import { fromClientSecret, fromPersonalAccessToken, fromUserKey } from './credential-mapping.ts'
+
+type CredentialCalls = Pick<
+  ServiceImpl<typeof ServiceUserService>,
+  | 'generateClientSecret'
+  | 'listClientSecrets'
+  | 'deactivateClientSecret'
+  | 'deleteClientSecret'
+  | 'addUserKey'
+  | 'listUserKeys'
+  | 'removeUserKey'
+  | 'createPersonalAccessToken'
+  | 'listPersonalAccessTokens'
+  | 'revokePersonalAccessToken'
+>
+
+const placeOfSecret = ({ createdAt, secretId }: ClientSecret): DateAndId => ({ date: createdAt, id: secretId })
+const placeOfKey = ({ createdAt, keyId }: UserKey): DateAndId => ({ date: createdAt, id: keyId })
+const placeOfToken = ({ createdAt, tokenId }: PersonalAccessToken): DateAndId => ({ date: createdAt, id: tokenId })
+
+/** Answers the calls about credentials. */
+export function credentialCalls(users: ServiceUsers, credentials: Credentials): CredentialCalls {
+  return {
+    async generateClientSecret(req, context) {
+      const expiresAt = toDate(req.expirationDate, 'expiration_date')
+      const { user, secret, plainSecret } = await credentials.generateSecret(actorOf(context), req.userId, expiresAt)
+      return { secret: fromClientSecret(secret), clientId: formatClientId(user), clientSecret: plainSecret }
+    },
+
+    async listClientSecrets(req) {
+      const { secrets } = await users.get(req.userId)
+      const { items, nextPageToken } = await listOldestFirst(req, secrets, placeOfSecret)
+      return { secrets: items.map(fromClientSecret), nextPageToken }
+    },
+
+    async deactivateClientSecret(req, context) {
+      const secret = await credentials.deactivateSecret(actorOf(context), req.userId, req.secretId)
+      return { secret: fromClientSecret(secret) }
+    },
+
+    async deleteClientSecret(req, context) {
+      await credentials.deleteSecret(actorOf(context), req.userId, req.secretId)
+      return {}
+    },
+
+    async addUserKey(req, context) {
+      const expiresAt = toDate(req.expirationDate, 'expiration_date')
+      const keys = await credentials.addKeys(actorOf(context), req.userId, { json: req.publicJwk, expiresAt })
+      return { keys: keys.map(fromUserKey) }
+    },
+
+    async listUserKeys(req) {
+      const { items, nextPageToken } = await listOldestFirst(req, (await users.get(req.userId)).keys, placeOfKey)
+      return { keys: items.map(fromUserKey), nextPageToken }
+    },
+
+    async removeUserKey(req, context) {
+      await credentials.removeKey(actorOf(context), req.userId, req.keyId)
+      return {}
+    },
+
+    async createPersonalAccessToken(req, context) {
+      const expiresAt = toDate(req.expirationDate, 'expiration_date')
+      if (expiresAt === null) throw invalidField('expiration_date', 'is required')
+      const { token, plainToken } = await credentials.createToken(actorOf(context), req.userId, expiresAt)
+      return { personalAccessToken: fromPersonalAccessToken(token), token: plainToken }
+    },
+
+    async listPersonalAccessTokens(req) {
+      const { personalAccessTokens } = await users.get(req.userId)
+      const { items, nextPageToken } = await listOldestFirst(req, personalAccessTokens, placeOfToken)
+      return { personalAccessTokens: items.map(fromPersonalAccessToken), nextPageToken }
+    },
+
+    async revokePersonalAccessToken(req, context) {
+      await credentials.revokeToken(actorOf(context), req.userId, req.tokenId)
+      return {}
+    },
+  }
+}
+
+function listOldestFirst<Item>(
+  req: { readonly pageSize: number; readonly pageToken: string },
+  items: readonly Item[],
+  placeOf: (item: Item) => DateAndId,
+) {
+  const inOrder = [...items].sort((a, b) => (isLater(placeOf(a), placeOf(b)) ? 1 : -1))
+  const form = byDate(placeOf, (place) => place)
+  return listPage(
+    req,
+    form,
+    fromMemory(inOrder, (item, cursor) => isLater(placeOf(item), cursor)),
+  )
+}

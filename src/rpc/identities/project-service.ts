@@ -1,0 +1,81 @@
+/**
+ * `iam.project.v2.ProjectService`.
+ */
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
+import type { Projects } from '../../app/identities/projects.ts'
+import type { Project } from '../../domain/identities/project.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { pathsOf } from '../messages/field-mask.ts'
+import { byName, fromMemory, listPage } from '../messages/paging.ts'
+import { invalidField } from '../messages/violations.ts'
+import { fromProject } from './project-mapping.ts'
+
+const PROJECTS = byName((project: Project) => project.name)
+const NAMES = byName((name: string) => name)
+
+/** Answers the calls of the service. */
+export function projectService(projects: Projects): ServiceImpl<typeof ProjectService> {
+  return {
+    async createProject(req, context) {
+      return { project: fromProject(await projects.create(actorOf(context), req.name)) }
+    },
+
+    async getProject(req) {
+      return { project: fromProject(await projects.get(req.projectId)) }
+    },
+
+    async listProjects(req) {
+      const { items, nextPageToken } = await listPage(req, PROJECTS, (page) => projects.list(page))
+      return { projects: items.map(fromProject), nextPageToken }
+    },
+
+    async updateProject(req, context) {
+      // The name is all there is to change.
+      pathsOf(req.updateMask, ['name'])
+      if (req.name === '') throw invalidField('name', 'is required when update_mask has it')
+      return { project: fromProject(await projects.rename(actorOf(context), req.projectId, req.name)) }
+    },
+
+    async deleteProject(req, context) {
+      await projects.delete(actorOf(context), req.projectId)
+      return {}
+    },
+
+    async addProjectRole(req, context) {
+      await projects.addRole(actorOf(context), req.projectId, req.role)
+      return {}
+    },
+
+    async listProjectRoles(req) {
+      const { roles } = await projects.get(req.projectId)
+      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(roles, isBehind))
+      return { roles: [...items], nextPageToken }
+    },
+
+    async removeProjectRole(req, context) {
+      await projects.removeRole(actorOf(context), req.projectId, req.role)
+      return {}
+    },
+
+    async addProjectScope(req, context) {
+      await projects.addScope(actorOf(context), req.projectId, req.scope)
+      return {}
+    },
+
+    async listProjectScopes(req) {
+      const { scopes } = await projects.get(req.projectId)
+      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(scopes, isBehind))
+      return { scopes: [...items], nextPageToken }
+    },
+
+    async removeProjectScope(req, context) {
+      await projects.removeScope(actorOf(context), req.projectId, req.scope)
+      return {}
+    },
+  }
+}
+
+function isBehind(name: string, cursor: string): boolean {
+  return name > cursor
+}

@@ -1,0 +1,48 @@
+/**
+ * Between the messages of `iam.user.v2` about users and the domain, both ways. Credentials: `credential-mapping.ts`.
+ */
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import {
+  ServiceUserSchema,
+  InstanceRole as WireInstanceRole,
+  type ServiceUser as WireServiceUser,
+} from '../../../gen/iam/user/v2/service_user_pb.js'
+import { formatClientId } from '../../domain/identities/client-id.ts'
+import type { InstanceRole } from '../../domain/identities/permission.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+
+const TO_WIRE = {
+  IAM_OWNER: WireInstanceRole.IAM_OWNER,
+  IAM_OWNER_VIEWER: WireInstanceRole.IAM_OWNER_VIEWER,
+} as const satisfies Record<InstanceRole, WireInstanceRole>
+
+const FROM_WIRE = {
+  [WireInstanceRole.IAM_OWNER]: 'IAM_OWNER',
+  [WireInstanceRole.IAM_OWNER_VIEWER]: 'IAM_OWNER_VIEWER',
+} as const satisfies Record<Exclude<WireInstanceRole, WireInstanceRole.UNSPECIFIED>, InstanceRole>
+
+/** A role over the instance. The rules of the proto must have been checked. */
+export function toInstanceRole(role: WireInstanceRole): InstanceRole {
+  if (role === WireInstanceRole.UNSPECIFIED) throw new Error('the rules of the proto have not been checked')
+  return FROM_WIRE[role]
+}
+
+/** A service user on the wire. */
+export function fromServiceUser(user: ServiceUser): WireServiceUser {
+  const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
+  return create(ServiceUserSchema, {
+    userId,
+    clientId: formatClientId(user),
+    name,
+    projectId,
+    enabled,
+    clientCredentialsEnabled,
+    instanceRoles: user.instanceRoles.map((role) => TO_WIRE[role]),
+    projectRoles: [...user.projectRoles]
+      .map(([id, roles]) => ({ projectId: id, roles: [...roles] }))
+      .sort((a, b) => (a.projectId < b.projectId ? -1 : 1)),
+    scopes: [...customScopes],
+    creationDate: timestampFromDate(user.createdAt),
+  })
+}

@@ -1,0 +1,90 @@
+/**
+ * `iam.user.v2.ServiceUserService`: users and what they are granted. Its other half is `credential-calls.ts`.
+ */
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import type { Credentials } from '../../app/identities/credentials.ts'
+import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { pathsOf } from '../messages/field-mask.ts'
+import { byDate, listPage } from '../messages/paging.ts'
+import { invalidField } from '../messages/violations.ts'
+import { credentialCalls } from './credential-calls.ts'
+import { fromServiceUser, toInstanceRole } from './service-user-mapping.ts'
+
+const USERS = byDate(
+  ({ createdAt, userId }: ServiceUser) => ({ date: createdAt, id: userId }),
+  ({ date, id }) => ({ createdAt: date, userId: id }),
+)
+
+/** Answers the calls of the service. */
+export function serviceUserService(
+  users: ServiceUsers,
+  credentials: Credentials,
+): ServiceImpl<typeof ServiceUserService> {
+  return {
+    ...credentialCalls(users, credentials),
+
+    async createServiceUser({ projectId, name, clientCredentialsEnabled }, context) {
+      return answer(await users.create(actorOf(context), { projectId, name, clientCredentialsEnabled }))
+    },
+
+    async getServiceUser(req) {
+      return answer(await users.get(req.userId))
+    },
+
+    async listServiceUsers(req) {
+      const projectId = req.projectId === '' ? null : req.projectId
+      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(projectId, page))
+      return { serviceUsers: items.map(fromServiceUser), nextPageToken }
+    },
+
+    async updateServiceUser(req, context) {
+      const paths = pathsOf(req.updateMask, ['name', 'client_credentials_enabled'])
+      if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
+      const edit: ServiceUserEdit = {
+        ...(paths.has('name') ? { name: req.name } : {}),
+        ...(paths.has('client_credentials_enabled') ? { clientCredentialsEnabled: req.clientCredentialsEnabled } : {}),
+      }
+      return answer(await users.edit(actorOf(context), req.userId, edit))
+    },
+
+    async enableServiceUser(req, context) {
+      return answer(await users.enable(actorOf(context), req.userId))
+    },
+
+    async disableServiceUser(req, context) {
+      return answer(await users.disable(actorOf(context), req.userId))
+    },
+
+    async deleteServiceUser(req, context) {
+      await users.delete(actorOf(context), req.userId)
+      return {}
+    },
+
+    async setInstanceRoles(req, context) {
+      return answer(await users.setInstanceRoles(actorOf(context), req.userId, req.instanceRoles.map(toInstanceRole)))
+    },
+
+    async grantProjectRole(req, context) {
+      return answer(await users.grantProjectRole(actorOf(context), req.userId, req))
+    },
+
+    async revokeProjectRole(req, context) {
+      return answer(await users.revokeProjectRole(actorOf(context), req.userId, req))
+    },
+
+    async grantScope(req, context) {
+      return answer(await users.grantScope(actorOf(context), req.userId, req.scope))
+    },
+
+    async revokeScope(req, context) {
+      return answer(await users.revokeScope(actorOf(context), req.userId, req.scope))
+    },
+  }
+}
+
+function answer(user: ServiceUser) {
+  return { serviceUser: fromServiceUser(user) }
+}

@@ -1,0 +1,40 @@
+/**
+ * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
+ */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { WebKeyService } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import type { WebKeys } from '../../app/keys/web-keys.ts'
+import { earlyActivationWarning } from '../../domain/keys/publication.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { sendWarnings } from '../messages/warnings.ts'
+import { fromState, fromWebKey } from './web-key-beta-mapping.ts'
+import { toWebKeyConfig } from './web-key-config.ts'
+
+/** Answers the calls of the service. */
+export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
+  return {
+    async createWebKey(req, context) {
+      const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
+      sendWarnings(context, warnings)
+      return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
+    },
+
+    async activateWebKey(req, context) {
+      const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
+      if (knownFrom !== undefined) {
+        sendWarnings(context, [earlyActivationWarning(knownFrom)])
+      }
+      return { details: { keyId: key.keyId, state: fromState(key.state) } }
+    },
+
+    async listWebKeys() {
+      return { webKeys: (await webKeys.list()).map(fromWebKey) }
+    },
+
+    async deleteWebKey(req, context) {
+      const deletedAt = await webKeys.delete(actorOf(context), req.keyId)
+      return { details: { changeDate: timestampFromDate(deletedAt) } }
+    },
+  }
+}

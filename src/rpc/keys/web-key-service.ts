@@ -1,0 +1,89 @@
+/**
+ * `iam.webkey.v2.WebKeyService`.
+ */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import { WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import type { KeyRotation } from '../../app/keys/key-rotation.ts'
+import type { WebKeys } from '../../app/keys/web-keys.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { pathsOf } from '../messages/field-mask.ts'
+import { fromDate } from '../messages/timestamps.ts'
+import { invalidField } from '../messages/violations.ts'
+import { sendWarnings } from '../messages/warnings.ts'
+import { toWebKeyConfig } from './web-key-config.ts'
+import { fromPlannedStep, fromPolicy, fromWebKey, isListed, POLICY_PATHS, toPolicyChanges } from './web-key-mapping.ts'
+
+const DEFAULT_STEPS = 10
+
+/** Answers the calls of the service. */
+export function webKeyService(webKeys: WebKeys, rotation: KeyRotation): ServiceImpl<typeof WebKeyService> {
+  return {
+    async createWebKey(req, context) {
+      const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
+      sendWarnings(context, warnings)
+      return { webKey: fromWebKey(key), warnings: [...warnings] }
+    },
+
+    async activateWebKey(req, context) {
+      const { key, knownFrom } = await webKeys.activate(actorOf(context), req.keyId)
+      return { webKey: fromWebKey(key), ...fromDate('knownFrom', knownFrom ?? null) }
+    },
+
+    async getWebKey({ keyId }) {
+      const key = await rotation.find(keyId)
+      if (key === undefined) {
+        throw new DomainError('web_key_not_found', `there is no web key ${JSON.stringify(keyId)}`, {
+          metadata: { key_id: keyId },
+        })
+      }
+      return { webKey: fromWebKey(key) }
+    },
+
+    async listWebKeys({ states }) {
+      const revoked = states.includes(WebKeyState.REVOKED) ? await rotation.listRevoked() : []
+      const keys = [...(await webKeys.list()), ...revoked].filter((key) => isListed(key, states))
+      return { webKeys: keys.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime()).map(fromWebKey) }
+    },
+
+    async deleteWebKey(req, context) {
+      return { deletionDate: timestampFromDate(await webKeys.delete(actorOf(context), req.keyId)) }
+    },
+
+    async rotateWebKey(_req, context) {
+      const { done, doneAt, key } = await rotation.rotate(actorOf(context))
+      return {
+        done,
+        rotationDate: timestampFromDate(doneAt),
+        ...(key === undefined ? {} : { webKey: fromWebKey(key) }),
+      }
+    },
+
+    async revokeWebKey(req, context) {
+      const { key, active, trustedUntil } = await rotation.revoke(actorOf(context), req.keyId)
+      return {
+        webKey: fromWebKey(key),
+        ...(active === undefined ? {} : { activeWebKey: fromWebKey(active) }),
+        trustedUntil: timestampFromDate(trustedUntil),
+      }
+    },
+
+    async getRotationPolicy() {
+      return { policy: fromPolicy(await rotation.policy()) }
+    },
+
+    async updateRotationPolicy({ policy, updateMask }, context) {
+      if (policy === undefined) throw invalidField('policy', 'must be set')
+      const changes = toPolicyChanges(policy, pathsOf(updateMask, POLICY_PATHS))
+      const changed = await rotation.changePolicy(actorOf(context), changes)
+      sendWarnings(context, changed.warnings)
+      return { policy: fromPolicy(changed.policy), warnings: [...changed.warnings] }
+    },
+
+    async getRotationSchedule({ count }) {
+      return { steps: (await rotation.schedule(count === 0 ? DEFAULT_STEPS : count)).map(fromPlannedStep) }
+    },
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The RPC error for each refusal, with its stable reason. The only place that translates.
+ *
+ * What nobody expected becomes `internal` with the request id and nothing else; the log has the rest.
+ */
+import { create } from '@bufbuild/protobuf'
+import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
+import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
+import type { Log } from '../../domain/ports.ts'
+import { requestIdOf } from '../authorization/actor.ts'
+import type { CallContexts } from '../protocol/call-context.ts'
+import { violationDetails } from './violations.ts'
+
+const DOMAIN = 'keyturn'
+
+/** The longest text in an error, in characters. */
+const MAX_TEXT = 200
+
+const WIRE = {
+  web_key_not_found: [Code.NotFound, 'WEB_KEY_NOT_FOUND'],
+  web_key_active: [Code.FailedPrecondition, 'WEB_KEY_ACTIVE'],
+  web_key_not_inactive: [Code.FailedPrecondition, 'WEB_KEY_NOT_INACTIVE'],
+  web_key_too_young: [Code.FailedPrecondition, 'WEB_KEY_TOO_YOUNG'],
+  web_key_limit_reached: [Code.ResourceExhausted, 'WEB_KEY_LIMIT_REACHED'],
+  web_key_private_key_destroyed: [Code.FailedPrecondition, 'WEB_KEY_PRIVATE_KEY_DESTROYED'],
+  web_key_cannot_be_opened: [Code.FailedPrecondition, 'WEB_KEY_CANNOT_BE_OPENED'],
+  rotation_policy_invalid: [Code.InvalidArgument, 'ROTATION_POLICY_INVALID'],
+  key_generation_busy: [Code.ResourceExhausted, 'KEY_GENERATION_BUSY'],
+  project_not_found: [Code.NotFound, 'PROJECT_NOT_FOUND'],
+  project_name_taken: [Code.AlreadyExists, 'PROJECT_NAME_TAKEN'],
+  project_has_users: [Code.FailedPrecondition, 'PROJECT_HAS_USERS'],
+  project_role_not_found: [Code.NotFound, 'PROJECT_ROLE_NOT_FOUND'],
+  project_scope_not_found: [Code.NotFound, 'PROJECT_SCOPE_NOT_FOUND'],
+  project_limit_reached: [Code.ResourceExhausted, 'PROJECT_LIMIT_REACHED'],
+  scope_reserved: [Code.InvalidArgument, 'SCOPE_RESERVED'],
+  user_not_found: [Code.NotFound, 'USER_NOT_FOUND'],
+  last_owner: [Code.FailedPrecondition, 'LAST_OWNER'],
+  client_secret_not_found: [Code.NotFound, 'CLIENT_SECRET_NOT_FOUND'],
+  client_secret_limit_reached: [Code.ResourceExhausted, 'CLIENT_SECRET_LIMIT_REACHED'],
+  user_key_not_found: [Code.NotFound, 'USER_KEY_NOT_FOUND'],
+  user_key_limit_reached: [Code.ResourceExhausted, 'USER_KEY_LIMIT_REACHED'],
+  user_key_invalid: [Code.InvalidArgument, 'USER_KEY_INVALID'],
+  personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
+  personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
+  expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
+  expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
+  token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
+  token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
+  token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
+  permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
+  service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
+  // Neither is `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
+  change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
+  change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],
+  storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
+} as const satisfies Record<DomainErrorCode, readonly [Code, string]>
+
+/** The stable word for a refusal. */
+export function reasonOf(code: DomainErrorCode): string {
+  return WIRE[code][1]
+}
+
+/** Translates what handlers and the validation throw. Must be the outermost interceptor. */
+export function translateErrors(log: Log, notes: CallContexts): Interceptor {
+  return (next) => async (req) => {
+    try {
+      return await next(req)
+    } catch (error) {
+      const refusal = toConnectError(error, req.header, log)
+      notes.refused(req.contextValues, refusal)
+      throw refusal
+    }
+  }
+}
+
+/** The error to send. Logs it if nobody expected it. */
+export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
+  if (error instanceof DomainError) return fromDomainError(error)
+  if (error instanceof ConnectError)
+    return error.code === Code.InvalidArgument ? invalidArgument(error) : bounded(error)
+  const requestId = requestIdOf(header)
+  log.error({ err: error, requestId }, 'an RPC failed')
+  return new ConnectError(`internal error, request id ${requestId}`, Code.Internal)
+}
+
+/** Adds the reason to an error about the request, next to the violations if it has any. */
+export function invalidArgument(error: ConnectError): ConnectError {
+  const refusal = bounded(error)
+  refusal.details.push(errorInfo('INVALID_ARGUMENT', {}))
+  return refusal
+}
+
+/**
+ * The same error with as much of its texts and violations as fits into the trailers of gRPC: texts may quote what the client has
+ * sent, and an HTTP/2 session breaks over trailers that are too long.
+ */
+function bounded({ rawMessage, code, metadata, details }: ConnectError): ConnectError {
+  const error = new ConnectError(shortened(rawMessage), code, metadata)
+  error.details = details.flatMap((detail) =>
+    'desc' in detail && detail.desc.typeName === ViolationsSchema.typeName
+      ? violationDetails(create(ViolationsSchema, detail.value))
+      : detail,
+  )
+  return error
+}
+
+/** The error while the service cannot answer, with the time after which to try again (RFC 9110 §10.2.3). */
+export function unavailable(message: string): ConnectError {
+  return new ConnectError(message, Code.Unavailable, { 'retry-after': String(RETRY_AFTER_SECONDS) })
+}
+
+function shortened(text: string): string {
+  const start = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  // Half a character cannot be sent.
+  return start.toWellFormed()
+}
+
+function fromDomainError(error: DomainError): ConnectError {
+  const [code, reason] = WIRE[error.code]
+  return bounded(new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)]))
+}
+
+/** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */
+function headersOf({ code, metadata }: DomainError): Record<string, string> {
+  if (metadata.retry_after_seconds !== undefined) return { 'retry-after': metadata.retry_after_seconds }
+  switch (WIRE[code][0]) {
+    case Code.Unauthenticated:
+      return { 'www-authenticate': challenge(code) }
+    case Code.Unavailable:
+      return { 'retry-after': String(RETRY_AFTER_SECONDS) }
+    default:
+      return {}
+  }
+}
+
+function errorInfo(reason: string, facts: Readonly<Record<string, string>>) {
+  const metadata = Object.fromEntries(Object.entries(facts).map(([name, text]) => [name, shortened(text)]))
+  return { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata }) }
+}
+
+/** RFC 6750 §3.1: a request without a token is told how to authenticate, not that something is wrong with it. */
+function challenge(code: DomainErrorCode): string {
+  return code === 'token_missing' ? 'Bearer' : 'Bearer error="invalid_token"'
+}

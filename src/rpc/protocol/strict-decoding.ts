@@ -1,0 +1,130 @@
+/**
+ * Refuses request bodies that do not decode, before Connect looks at them.
+ *
+ * Connect answers protobuf that it cannot decode with `internal`, as if the server were at fault, and gives no reason
+ * for JSON. Requests are small, so decoding them twice costs nothing that anybody would notice.
+ */
+import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { invalidArgument, unavailable } from '../messages/errors.ts'
+import { decompress, GZIP } from './gzip.ts'
+import { placeOfMistake } from './json-place.ts'
+
+/** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+const ENVELOPE_BYTES = 5
+
+/** The only flag that the envelope of a request has a meaning for. */
+const COMPRESSED = 1
+
+/** How a content type encodes a message. */
+interface Encoding {
+  readonly enveloped: boolean
+  readonly format: 'proto' | 'json'
+  /** The header that names the compression. */
+  readonly compression: 'content-encoding' | 'grpc-encoding'
+}
+
+const UNARY = { enveloped: false, compression: 'content-encoding' } as const
+const ENVELOPED = { enveloped: true, compression: 'grpc-encoding' } as const
+
+const ENCODINGS: Readonly<Record<string, Encoding>> = {
+  'application/proto': { ...UNARY, format: 'proto' },
+  'application/json': { ...UNARY, format: 'json' },
+  'application/grpc': { ...ENVELOPED, format: 'proto' },
+  'application/grpc+proto': { ...ENVELOPED, format: 'proto' },
+  'application/grpc+json': { ...ENVELOPED, format: 'json' },
+  'application/grpc-web': { ...ENVELOPED, format: 'proto' },
+  'application/grpc-web+proto': { ...ENVELOPED, format: 'proto' },
+  'application/grpc-web+json': { ...ENVELOPED, format: 'json' },
+}
+
+/** What a body should be. */
+interface ExpectedMessage {
+  readonly type: DescMessage
+  readonly header: Headers
+  /** The longest message, as it is sent and decompressed, in bytes. */
+  readonly maxBytes: number
+  /** Counts memory for the decompressed message, in bytes. @returns Whether there is room for it. */
+  readonly reserve: (bytes: number) => boolean
+}
+
+/**
+ * The same bytes, once it is known that they are one message of this type. Bodies of other content types and
+ * incomplete ones are passed on: Connect has its own answers to those.
+ *
+ * A compressed message is decompressed here to look at it, and once more by Connect.
+ *
+ * @param message `onRefused` gets what is thrown, which Connect tells only the client.
+ * @throws {ConnectError} `invalid_argument`, `resource_exhausted` or `unavailable` while iterating.
+ */
+export async function* decodableBody(
+  body: AsyncIterable<Uint8Array>,
+  message: ExpectedMessage & { readonly onRefused: (error: ConnectError) => void },
+): AsyncIterable<Uint8Array> {
+  try {
+    yield* decodable(body, message)
+  } catch (error) {
+    if (error instanceof ConnectError) message.onRefused(error)
+    throw error
+  }
+}
+
+async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
+  const contentType = message.header.get('content-type') ?? ''
+  const encoding = ENCODINGS[contentType.split(';', 1).join().trim().toLowerCase()]
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.byteLength
+    // Read to its end all the same: over HTTP/1.1 the next request comes on the same connection.
+    if (length <= message.maxBytes + ENVELOPE_BYTES) chunks.push(chunk)
+  }
+  if (length > message.maxBytes + ENVELOPE_BYTES) {
+    throw new ConnectError(`the message is longer than ${message.maxBytes} bytes`, Code.ResourceExhausted)
+  }
+  const bytes = Buffer.concat(chunks)
+  if (encoding !== undefined) assertDecodes(payloadOf(bytes, encoding, message), message.type, encoding)
+  if (bytes.byteLength > 0) yield bytes
+}
+
+function payloadOf(bytes: Buffer, encoding: Encoding, message: ExpectedMessage): Uint8Array | undefined {
+  // Connect refuses any other compression that the header names before it reads the body.
+  const isCompressed = message.header.get(encoding.compression) === GZIP.name
+  if (!encoding.enveloped) return isCompressed ? decompressed(bytes, message) : bytes
+  if (bytes.byteLength < ENVELOPE_BYTES) return undefined
+  const flags = bytes.readUInt8(0)
+  const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
+  if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that mean nothing')
+  // Connect calls this an internal error.
+  if (flags === COMPRESSED && !isCompressed) throw refuse('the message is compressed, and no compression is named')
+  if (end < bytes.byteLength) throw refuse('there is more than one message')
+  if (end > bytes.byteLength) return undefined
+  const payload = bytes.subarray(ENVELOPE_BYTES, end)
+  return flags === COMPRESSED ? decompressed(payload, message) : payload
+}
+
+function decompressed(payload: Uint8Array, { maxBytes, reserve }: ExpectedMessage): Uint8Array {
+  const bytes = decompress(payload, maxBytes)
+  if (!reserve(bytes.byteLength)) throw unavailable('too many large requests at the same time: try again later')
+  return bytes
+}
+
+function refuse(message: string): ConnectError {
+  return invalidArgument(new ConnectError(message, Code.InvalidArgument))
+}
+
+function assertDecodes(payload: Uint8Array | undefined, type: DescMessage, { format }: Encoding): void {
+  if (payload === undefined) return
+  let json: JsonValue = null
+  try {
+    if (format === 'proto') {
+      fromBinary(type, payload)
+    } else {
+      json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload))
+      fromJson(type, json)
+    }
+  } catch (error) {
+    const place = placeOfMistake(type, json)
+    throw refuse(`${place === '' ? 'the message' : place}: ${ConnectError.from(error).rawMessage}`)
+  }
+}

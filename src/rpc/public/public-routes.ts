@@ -1,0 +1,72 @@
+/**
+ * The RPC services that need no token: health and the schema. They say nothing that only some may know, and change
+ * nothing.
+ *
+ * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
+ * work from the moment that the port is open, before there is anything to administer.
+ */
+import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
+import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.js'
+import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
+import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
+import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import type { Clock } from '../../app/replica/replica.ts'
+import type { Log, RequestContext } from '../../domain/ports.ts'
+import { translateErrors, unavailable } from '../messages/errors.ts'
+import { CallContexts } from '../protocol/call-context.ts'
+import { successorOf } from '../protocol/deprecation.ts'
+import { connectOptions, type RpcRoutes, routesOf, SERVICES } from '../routes.ts'
+import { healthService, type Serving } from './health-service.ts'
+import { reflectionServices } from './reflection-service.ts'
+import { Schema } from './schema.ts'
+
+/** Every public service. */
+const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
+
+/**
+ * The longest message, as it is sent and decompressed, in bytes. Names are short, and answers repeat them: what a client without a
+ * token sends compressed must not become much more work or traffic than what it sends.
+ */
+const MAX_MESSAGE_BYTES = 4 * 1024
+
+/** What the services need. */
+export interface PublicRpcOptions {
+  readonly serving: () => Serving
+  /** Whether deprecated services are served. Otherwise nobody is told that there are any. */
+  readonly servesDeprecated: boolean
+  readonly clock: Clock
+  readonly notes: RequestContext
+  readonly log: Log
+}
+
+/** The public services. */
+export interface PublicRpc {
+  readonly routes: RpcRoutes
+  /** Ends the streams that clients keep open, with `unavailable`. Other calls are still answered. */
+  endStreams(): void
+}
+
+/** Makes the handlers of the public RPC services by path. */
+export function createPublicRpc({ serving, servesDeprecated, clock, log, ...options }: PublicRpcOptions): PublicRpc {
+  const notes = new CallContexts(options.notes)
+  const administration = SERVICES.filter((service) => servesDeprecated || successorOf(service) === undefined)
+  const all = [...administration, ...PUBLIC_SERVICES]
+  // Errors carry details that nothing else refers to.
+  const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
+  const originOf = (values: ContextValues) => notes.originOf(values)
+  const reflection = reflectionServices({ schema, services: all.map(({ typeName }) => typeName), originOf })
+  const stopping = new AbortController()
+  const router = createConnectRouter({
+    ...connectOptions(MAX_MESSAGE_BYTES),
+    interceptors: [translateErrors(log, notes)],
+    shutdownSignal: stopping.signal,
+  })
+    .service(Health, healthService({ serving, administration, clock, originOf }))
+    .service(ServerReflection, reflection.v1)
+    .service(AlphaServerReflection, reflection.v1alpha)
+
+  return {
+    routes: routesOf(router, { notes, maxMessageBytes: MAX_MESSAGE_BYTES }),
+    endStreams: () => stopping.abort(unavailable('the server is stopping')),
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. And v1alpha, which is the same
+ * on the wire.
+ */
+import { create, type DescFile, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { Code, ConnectError, type ContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
+import {
+  type ServerReflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from '../../../gen/grpc/reflection/v1/reflection_pb.js'
+import {
+  ServerReflectionRequestSchema as AlphaRequestSchema,
+  ServerReflectionResponseSchema as AlphaResponseSchema,
+  type ServerReflection as AlphaServerReflection,
+} from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import { invalidArgument } from '../messages/errors.ts'
+import { OpenStreams, type StreamOrigin } from './open-streams.ts'
+import { type Schema, withImports } from './schema.ts'
+
+/** The most requests in one stream. Tools need one for each file. */
+const MAX_REQUESTS = 1_000
+
+/** The most streams at the same time. */
+const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
+
+type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
+
+/** The service under both of its names, with limits in common. */
+export interface Reflection {
+  readonly v1: ServiceImpl<typeof ServerReflection>
+  readonly v1alpha: ServiceImpl<typeof AlphaServerReflection>
+}
+
+/** What the services need. */
+export interface ReflectionOptions {
+  readonly schema: Schema
+  /** The full names of all services. */
+  readonly services: readonly string[]
+  readonly originOf: (values: ContextValues) => StreamOrigin
+}
+
+/** Answers the calls of both services. */
+export function reflectionServices({ schema, services, originOf }: ReflectionOptions): Reflection {
+  const streams = new OpenStreams(MAX_STREAMS)
+  const names = [...services].sort()
+
+  async function* answers(
+    requests: AsyncIterable<ServerReflectionRequest>,
+    context: HandlerContext,
+  ): AsyncGenerator<ServerReflectionResponse> {
+    const signal = streams.enter(context.signal, originOf(context.values))
+    const sent = new Set<DescFile>()
+    let count = 0
+    for await (const request of readable(requests, signal)) {
+      count += 1
+      if (count > MAX_REQUESTS) {
+        throw new ConnectError(`a stream may have ${MAX_REQUESTS} requests: open another`, Code.ResourceExhausted)
+      }
+      const messageResponse = answer(request, { schema, names, sent })
+      yield create(ServerReflectionResponseSchema, {
+        validHost: request.host,
+        originalRequest: request,
+        messageResponse,
+      })
+    }
+  }
+
+  return {
+    v1: { serverReflectionInfo: answers },
+    v1alpha: {
+      async *serverReflectionInfo(requests, context) {
+        for await (const response of answers(fromAlpha(requests), context)) {
+          yield fromBinary(AlphaResponseSchema, toBinary(ServerReflectionResponseSchema, response))
+        }
+      },
+    },
+  }
+}
+
+interface Known {
+  readonly schema: Schema
+  readonly names: readonly string[]
+  /** The files that the stream has had. */
+  readonly sent: Set<DescFile>
+}
+
+function answer({ messageRequest }: ServerReflectionRequest, { schema, names, sent }: Known): Answer {
+  const files = (file: DescFile | undefined): Answer => {
+    if (file === undefined) return refusal(Code.NotFound, 'there is no such file, symbol or extension')
+    const missing = withImports(file).filter((each) => each === file || !sent.has(each))
+    for (const each of missing) sent.add(each)
+    const fileDescriptorProto = missing.map((each) => schema.encode(each))
+    return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } }
+  }
+  switch (messageRequest.case) {
+    case 'fileByFilename':
+      return files(schema.file(messageRequest.value))
+    case 'fileContainingSymbol':
+      return files(schema.fileOf(messageRequest.value))
+    case 'fileContainingExtension':
+      return files(schema.fileOfExtension(messageRequest.value.containingType, messageRequest.value.extensionNumber))
+    case 'allExtensionNumbersOfType': {
+      const extensionNumber = schema.extensionsOf(messageRequest.value)
+      if (extensionNumber === undefined) return refusal(Code.NotFound, 'there is no such message')
+      return { case: 'allExtensionNumbersResponse', value: { baseTypeName: messageRequest.value, extensionNumber } }
+    }
+    case 'listServices':
+      return { case: 'listServicesResponse', value: { service: names.map((name) => ({ name })) } }
+    case undefined:
+      return refusal(Code.InvalidArgument, 'the request asks for nothing that is known here')
+  }
+}
+
+function refusal(errorCode: Code, errorMessage: string): Answer {
+  return { case: 'errorResponse', value: { errorCode, errorMessage } }
+}
+
+async function* fromAlpha(
+  requests: AsyncIterable<MessageInitShape<typeof AlphaRequestSchema>>,
+): AsyncGenerator<ServerReflectionRequest> {
+  for await (const request of requests) {
+    yield fromBinary(ServerReflectionRequestSchema, toBinary(AlphaRequestSchema, create(AlphaRequestSchema, request)))
+  }
+}
+
+/**
+ * The requests until the signal is aborted, because a client may keep its stream open for ever.
+ *
+ * @throws {ConnectError} `invalid_argument` for one that does not decode, which Connect calls `internal`; the reason of
+ * the signal.
+ */
+async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = requests[Symbol.asyncIterator]()
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  // It may come when nobody waits any more.
+  aborted.catch(() => {})
+  const read = () =>
+    iterator.next().catch((error: unknown) => {
+      const { code, rawMessage } = ConnectError.from(error)
+      throw code === Code.Internal ? invalidArgument(new ConnectError(rawMessage, Code.InvalidArgument)) : error
+    })
+  for (;;) {
+    signal.throwIfAborted()
+    const next = await Promise.race([read(), aborted])
+    if (next.done === true) return
+    yield next.value
+  }
+}

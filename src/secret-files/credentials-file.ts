@@ -1,0 +1,132 @@
+/**
+ * The file with the first administrator's credentials: written once by the server, read by the command line.
+ */
+import { lstat, readFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import type { CredentialsSink } from '../app/replica/bootstrap.ts'
+import { DomainError } from '../domain/errors.ts'
+import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { makeFolder } from '../storage/make-folder.ts'
+import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
+
+const schema = z.object({
+  base_url: z.url(),
+  token_endpoint: z.url(),
+  client_id: z.string().min(1),
+  client_secret: z.string().min(1),
+})
+
+/** What a client needs to get a token. */
+export type Credentials = z.output<typeof schema>
+
+type NewCredentials = Parameters<CredentialsSink['write']>[0]
+
+/** Where credentials are written. */
+export interface CredentialsFile extends CredentialsSink {
+  /**
+   * Stores them durably before they work, and gives them the name of the file once `change` has made them work.
+   *
+   * @throws {Error} what `change` throws. If it may have been stored all the same, the message says where the credentials are.
+   */
+  writeAround(credentials: NewCredentials, change: () => Promise<void>): Promise<void>
+}
+
+/**
+ * Writes the file, readable by its owner only. What a crash leaves is a whole file or none. A file that is there
+ * already is kept beside it under another name: it may hold the only secret of another instance.
+ */
+export function credentialsFile(path: string, baseUrl: string): CredentialsFile {
+  const prepare = ({ clientId, clientSecret }: NewCredentials): Promise<Draft> => {
+    const credentials: Credentials = {
+      base_url: baseUrl,
+      token_endpoint: baseUrl + OAUTH_PATHS.token,
+      client_id: clientId,
+      client_secret: clientSecret,
+    }
+    return naming(path, async () => {
+      await makeFolder(dirname(path))
+      await assertReplaceable(path)
+      return await writeDraft(path, `${JSON.stringify(credentials, null, 2)}\n`)
+    })
+  }
+  const publish = async (draft: Draft): Promise<void> => {
+    await keepAside(path)
+    await draft.publish()
+  }
+  return {
+    async write(credentials) {
+      const draft = await prepare(credentials)
+      await naming(path, () => discardingAtFailure(draft, () => publish(draft)))
+    },
+    async writeAround(credentials, change) {
+      const draft = await prepare(credentials)
+      try {
+        await change()
+      } catch (error) {
+        if (!mayBeStored(error)) await draft.discard()
+        else throw new Error(`${reasonOf(error)}; then its credentials are in ${draft.path}`, { cause: error })
+        throw error
+      }
+      try {
+        await publish(draft)
+      } catch (error) {
+        // They work already, and there is no other copy.
+        throw new Error(`the credentials are in ${draft.path} and cannot be renamed: ${reasonOf(error)}`, {
+          cause: error,
+        })
+      }
+    },
+  }
+}
+
+async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new Error(
+      `cannot write the credentials file ${path}: ${reasonOf(error)}: choose another with --credentials or KEYTURN_CREDENTIALS`,
+      { cause: error },
+    )
+  }
+}
+
+function mayBeStored(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'change_outcome_unknown'
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** @throws {Error} that says what to do, if the file is missing or is not a credentials file. */
+export async function readCredentials(path: string): Promise<Credentials> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(
+      `cannot read the credentials file ${path}: name one with --credentials or KEYTURN_CREDENTIALS; ` +
+        '"keyturn serve" writes it when it starts on an empty database',
+      { cause: error },
+    )
+  }
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    throw new Error(
+      `${path} is not a credentials file: it must be JSON with base_url, token_endpoint, client_id and client_secret`,
+    )
+  }
+}
+
+/** @returns Whether there is something to keep aside. @throws {Error} if that is not a file. */
+async function assertReplaceable(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found !== undefined && !found.isFile()) throw new Error('there is something else than a file')
+  return found !== undefined
+}
+
+async function keepAside(path: string): Promise<void> {
+  if (await assertReplaceable(path)) await rename(path, `${path}.${new Date().toISOString().replaceAll(':', '')}.old`)
+}

@@ -1,0 +1,83 @@
+/**
+ * The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change.
+ */
+import { type Kysely, sql } from 'kysely'
+import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
+import type { AuditLog, Page } from '../../domain/ports.ts'
+import { CLOCK } from '../instance/instance-row.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
+
+/** How many events are deleted by one statement: it must take less time than a statement may. */
+const DELETE_BATCH = 1000
+
+/** The audit trail of a migrated database. */
+export function createAuditLog({ db }: Database): AuditLog {
+  const deleteBatch = async (before: Date): Promise<number> => {
+    const oldest = db
+      .selectFrom('audit_events')
+      .select('event_id')
+      .where('event_date', '<', before)
+      .orderBy('event_date')
+      .orderBy('event_id')
+      .limit(DELETE_BATCH)
+    const { numDeletedRows } = await db.deleteFrom('audit_events').where('event_id', 'in', oldest).executeTakeFirst()
+    return Number(numDeletedRows)
+  }
+
+  return {
+    refuse: (entry, outcome, omission) =>
+      usingStorageRepeatedly(async () => {
+        await insertAuditEvent(db, entry, { at: await readClock(db), outcome, omission })
+      }),
+
+    list: (filter, page) =>
+      usingStorageRepeatedly(async () => {
+        const rows = await selectEvents({ db }, filter, page).execute()
+        return rows.map(toAuditEvent)
+      }),
+
+    deleteBefore: (at) => usingStorageRepeatedly(() => deleteBatch(at)),
+  }
+}
+
+/**
+ * The date of a refusal, which is no change: while the clock is behind the newest change, refusals dated after that change
+ * would all have one date.
+ */
+async function readClock(db: Kysely<Tables>): Promise<Date> {
+  const { at } = await db.selectNoFrom(CLOCK.as('at')).executeTakeFirstOrThrow()
+  return at
+}
+
+function selectEvents(
+  { db }: Pick<Database, 'db'>,
+  { from, to, actor, resource }: AuditFilter,
+  { after, limit }: Page<Pick<AuditEvent, 'at' | 'eventId'>>,
+) {
+  let query = db
+    .selectFrom('audit_events')
+    .selectAll()
+    .orderBy('event_date', 'desc')
+    .orderBy('event_id', 'desc')
+    .limit(limit)
+  if (from !== null) query = query.where('event_date', '>=', from)
+  if (to !== null) query = query.where('event_date', '<', to)
+  if (actor !== null) query = query.where('actor', '=', actor)
+  if (resource !== null) {
+    query = query.where((eb) =>
+      eb.or([eb('resource', '=', resource), eb('resource', 'like', `${escapeLike(resource)}/%`)]),
+    )
+  }
+  if (after !== null) {
+    query = query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
+  }
+  return query
+}
+
+/** The pattern that only this text matches. */
+function escapeLike(text: string): string {
+  return text.replaceAll(/[\\%_]/g, '\\$&')
+}

@@ -1,0 +1,101 @@
+/**
+ * Writes what differs between the credentials that a service user has and those that it shall have.
+ */
+import { sql, type Transaction } from 'kysely'
+import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { Tables } from '../schema/tables.ts'
+import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
+import { difference } from './difference.ts'
+
+/** Writes what differs, and says whether anything did. */
+export async function writeCredentials(
+  trx: Transaction<Tables>,
+  [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser],
+  macs: PublicKeyMacs,
+): Promise<boolean> {
+  const { userId } = next
+  const changes = [
+    await writeSecrets(trx, userId, [before?.secrets ?? [], next.secrets]),
+    await writeKeys(trx, [before?.keys ?? [], next.keys], (key) => toUserKeyRow(userId, key, macs)),
+    await writeTokens(trx, userId, [before?.personalAccessTokens ?? [], next.personalAccessTokens]),
+  ]
+  return changes.includes(true)
+}
+
+type BeforeAndNext<T> = readonly [before: readonly T[], next: readonly T[]]
+
+async function writeSecrets(
+  trx: Transaction<Tables>,
+  userId: string,
+  [before, next]: BeforeAndNext<ClientSecret>,
+): Promise<boolean> {
+  const { removed, added } = difference(before, next, identifySecret)
+  if (removed.length > 0) {
+    const ids = removed.map(({ secretId }) => secretId)
+    await trx.deleteFrom('client_secrets').where(sql<boolean>`secret_id = any(${ids}::uuid[])`).execute()
+  }
+  if (added.length > 0) {
+    await trx
+      .insertInto('client_secrets')
+      .values(added.map((secret) => toClientSecretRow(userId, secret)))
+      .execute()
+  }
+  const ended = difference(before, next, identifyEndOfSecret).added.filter((secret) => !added.includes(secret))
+  for (const { secretId, expiresAt, deactivatedAt } of ended) {
+    // Only these columns: a use of the secret may be noted meanwhile, outside the lock.
+    const end = { expiration_date: expiresAt, deactivation_date: deactivatedAt }
+    await trx.updateTable('client_secrets').set(end).where('secret_id', '=', secretId).execute()
+  }
+  return removed.length + added.length + ended.length > 0
+}
+
+async function writeKeys(
+  trx: Transaction<Tables>,
+  [before, next]: BeforeAndNext<UserKey>,
+  toRow: (key: UserKey) => ReturnType<typeof toUserKeyRow>,
+): Promise<boolean> {
+  const { removed, added } = difference(before, next, (key) => JSON.stringify(key))
+  if (removed.length > 0) {
+    const ids = removed.map(({ keyId }) => keyId)
+    await trx.deleteFrom('user_keys').where(sql<boolean>`key_id = any(${ids}::uuid[])`).execute()
+  }
+  if (added.length > 0) {
+    await trx.insertInto('user_keys').values(added.map(toRow)).execute()
+  }
+  return removed.length + added.length > 0
+}
+
+async function writeTokens(
+  trx: Transaction<Tables>,
+  userId: string,
+  [before, next]: BeforeAndNext<PersonalAccessToken>,
+): Promise<boolean> {
+  const { removed, added } = difference(before, next, identifyToken)
+  if (removed.length > 0) {
+    const ids = removed.map(({ tokenId }) => tokenId)
+    await trx.deleteFrom('personal_access_tokens').where(sql<boolean>`token_id = any(${ids}::uuid[])`).execute()
+  }
+  if (added.length > 0) {
+    await trx
+      .insertInto('personal_access_tokens')
+      .values(added.map((token) => toPersonalAccessTokenRow(userId, token)))
+      .execute()
+  }
+  return removed.length + added.length > 0
+}
+
+/** What never changes about a secret. */
+function identifySecret({ secretId, hash, createdAt }: ClientSecret): string {
+  return JSON.stringify([secretId, [...hash], createdAt])
+}
+
+/** What an administrator can change about a secret. When it was used is written by `credential-uses.ts`. */
+function identifyEndOfSecret({ secretId, expiresAt, deactivatedAt }: ClientSecret): string {
+  return JSON.stringify([secretId, expiresAt, deactivatedAt])
+}
+
+function identifyToken({ tokenId, hash, createdAt, expiresAt }: PersonalAccessToken): string {
+  return JSON.stringify([tokenId, [...hash], createdAt, expiresAt])
+}

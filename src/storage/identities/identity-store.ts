@@ -1,0 +1,131 @@
+/**
+ * The `IdentityStore` on a database: projects and service users, each read and changed as a whole.
+ *
+ * How a change is locked, audited and announced is in `instance-change.ts`; which rows it is, beside the mappings.
+ */
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import type { Project } from '../../domain/identities/project.ts'
+import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { Change, IdentityStore, Page } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { changeInstance } from '../instance/instance-change.ts'
+import { type Changed, toRefusal } from '../postgres/constraint-refusals.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { readProject, readProjects, writeProject } from './project-row.ts'
+import { writeServiceUser } from './service-user-changes.ts'
+import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
+
+type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
+type Write = () => Promise<boolean>
+
+/** The projects and service users of a migrated database. */
+export function createIdentityStore(database: Database, macs: PublicKeyMacs): IdentityStore {
+  const { db } = database
+  const reading = { db, macs }
+  return {
+    changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
+      const { result } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
+        read: (trx) => readProject(trx, projectId),
+        datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
+        decide: (project, { date }) => decide(project, date),
+        write: async (trx, before, { next }) => {
+          if (next === before) return false
+          if (next !== null && next.projectId !== projectId) throw new Error('the decision is about another project')
+          return await refusing('project', () => writeProject(trx, before, next))
+        },
+      })
+      return result
+    },
+
+    changeUser: async <T>(
+      userId: string,
+      entry: ChangeEntry,
+      decide: Decide<ServiceUser, ChangeMoment, T>,
+    ): Promise<T> => {
+      const { result } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
+        read: (trx) => readUser({ db: trx, macs }, userId),
+        datesOf: datesOfUser,
+        decide,
+        write: async (trx, before, { next }) => {
+          if (next === before) return false
+          if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')
+          if (before !== undefined) assertOwnerLeft(before, next, await countOtherOwners(trx, before))
+          return await refusing('user', () => writeServiceUser(trx, [before, next], macs))
+        },
+      })
+      return result
+    },
+
+    findProject: (projectId) => usingStorageRepeatedly(() => readProject(db, projectId)),
+    listProjects: (page) => usingStorageRepeatedly(() => readProjects(db, page)),
+    findUser: (userId) => usingStorageRepeatedly(() => readUser(reading, userId)),
+    listUsers: (projectId, page) => usingStorageRepeatedly(() => readUsers(reading, projectId, page)),
+    findUserByPersonalAccessToken: (hash) => usingStorageRepeatedly(() => readUserByToken(reading, hash)),
+  }
+}
+
+/** Says in the words of the domain what the schema refused. */
+async function refusing(changed: Changed, write: Write): Promise<boolean> {
+  try {
+    return await write()
+  } catch (error) {
+    throw toRefusal(error, changed)
+  }
+}
+
+interface Reading {
+  readonly db: Kysely<Tables>
+  readonly macs: PublicKeyMacs
+}
+
+async function readUser({ db, macs }: Reading, userId: string): Promise<ServiceUser | undefined> {
+  return (await readServiceUsers(db, [userId], macs)).get(userId)
+}
+
+async function readUsers(
+  { db, macs }: Reading,
+  projectId: string | null,
+  { after, limit }: Page<{ readonly createdAt: Date; readonly userId: string }>,
+): Promise<readonly ServiceUser[]> {
+  if (projectId !== null && !isUuid(projectId)) return []
+  let query = selectServiceUsers(db).orderBy('u.creation_date').orderBy('u.user_id').limit(limit)
+  if (projectId !== null) query = query.where('u.project_id', '=', projectId)
+  if (after !== null) {
+    query = query.where(sql<boolean>`(u.creation_date, u.user_id) > (${after.createdAt}, ${after.userId})`)
+  }
+  return (await query.execute()).map((row) => toServiceUser(row, macs))
+}
+
+async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise<ServiceUser | undefined> {
+  const row = await selectServiceUsers(db)
+    .where('u.user_id', '=', (eb) => eb.selectFrom('personal_access_tokens').select('user_id').where('hash', '=', hash))
+    .executeTakeFirst()
+  return row === undefined ? undefined : toServiceUser(row, macs)
+}
+
+/** Who else administers the instance. Asked only about an owner: nobody else can be the last one. */
+async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Promise<number> {
+  if (!isEnabledOwner(user)) return 0
+  const { owners } = await trx
+    .selectFrom('service_users as u')
+    .innerJoin('instance_members as m', 'm.user_id', 'u.user_id')
+    .where('m.role', '=', 'IAM_OWNER')
+    .where('u.enabled', '=', true)
+    .where('u.user_id', '<>', user.userId)
+    .select((eb) => eb.fn.countAll().as('owners'))
+    .executeTakeFirstOrThrow()
+  return Number(owners)
+}
+
+/** Not the uses of its secrets: those are by the clocks of replicas. */
+function datesOfUser(user: ServiceUser | undefined): Date[] {
+  if (user === undefined) return []
+  const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
+  const created = [user, ...user.secrets, ...user.keys, ...user.personalAccessTokens].map(({ createdAt }) => createdAt)
+  return [...created, ...deactivations]
+}

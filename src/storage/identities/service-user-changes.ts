@@ -1,0 +1,123 @@
+/**
+ * Writes what differs between a service user as it is and as it shall be. Its credentials are in
+ * `credential-changes.ts`.
+ */
+import { sql, type Transaction } from 'kysely'
+import { DomainError } from '../../domain/errors.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import type { Tables } from '../schema/tables.ts'
+import { writeCredentials } from './credential-changes.ts'
+import { difference } from './difference.ts'
+
+/** Writes what differs, and says whether anything did. */
+export async function writeServiceUser(
+  trx: Transaction<Tables>,
+  [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser | null],
+  macs: PublicKeyMacs,
+): Promise<boolean> {
+  if (next === null) return before !== undefined && (await deleteUser(trx, before))
+  const changes = [
+    before === undefined ? await insertUser(trx, next) : await updateUser(trx, before, next),
+    await writeInstanceRoles(trx, before, next),
+    await writeProjectRoles(trx, before, next),
+    await writeScopes(trx, before, next),
+    await writeCredentials(trx, [before, next], macs),
+  ]
+  return changes.includes(true)
+}
+
+async function deleteUser(trx: Transaction<Tables>, { userId }: ServiceUser): Promise<true> {
+  await trx.deleteFrom('service_users').where('user_id', '=', userId).execute()
+  return true
+}
+
+async function insertUser(trx: Transaction<Tables>, user: ServiceUser): Promise<true> {
+  if (!isUuid(user.projectId)) throw new DomainError('project_not_found', 'there is no such project')
+  await trx
+    .insertInto('service_users')
+    .values({
+      user_id: user.userId,
+      project_id: user.projectId,
+      creation_date: user.createdAt,
+      ...columnsThatChange(user),
+    })
+    .execute()
+  return true
+}
+
+async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: ServiceUser): Promise<boolean> {
+  if (next.projectId !== before.projectId) throw new Error('a service user stays in its project')
+  const columns = columnsThatChange(next)
+  if (JSON.stringify(columns) === JSON.stringify(columnsThatChange(before))) return false
+  await trx.updateTable('service_users').set(columns).where('user_id', '=', before.userId).execute()
+  return true
+}
+
+function columnsThatChange({ name, enabled, clientCredentialsEnabled }: ServiceUser) {
+  return { name, enabled, client_credentials_enabled: clientCredentialsEnabled }
+}
+
+async function writeInstanceRoles(
+  trx: Transaction<Tables>,
+  before: ServiceUser | undefined,
+  next: ServiceUser,
+): Promise<boolean> {
+  const { removed, added } = difference(before?.instanceRoles ?? [], next.instanceRoles, (role) => role)
+  const { userId } = next
+  if (removed.length > 0) {
+    await trx.deleteFrom('instance_members').where('user_id', '=', userId).where('role', 'in', removed).execute()
+  }
+  if (added.length > 0) {
+    const rows = added.map((role) => ({ user_id: userId, role }))
+    await trx.insertInto('instance_members').values(rows).execute()
+  }
+  return removed.length + added.length > 0
+}
+
+async function writeProjectRoles(
+  trx: Transaction<Tables>,
+  before: ServiceUser | undefined,
+  next: ServiceUser,
+): Promise<boolean> {
+  const { userId } = next
+  const { removed, added } = difference(grantsOf(before), grantsOf(next), (grant) => JSON.stringify(grant))
+  if (removed.length > 0) {
+    const projectIds = removed.map(({ project_id }) => project_id)
+    const roles = removed.map(({ role }) => role)
+    const anyRemoved = sql<boolean>`
+      (project_id, role) in (select * from unnest(${projectIds}::uuid[], ${roles}::text[]))`
+    await trx.deleteFrom('user_project_roles').where('user_id', '=', userId).where(anyRemoved).execute()
+  }
+  if (added.length > 0) {
+    if (!added.every(({ project_id }) => isUuid(project_id))) {
+      throw new DomainError('project_role_not_found', 'the project has no such role')
+    }
+    const rows = added.map((grant) => ({ user_id: userId, ...grant }))
+    await trx.insertInto('user_project_roles').values(rows).execute()
+  }
+  return removed.length + added.length > 0
+}
+
+function grantsOf(user: ServiceUser | undefined): readonly { readonly project_id: string; readonly role: string }[] {
+  return [...(user?.projectRoles ?? [])].flatMap(([project_id, roles]) => roles.map((role) => ({ project_id, role })))
+}
+
+async function writeScopes(
+  trx: Transaction<Tables>,
+  before: ServiceUser | undefined,
+  next: ServiceUser,
+): Promise<boolean> {
+  const { removed, added } = difference(before?.customScopes ?? [], next.customScopes, (scope) => scope)
+  const { userId, projectId } = next
+  if (removed.length > 0) {
+    const anyRemoved = sql<boolean>`scope = any(${removed}::text[])`
+    await trx.deleteFrom('user_scopes').where('user_id', '=', userId).where(anyRemoved).execute()
+  }
+  if (added.length > 0) {
+    const rows = added.map((scope) => ({ user_id: userId, project_id: projectId, scope }))
+    await trx.insertInto('user_scopes').values(rows).execute()
+  }
+  return removed.length + added.length > 0
+}

@@ -1,0 +1,110 @@
+/**
+ * The `InstanceInitializer` on a database: the issuer, the first project, administrator, secret and key, and the integrity key,
+ * all at once or not at all.
+ */
+import { sql, type Transaction } from 'kysely'
+import { SYSTEM } from '../../domain/identities/authority.ts'
+import { activate, createWebKey } from '../../domain/keys/web-key.ts'
+import type { FirstContent, InstanceInitializer } from '../../domain/ports.ts'
+import { insertAuditEvent } from '../audit/audit-event-row.ts'
+import { toNewRow } from '../keys/web-key-row.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorage, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './instance-row.ts'
+
+const ADMINISTRATOR_NAME = 'administrator'
+/** How long `beforeCommit` may take. */
+const FILE_MILLIS = 20_000
+const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
+
+/** Fills a migrated database. */
+export function createInstanceInitializer(database: Database): InstanceInitializer {
+  const { db } = database
+  return {
+    isInitialised: () => usingStorageRepeatedly(() => isInitialised(db)),
+
+    initialise: async (content, beforeCommit) => {
+      let refusal: { readonly error: unknown } | undefined
+      const refusing = async (): Promise<void> => {
+        try {
+          await beforeCommit()
+        } catch (error) {
+          refusal = { error }
+          throw error
+        }
+      }
+      try {
+        // Not repeatedly: `beforeCommit` has effects outside the database.
+        return await usingStorage(() =>
+          db
+            .transaction()
+            .setIsolationLevel('read committed')
+            .execute(async (trx) => {
+              if ((await lockInstance(trx)).initialised) return false
+              const now = await readChangeTime(trx)
+              const { issuer } = content
+              await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
+              await writeEverything(trx, { ...content, now })
+              await bumpVersion(trx, database, { at: now })
+              await allowForFile(trx, database)
+              await refusing()
+              return true
+            }),
+        )
+      } catch (error) {
+        // As it was thrown: it may look like an error of the database, or be hidden by one of the rollback.
+        throw refusal === undefined ? error : refusal.error
+      }
+    },
+  }
+}
+
+/**
+ * Writing a file can take long, and the lock is held meanwhile. Only this transaction may be silent for so long: until it is
+ * done there is nothing that another replica could do.
+ */
+async function allowForFile(trx: Transaction<Tables>, { kind }: Database): Promise<void> {
+  if (kind !== 'postgres') return
+  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(FILE_MILLIS)}`.execute(trx)
+}
+
+async function writeEverything(
+  trx: Transaction<Tables>,
+  { administrator, firstKey, integrity, now }: FirstContent & { readonly now: Date },
+): Promise<void> {
+  const { userId, projectId, projectName, secretId, secretHash } = administrator
+  await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
+  await trx
+    .insertInto('service_users')
+    .values({
+      user_id: userId,
+      project_id: projectId,
+      name: ADMINISTRATOR_NAME,
+      enabled: true,
+      client_credentials_enabled: true,
+      creation_date: now,
+    })
+    .execute()
+  await trx.insertInto('instance_members').values({ user_id: userId, role: 'IAM_OWNER' }).execute()
+  await trx
+    .insertInto('client_secrets')
+    .values({
+      secret_id: secretId,
+      user_id: userId,
+      hash: secretHash,
+      creation_date: now,
+      expiration_date: null,
+      deactivation_date: null,
+    })
+    .execute()
+  const key = activate(createWebKey(firstKey, now), now)
+  await trx
+    .insertInto('web_keys')
+    .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
+    .execute()
+  await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
+  const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
+  await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
+  await insertAuditEvent(trx, BOOTSTRAP, { at: now })
+}

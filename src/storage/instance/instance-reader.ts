@@ -1,0 +1,69 @@
+/**
+ * The `InstanceReader` on a database: every method is one transaction that sees one moment.
+ */
+import type { Transaction } from 'kysely'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { InstanceReader } from '../../domain/ports.ts'
+import { readServiceUsers } from '../identities/service-user-row.ts'
+import { readRotation } from '../keys/rotation-row.ts'
+import { readKeyRing } from '../keys/web-key-row.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { readStatus } from './instance-row.ts'
+
+const USERS_AT_ONCE = 1000
+
+/** Reads of a migrated database. */
+export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
+  // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
+  // has one connection.
+  const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
+    usingStorageRepeatedly(() =>
+      db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
+    )
+
+  return {
+    status: () => snapshot(readStatus),
+
+    load: (userIds) =>
+      snapshot(async (trx) => ({
+        ...(await readStatus(trx)),
+        ring: await readKeyRing(trx, macs),
+        sealedActiveKey: await readSealedActiveKey(trx),
+        rotation: await readRotation(trx),
+        users: await readUsers(trx, userIds, macs),
+      })),
+
+    findServiceUser: (userId) =>
+      snapshot(async (trx) => ({
+        version: (await readStatus(trx)).version,
+        user: (await readServiceUsers(trx, [userId], macs)).get(userId),
+      })),
+  }
+}
+
+/** Some at a time, so that no statement takes longer than it may, however many users are in memory. */
+async function readUsers(
+  trx: Transaction<Tables>,
+  userIds: readonly string[],
+  macs: PublicKeyMacs,
+): Promise<ReadonlyMap<string, ServiceUser>> {
+  const users = new Map<string, ServiceUser>()
+  for (let start = 0; start < userIds.length; start += USERS_AT_ONCE) {
+    const some = await readServiceUsers(trx, userIds.slice(start, start + USERS_AT_ONCE), macs)
+    for (const [userId, user] of some) users.set(userId, user)
+  }
+  return users
+}
+
+/** Of the private keys, what serves takes only the active one out of the database. */
+async function readSealedActiveKey(trx: Transaction<Tables>): Promise<string | null> {
+  const row = await trx
+    .selectFrom('web_keys')
+    .select('sealed_private_key')
+    .where('state', '=', 'active')
+    .executeTakeFirst()
+  return row?.sealed_private_key ?? null
+}

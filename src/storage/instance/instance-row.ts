@@ -1,0 +1,113 @@
+/**
+ * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
+ */
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { InstanceStatus } from '../../domain/ports.ts'
+import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
+import type { Database } from '../postgres/database.ts'
+import { assertKnownSchema } from '../schema/schema-major.ts'
+import type { Tables } from '../schema/tables.ts'
+
+/** The NOTIFY channel on which a new version is announced. */
+export const CHANGES_CHANNEL = 'keyturn_changes'
+
+/** The clock of the database, in whole milliseconds, as the tables keep time. */
+export const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+
+/**
+ * After all that is stored, also when the clock has gone back. A date that is further ahead of the clock does not count: it comes
+ * from a clock that was wrong, and would hold up everything that waits for its time for as long.
+ */
+const CHANGE_TIME = sql<Date>`
+  case when latest_at <= ${CLOCK} + make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)}) then greatest(${CLOCK}, latest_at + interval '1 millisecond')
+    else ${CLOCK} end`
+
+/**
+ * Reads at which change the instance is, as far as the transaction can see.
+ *
+ * @throws {NewerSchema}
+ */
+export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
+  const notBefore = performance.now()
+  const { version, changed_at, latest_at, schema_major, issuer, now } = await trx
+    .selectFrom('instance')
+    .select(['version', 'changed_at', 'latest_at', 'schema_major', 'issuer', CLOCK.as('now')])
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  const notAfter = performance.now()
+  assertKnownSchema(schema_major)
+  const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
+  return { version: toVersion(version), changedAt: changed_at, issuer, clock }
+}
+
+/** Whether the instance has been set up. */
+export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
+  const { initialised_at } = await db
+    .selectFrom('instance')
+    .select('initialised_at')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  return initialised_at !== null
+}
+
+/**
+ * Waits until no other writer is at work, in any process, and keeps others away until the transaction ends.
+ *
+ * The transaction must be READ COMMITTED: then what it reads afterwards includes what the writers before it did.
+ *
+ * @throws {NewerSchema}
+ */
+export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly initialised: boolean }> {
+  const { initialised_at, schema_major } = await trx
+    .selectFrom('instance')
+    .select(['initialised_at', 'schema_major'])
+    .where('id', '=', 1)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  assertKnownSchema(schema_major)
+  return { initialised: initialised_at !== null }
+}
+
+/**
+ * The moment of a change that is made now, in whole milliseconds as the tables keep it. Its date is by the clock of the
+ * database, and after every change before, unless the clock has gone back by more than a day. Ask after taking the lock:
+ * `now()` would be the time at which the transaction began to wait for it.
+ */
+export async function readChangeMoment(db: Kysely<Tables>): Promise<ChangeMoment> {
+  return await db
+    .selectFrom('instance')
+    .select([CLOCK.as('clock'), CHANGE_TIME.as('date')])
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+}
+
+/** The date of a change that is made now, as `readChangeMoment` has it. */
+export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
+  return (await readChangeMoment(db)).date
+}
+
+/**
+ * Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits.
+ *
+ * @param change Its date, as `readChangeMoment` gave it or later.
+ */
+export async function bumpVersion(
+  trx: Transaction<Tables>,
+  { announcesChanges }: Pick<Database, 'announcesChanges'>,
+  { at }: { readonly at: Date },
+): Promise<void> {
+  const bump = sql`
+    update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1`
+  // Engines without NOTIFY refuse it, and the change with it.
+  if (!announcesChanges) await bump.execute(trx)
+  else {
+    await sql`
+      with changed as (${bump} returning version)
+      select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
+  }
+}
+
+/** Both drivers' ways to read a bigint. */
+function toVersion(version: string | number | bigint): number {
+  return Number(version)
+}

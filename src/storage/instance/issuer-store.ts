@@ -1,0 +1,33 @@
+/**
+ * The `IssuerStore` on a database: a column of the instance.
+ */
+import type { Kysely } from 'kysely'
+import type { IssuerStore } from '../../domain/ports.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { changeInstance } from './instance-change.ts'
+
+/** The issuer of a migrated database. */
+export function createIssuerStore(database: Database): IssuerStore {
+  return {
+    find: () => usingStorageRepeatedly(() => readIssuer(database.db)),
+
+    change: (entry, decide) =>
+      changeInstance<string | null, string>(database, entry, {
+        read: readIssuer,
+        datesOf: () => [],
+        decide,
+        write: async (trx, before, issuer) => {
+          if (issuer === before) return false
+          await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
+          return true
+        },
+      }),
+  }
+}
+
+async function readIssuer(db: Kysely<Tables>): Promise<string | null> {
+  const row = await db.selectFrom('instance').select('issuer').where('id', '=', 1).executeTakeFirstOrThrow()
+  return row.issuer
+}

@@ -1,0 +1,70 @@
+/**
+ * A revoked key as a row of `revoked_web_keys`, in both directions.
+ */
+import type { Selectable, Transaction } from 'kysely'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { RevokedWebKey } from '../../domain/keys/web-key.ts'
+import { UnreadableRow } from '../../domain/unreadable-row.ts'
+import type { Tables } from '../schema/tables.ts'
+import { toFacts } from './web-key-row.ts'
+
+const MAX_LISTED = 1000
+
+/** The keys that were revoked last, ordered by creation date, oldest first. @throws {UnreadableRow} */
+export async function readRevokedWebKeys(
+  trx: Transaction<Tables>,
+  macs: PublicKeyMacs,
+): Promise<readonly RevokedWebKey[]> {
+  const rows = await trx
+    .selectFrom('revoked_web_keys')
+    .selectAll()
+    .orderBy('revocation_date', 'desc')
+    .orderBy('key_id')
+    .limit(MAX_LISTED)
+    .execute()
+  return rows.map((row) => fromRevokedRow(row, macs)).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+}
+
+/** One of all keys that were ever revoked; undefined if it is none. @throws {UnreadableRow} */
+export async function readRevokedWebKey(
+  trx: Transaction<Tables>,
+  keyId: string,
+  macs: PublicKeyMacs,
+): Promise<RevokedWebKey | undefined> {
+  // PostgreSQL has no text with this character, and refuses to look for one.
+  if (keyId.includes('\0')) return undefined
+  const row = await trx.selectFrom('revoked_web_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
+  return row === undefined ? undefined : fromRevokedRow(row, macs)
+}
+
+function fromRevokedRow(row: Selectable<Tables['revoked_web_keys']>, macs: PublicKeyMacs): RevokedWebKey {
+  try {
+    const facts = toFacts(row)
+    macs.assertRevokedWebKey(facts, row.mac)
+    return {
+      ...facts,
+      state: 'revoked',
+      activatedAt: row.activation_date,
+      deactivatedAt: row.deactivation_date,
+      revokedAt: row.revocation_date,
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const which = { kind: 'revoked_web_key', id: row.key_id } as const
+    throw new UnreadableRow(which, `revoked web key ${row.key_id} in the database is not valid: ${reason}`, error)
+  }
+}
+
+/** A whole row. */
+export function toRevokedRow(key: RevokedWebKey, macs: PublicKeyMacs) {
+  return {
+    key_id: key.keyId,
+    algorithm: key.algorithm,
+    public_jwk: JSON.stringify(key.publicJwk),
+    creation_date: key.createdAt,
+    activation_date: key.activatedAt,
+    deactivation_date: key.deactivatedAt,
+    revocation_date: key.revokedAt,
+    mac: macs.ofRevokedWebKey(key),
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * The `SealedKeyStore` on a database: the sealed private keys of all web keys, and the sealed integrity key. What serves reads
+ * the private key of the active one alone, elsewhere.
+ *
+ * Replacing one counts as a change of the instance, although it changes nothing that a replica with an open key would
+ * notice: one that could not open the active key tries again.
+ */
+import { type Kysely, sql, type Transaction } from 'kysely'
+import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
+import type { SealedKey, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
+import { changeInstance } from '../instance/instance-change.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { toUnreadableWebKey } from './web-key-row.ts'
+
+/** The sealed keys of a migrated database. */
+export function createSealedKeyStore(database: Database): SealedKeyStore {
+  const { db } = database
+  return {
+    list: () => usingStorageRepeatedly(() => db.transaction().execute(readAll)),
+    find: (keyIds) => usingStorageRepeatedly(() => readSome(db, keyIds)),
+    integrityKey: () => usingStorageRepeatedly(() => readIntegrityKey(db)),
+
+    replace: (key, sealed, entry) =>
+      changeInstance<string | null, boolean>(database, entry, {
+        read: (trx) => readOne(trx, key),
+        datesOf: () => [],
+        decide: (before) => before === key.sealed,
+        write: async (trx, _before, isSame) => {
+          if (isSame) await write(trx, { ...key, sealed })
+          return isSame
+        },
+      }),
+  }
+}
+
+async function readAll(trx: Transaction<Tables>): Promise<readonly SealedKey[]> {
+  const integrityKey = await readIntegrityKey(trx)
+  const webKeys = (await selectSealed(trx).orderBy('creation_date').orderBy('key_id').execute()).flatMap(toSealedWebKey)
+  return integrityKey === null ? webKeys : [{ kind: 'integrity_key', sealed: integrityKey }, ...webKeys]
+}
+
+async function readSome(db: Kysely<Tables>, keyIds: readonly string[]): Promise<readonly SealedWebKey[]> {
+  const rows = await selectSealed(db)
+    .where(sql<boolean>`key_id = any(${[...keyIds]}::text[])`)
+    .execute()
+  return rows.flatMap(toSealedWebKey)
+}
+
+function selectSealed(db: Kysely<Tables>) {
+  return db.selectFrom('web_keys').select(['key_id', 'algorithm', 'sealed_private_key'])
+}
+
+/** None if the private key was destroyed. @throws {UnreadableRow} */
+function toSealedWebKey(row: {
+  readonly key_id: string
+  readonly algorithm: string
+  readonly sealed_private_key: string | null
+}): SealedWebKey[] {
+  const { key_id: keyId, algorithm, sealed_private_key: sealed } = row
+  if (sealed === null) return []
+  try {
+    return [{ kind: 'web_key', keyId, algorithm: parseKeyAlgorithm(algorithm), sealed }]
+  } catch (error) {
+    throw toUnreadableWebKey(keyId, error)
+  }
+}
+
+async function readIntegrityKey(db: Kysely<Tables>): Promise<string | null> {
+  const row = await db
+    .selectFrom('instance')
+    .select('sealed_integrity_key')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  return row.sealed_integrity_key
+}
+
+async function readOne(trx: Transaction<Tables>, key: SealedKey): Promise<string | null> {
+  if (key.kind === 'integrity_key') return await readIntegrityKey(trx)
+  return (await readSome(trx, [key.keyId]))[0]?.sealed ?? null
+}
+
+async function write(trx: Transaction<Tables>, key: SealedKey): Promise<void> {
+  const update =
+    key.kind === 'integrity_key'
+      ? trx.updateTable('instance').set({ sealed_integrity_key: key.sealed }).where('id', '=', 1)
+      : trx.updateTable('web_keys').set({ sealed_private_key: key.sealed }).where('key_id', '=', key.keyId)
+  await update.executeTakeFirst()
+}

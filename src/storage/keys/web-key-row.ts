@@ -1,0 +1,134 @@
+/**
+ * A web key as a row of `web_keys`, in both directions.
+ *
+ * The database is outside: a row that is no web key of the domain, or that no program with the integrity key has written, is
+ * refused, never repaired. The sealed private key is not part of a web key and is not read here.
+ */
+import { type Selectable, sql, type Transaction } from 'kysely'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import {
+  KEY_ALGORITHMS,
+  type KeyAlgorithm,
+  type PublicJwk,
+  parseKeyAlgorithm,
+} from '../../domain/keys/key-algorithm.ts'
+import type { KeyRing } from '../../domain/keys/key-ring.ts'
+import type { KeyPairFacts, WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
+import { UnreadableRow } from '../../domain/unreadable-row.ts'
+import type { Tables } from '../schema/tables.ts'
+import { parsePublicJwk } from './public-jwk.ts'
+
+const COLUMNS = [
+  'key_id',
+  'algorithm',
+  'state',
+  'public_jwk',
+  'creation_date',
+  'publication_date',
+  'activation_date',
+  'deactivation_date',
+  'mac',
+] as const
+
+type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> & {
+  readonly has_private_key: boolean
+}
+
+/** The columns that change when a key moves. */
+interface LifeColumns {
+  readonly state: WebKeyState
+  readonly activation_date: Date | null
+  readonly deactivation_date: Date | null
+  /** Of an initial key. What has been initial keeps it. */
+  readonly publication_date?: Date | null
+}
+
+/**
+ * Reads all web keys, oldest first.
+ *
+ * @throws {UnreadableRow} if a row is no web key, or its MAC does not fit; the message names the key and what is wrong.
+ */
+export async function readKeyRing(trx: Transaction<Tables>, macs: PublicKeyMacs): Promise<KeyRing> {
+  const rows = await trx
+    .selectFrom('web_keys')
+    .select([...COLUMNS, sql<boolean>`sealed_private_key is not null`.as('has_private_key')])
+    .orderBy('creation_date')
+    .orderBy('key_id')
+    .execute()
+  return rows.map((row) => toWebKey(row, macs))
+}
+
+/** The state and the dates of a key as columns. */
+export function toLifeColumns(key: WebKey): LifeColumns {
+  return {
+    state: key.state,
+    activation_date: key.state === 'initial' ? null : key.activatedAt,
+    deactivation_date: key.state === 'inactive' ? key.deactivatedAt : null,
+    ...(key.state === 'initial' ? { publication_date: key.publishedAt } : {}),
+  }
+}
+
+/** A whole row for a key that is not stored yet. */
+export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyMacs) {
+  return {
+    key_id: key.keyId,
+    algorithm: key.algorithm,
+    public_jwk: JSON.stringify(key.publicJwk),
+    sealed_private_key: sealedPrivateKey,
+    creation_date: key.createdAt,
+    mac: macs.ofWebKey(key),
+    ...toLifeColumns(key),
+  }
+}
+
+/** Throws if the row is no web key that a program with the integrity key has written. */
+function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
+  try {
+    const facts = toFacts(row)
+    macs.assertWebKey(facts, row.mac)
+    const { state, activation_date: activatedAt, deactivation_date: deactivatedAt } = row
+    if (state === 'initial' && activatedAt === null && deactivatedAt === null) {
+      return { ...facts, state, publishedAt: row.publication_date }
+    }
+    if (state === 'active' && activatedAt !== null && deactivatedAt === null) return { ...facts, state, activatedAt }
+    if (state === 'inactive' && activatedAt !== null && deactivatedAt !== null) {
+      return { ...facts, state, activatedAt, deactivatedAt, hasPrivateKey: row.has_private_key }
+    }
+    throw new Error(`state ${JSON.stringify(state)} does not go with its dates`)
+  } catch (error) {
+    throw toUnreadableWebKey(row.key_id, error)
+  }
+}
+
+/** Names the web key whose row is none. */
+export function toUnreadableWebKey(keyId: string, cause: unknown): UnreadableRow {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnreadableRow(
+    { kind: 'web_key', id: keyId },
+    `web key ${keyId} in the database is not valid: ${reason}`,
+    cause,
+  )
+}
+
+/** What every key has, published or revoked. Its MAC is not checked here. @throws {Error} */
+export function toFacts(row: KeyPairRow & Pick<WebKeyRow, 'creation_date'>) {
+  return { ...toKeyPairFacts(row), createdAt: row.creation_date }
+}
+
+type KeyPairRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk'>
+
+/** What is known of the key pair. @throws {Error} */
+export function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
+  const algorithm = parseKeyAlgorithm(row.algorithm)
+  return { keyId: row.key_id, algorithm, publicJwk: toPublicJwk(row.public_jwk, algorithm) }
+}
+
+function toPublicJwk(json: unknown, algorithm: KeyAlgorithm): PublicJwk {
+  const jwk = parsePublicJwk(json)
+  const facts = KEY_ALGORITHMS[algorithm]
+  if (jwk.kty !== facts.kty) throw new Error(`public_jwk is no ${facts.kty} key as ${algorithm} needs`)
+  if (jwk.kty !== 'RSA' && facts.kty !== 'RSA' && jwk.crv !== facts.crv) {
+    throw new Error(`public_jwk is not on ${facts.crv} as ${algorithm} needs`)
+  }
+  return jwk
+}
