@@ -66,7 +66,8 @@ async function isOwn(copy: string): Promise<boolean> {
 
 /** Under its name there is a whole copy or none, also when several processes make it at once. */
 async function makeCopy(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true, mode: EVERYONE.folder })
+  await mkdir(dirname(to), { recursive: true })
+  await chmod(dirname(to), EVERYONE.folder)
   const draft = `${to}.${randomUUID()}`
   try {
     await copyTree(from, draft)
