@@ -12,20 +12,18 @@ import { BLOCK_BYTES, WriteCache } from './write-cache.ts'
 
 const [path = '', size = ''] = process.argv.slice(2)
 const cache = new WriteCache()
-let flushes = 0
+let writes = 0
 let cut: CutRequest | undefined
 let writesLeft = 0
 await mountFuseFile(path, Number(size), {
   read: (offset, length) => cache.read(offset, length),
   write: (offset, bytes) => {
     cache.write(offset, bytes)
+    writes += 1
     writesLeft -= 1
     if (writesLeft === 0) cutPower()
   },
-  flush: () => {
-    flushes += 1
-    cache.flush()
-  },
+  flush: () => cache.flush(),
 })
 
 process.on('message', (request: CutRequest) => {
@@ -46,5 +44,5 @@ function cutPower(): void {
   for (const [number, block] of blocks) writeSync(file, block, 0, BLOCK_BYTES, number * BLOCK_BYTES)
   closeSync(file)
   cut = undefined
-  process.send?.({ cached, lost, flushes } satisfies PowerCut)
+  process.send?.({ cached, lost, writes } satisfies PowerCut)
 }

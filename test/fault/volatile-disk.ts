@@ -48,8 +48,8 @@ export interface PowerCut {
   readonly cached: number
   /** Blocks of them whose newest content is lost. */
   readonly lost: number
-  /** Flushes so far. */
-  readonly flushes: number
+  /** Writes of the disk so far. */
+  readonly writes: number
 }
 
 /** Why no such disk can be mounted on this machine, or undefined if one can. */
