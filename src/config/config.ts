@@ -18,8 +18,8 @@ import {
   wholeNumber,
 } from './values.ts'
 
-/** Names in the data directory. */
-export const DATABASE_FOLDER = 'database'
+/** Names in the data directory: the folders of the embedded database, which `embedded-postgres/` owns, and others. */
+const DATABASE_FOLDERS = ['postgres', 'postgres.new', 'database']
 export const MASTER_KEY_FILE = 'master.key'
 const LOCK_FILE = 'lock'
 
@@ -33,10 +33,7 @@ export interface Config {
   readonly listen: ListenAddress
   /** Null: `http://localhost:<port>`, or https with TLS. */
   readonly baseUrl: string | null
-  readonly database:
-    | { readonly kind: 'postgres'; readonly url: string }
-    | { readonly kind: 'embedded' }
-    | { readonly kind: 'memory' }
+  readonly database: { readonly kind: 'postgres'; readonly url: string } | { readonly kind: 'embedded' }
   /** Connections to PostgreSQL of one process. Default 10, range 4 to 100. */
   readonly databaseMaxConnections: number
   /** Whether changes are announced and listened for, or found by comparing versions only. */
@@ -190,9 +187,6 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (has('KEYTURN_TLS_CLIENT_CA_FILE') && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_TLS_CLIENT_CA_FILE: needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
   }
-  if (!['1', undefined].includes(given.KEYTURN_WORKERS) && !has('KEYTURN_DATABASE_URL')) {
-    problems.push('KEYTURN_WORKERS: more than one process needs PostgreSQL: set KEYTURN_DATABASE_URL')
-  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
@@ -209,7 +203,7 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
 
 function isOwnFile(credentials: string, dataDir: string = DEFAULT_DATA_DIR): boolean {
   const inside = relative(resolve(dataDir), resolve(credentials))
-  return ['', DATABASE_FOLDER, MASTER_KEY_FILE, LOCK_FILE].includes(inside) || inside.startsWith(`${DATABASE_FOLDER}/`)
+  return ['', MASTER_KEY_FILE, LOCK_FILE].includes(inside) || DATABASE_FOLDERS.includes(inside.split('/')[0] ?? '')
 }
 
 function masterKeyProblems(text: string): string[] {

@@ -34,7 +34,7 @@ export const SETTINGS = [
     flag: '--database-url',
     default: 'none: embedded',
     meaning:
-      'PostgreSQL to use, `postgres://…`. `DATABASE_URL` works too. Without one, an embedded database in the data directory is used.',
+      'PostgreSQL to use, `postgres://…`. `DATABASE_URL` works too. Without one, an embedded PostgreSQL with its files in the data directory is started.',
   },
   {
     variable: 'KEYTURN_DATABASE_MAX_CONNECTIONS',

@@ -6,8 +6,8 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import type { CredentialsSink } from '../app/replica/bootstrap.ts'
 import { DomainError } from '../domain/errors.ts'
+import { makeFolder } from '../embedded-postgres/make-folder.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
-import { makeFolder } from '../storage/make-folder.ts'
 import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
 
 const schema = z.object({

@@ -47,15 +47,6 @@ export async function replaceDurably(path: string, text: string): Promise<void> 
   await discardingAtFailure(draft, () => draft.publish())
 }
 
-/** Puts everything below a folder on the disk, for programs that leave that to the operating system. */
-export async function syncTree(folder: string): Promise<void> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  for (const entry of entries) {
-    if (entry.isFile() || entry.isDirectory()) await sync(join(entry.parentPath, entry.name))
-  }
-  await sync(folder)
-}
-
 /** Removes what was left behind by a process that ended while it wrote the file. Nobody may be writing it now. */
 export async function removeDrafts(path: string): Promise<void> {
   const names = await readdir(dirname(path))

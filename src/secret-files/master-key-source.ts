@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
-import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
+import { type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { assureGenerated } from './generated-master-key.ts'
 import { outputOfMasterKeyCommand } from './master-key-process.ts'
@@ -24,7 +24,7 @@ export interface MasterKeySource {
 }
 
 /** The configured place. */
-export function masterKeySource({ masterKeys, dataDir, database }: Config, log: Log): MasterKeySource {
+export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): MasterKeySource {
   switch (masterKeys.kind) {
     case 'text':
       return { load: async () => parseMasterKeys(masterKeys.text) }
@@ -35,7 +35,6 @@ export function masterKeySource({ masterKeys, dataDir, database }: Config, log: 
         outputOfMasterKeyCommand(masterKeys.argv, { log, signal }),
       )
     case 'generated': {
-      if (database.kind === 'memory') return { load: async () => parseMasterKeys(generateMasterKey()) }
       const path = join(dataDir, MASTER_KEY_FILE)
       return {
         async load(options) {

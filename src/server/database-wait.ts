@@ -5,7 +5,6 @@
  * It waits for what may pass. What an operator has to mend, such as a wrong password, ends the start with a message.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
 import { mayPass, whyUnavailable } from '../storage/postgres/storage-errors.ts'
@@ -18,7 +17,7 @@ const TELL_EVERY_MILLIS = 10_000
 
 /** How to wait. */
 export interface WaitOptions {
-  readonly config: Config
+  readonly databaseUrl: string
   readonly log: Log
   /** Ends the waiting. */
   readonly signal: AbortSignal
@@ -32,7 +31,7 @@ export interface WaitOptions {
  * @throws the reason of the signal when it is aborted; whatever `attempt` throws that does not pass by itself.
  */
 export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitOptions): Promise<T> {
-  const { config, log, signal, onWaiting } = options
+  const { databaseUrl, log, signal, onWaiting } = options
   const aborted = rejectionOf(signal)
   let toldAt = Number.NEGATIVE_INFINITY
   for (let failures = 0; ; failures += 1) {
@@ -41,10 +40,10 @@ export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitO
       // What is left behind by a signal fails when the database is closed.
       return await Promise.race([attempt(), aborted])
     } catch (error) {
-      if (config.database.kind !== 'postgres' || !(error instanceof Error) || !mayPass(error)) throw error
+      if (!(error instanceof Error) || !mayPass(error)) throw error
       onWaiting('waiting for the database, which is not available')
       if (performance.now() - toldAt >= TELL_EVERY_MILLIS) {
-        log.warn({}, `waiting for the database at ${addressOf(config.database.url)}: ${whyUnavailable(error)}`)
+        log.warn({}, `waiting for the database at ${addressOf(databaseUrl)}: ${whyUnavailable(error)}`)
         toldAt = performance.now()
       }
     }

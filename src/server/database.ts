@@ -1,22 +1,57 @@
 /**
- * Opens the configured database, and its folder if it has one.
+ * Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, DATABASE_FOLDER } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { lockDataDirectory } from '../storage/data-directory.ts'
+import { assertNotFormer, DATABASE_FOLDER } from '../embedded-postgres/database-folder.ts'
+import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
+import { socketAddress } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
-import { type Database, type DatabaseOptions, openDatabase } from '../storage/postgres/database.ts'
+import { type Database, openDatabase } from '../storage/postgres/database.ts'
+import type { PostgresOptions } from '../storage/postgres/postgres-pool.ts'
 import type { Stack } from './stack.ts'
 
-/** Opens the database until the stack unwinds. @throws {Error} that says what to do. */
+/**
+ * Starts the embedded database until the stack unwinds, if that is the configured one.
+ *
+ * @returns The folder with its socket; null if another database is configured.
+ * @throws {Error} that says what to do.
+ */
+export async function startEmbedded(config: Config, log: Log, stack: Stack): Promise<string | null> {
+  if (config.database.kind !== 'embedded') return null
+  const { dataDir, databaseMaxConnections, workers } = config
+  const embedded = await startEmbeddedPostgres({ dataDir, connections: databaseMaxConnections * workers, log })
+  stack.push(() => embedded.stop())
+  return embedded.folder
+}
+
+/**
+ * Where the configured database is, until the stack unwinds.
+ *
+ * @param socketFolder Of the embedded database, if that is the configured one.
+ */
+export function databaseOptions(
+  { database, databaseMaxConnections: maxConnections, changeFeed }: Config,
+  socketFolder: string | null,
+  { log, stack }: { readonly log: Log; readonly stack: Stack },
+): PostgresOptions {
+  if (database.kind === 'postgres') return { url: database.url, log, maxConnections, changeFeed }
+  if (socketFolder === null) throw new Error('the embedded database was not started')
+  const address = socketAddress(socketFolder)
+  stack.push(async () => address.close())
+  return { url: address.url, log, maxConnections, changeFeed }
+}
+
+/** Opens the configured database for a command, until the stack unwinds. @throws {Error} that says what to do. */
 export async function openConfigured(config: Config, log: Log, stack: Stack): Promise<Database> {
-  if (config.database.kind === 'embedded') {
-    const lock = await lockDataDirectory(config.dataDir)
-    stack.push(async () => lock.release())
-  }
-  const database = await openDatabase(databaseOptions(config, log))
+  return openUntilUnwound(databaseOptions(config, await startEmbedded(config, log, stack), { log, stack }), stack)
+}
+
+/** Opens a database until the stack unwinds. */
+export function openUntilUnwound(options: PostgresOptions, stack: Stack): Database {
+  const database = openDatabase(options)
   stack.push(() => database.close())
   return database
 }
@@ -24,10 +59,13 @@ export async function openConfigured(config: Config, log: Log, stack: Stack): Pr
 /** Like `openConfigured` for a database that is there already: no empty one is left behind. */
 export async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
   const { database, dataDir } = config
-  if (database.kind === 'embedded' && !existsSync(join(dataDir, DATABASE_FOLDER))) {
-    throw new Error(
-      `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
-    )
+  if (database.kind === 'embedded') {
+    await assertNotFormer(dataDir)
+    if (!existsSync(join(dataDir, DATABASE_FOLDER))) {
+      throw new Error(
+        `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
+      )
+    }
   }
   return await openConfigured(config, log, stack)
 }
@@ -36,17 +74,4 @@ export async function openExisting(config: Config, log: Log, stack: Stack): Prom
 export async function assertSetUp(database: Database): Promise<void> {
   if (await createInstanceInitializer(database).isInitialised()) return
   throw new Error('the instance has not been set up: "keyturn serve" does that when it starts')
-}
-
-/** Where the configured database is. */
-export function databaseOptions(config: Config, log: Log): DatabaseOptions {
-  const { database, dataDir, databaseMaxConnections: maxConnections, changeFeed } = config
-  switch (database.kind) {
-    case 'postgres':
-      return { kind: 'postgres', url: database.url, log, maxConnections, changeFeed }
-    case 'embedded':
-      return { kind: 'embedded', folder: join(dataDir, DATABASE_FOLDER), log }
-    case 'memory':
-      return { kind: 'embedded', folder: null, log }
-  }
 }

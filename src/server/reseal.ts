@@ -1,14 +1,13 @@
 /**
  * Rotates master keys, and tells how they are used, directly on the database: servers may serve meanwhile, but for those
- * with an embedded database, which only one process can use.
+ * with an embedded database, whose data directory they have.
  */
 import { join } from 'node:path'
 import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/keys/reseal.ts'
-import { type Config, DATABASE_FOLDER, MASTER_KEY_FILE } from '../config/config.ts'
+import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
 import type { Log } from '../domain/ports.ts'
-import { syncTree } from '../secret-files/durable-file.ts'
 import { rotateGenerated } from '../secret-files/generated-master-key.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
@@ -44,13 +43,7 @@ export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSi
     // Before a new one is made.
     await assertAllOpen(options(masterKeys))
     const file = join(config.dataDir, MASTER_KEY_FILE)
-    const resealed = await rotateGenerated(file, async (both) => {
-      const result = await resealAll(options(both))
-      // PGlite never waits for the disk. The master key before must not be gone before what makes it superfluous is there.
-      await database.close()
-      await syncTree(join(config.dataDir, DATABASE_FOLDER))
-      return result
-    })
+    const resealed = await rotateGenerated(file, (both) => resealAll(options(both)))
     return { ...resealed, generatedIn: file }
   })
 }

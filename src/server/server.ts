@@ -37,7 +37,7 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { checkConfigFiles } from './config-files.ts'
-import { databaseOptions, openConfigured } from './database.ts'
+import { databaseOptions, openConfigured, openUntilUnwound, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { PublicListener } from './public-listener.ts'
@@ -76,6 +76,8 @@ interface StartOptions {
    * can ask a server that starts what it waits for.
    */
   readonly openEarly?: Promise<number>
+  /** Of the embedded database, if that is the configured one and another process has started it. */
+  readonly socketFolder?: string | null
   /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
   readonly signal?: AbortSignal
 }
@@ -117,7 +119,7 @@ async function start(
   log: ServerLog,
   { stack, ...options }: StartOptions & { readonly stack: Stack },
 ): Promise<RunningServer> {
-  const { servesMetrics = true, openEarly, signal = new AbortController().signal } = options
+  const { servesMetrics = true, openEarly, socketFolder, signal = new AbortController().signal } = options
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
   stack.push(() => metrics.stop())
   if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
@@ -148,8 +150,10 @@ async function start(
       .catch((error: unknown) => log.error({ err: error }, 'the port is not open'))
   const { baseUrl } = door
 
-  const database = await openConfigured(config, log, stack)
-  const waiting = { config, log, signal, onWaiting: (reason: string) => door.wait(reason) }
+  const embeddedIn = socketFolder ?? (await startEmbedded(config, log, stack))
+  const where = databaseOptions(config, embeddedIn, { log, stack })
+  const database = openUntilUnwound(where, stack)
+  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => door.wait(reason) }
   const source = masterKeySource(config, log)
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
@@ -177,12 +181,12 @@ async function start(
 
   const issuers = createIssuerStore(database)
   // With an embedded database there is no other replica that could go on under the old one.
-  const followsPort = config.baseUrl === null && config.database.kind !== 'postgres'
+  const followsPort = config.baseUrl === null && config.database.kind === 'embedded'
   await whenAvailable(() => settleIssuer({ store: issuers, issuer: baseUrl, followsPort, log }), waiting)
 
   const signers = createSignerFactory(sealer)
   const time = new InstanceClock({ machine: systemTime, monotonic: systemClock.monotonic, log })
-  const feed = createChangeFeed(databaseOptions(config, log))
+  const feed = createChangeFeed(where)
   const replica = new Replica({
     reader: tracing.calls('InstanceReader', createInstanceReader({ db: database.serving }, publicKeys)),
     feed,

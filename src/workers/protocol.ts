@@ -8,8 +8,14 @@ export type Order =
   /**
    * The first one, once. `port` goes before the configured one. `baseUrl` is that of the server if other workers serve the
    * port: then it must not be opened before there is something to serve, or this worker would turn clients away.
+   * `socketFolder` is that of the embedded database, which the primary has started; null if another one is configured.
    */
-  | { readonly kind: 'start'; readonly port: number; readonly baseUrl: string | null }
+  | {
+      readonly kind: 'start'
+      readonly port: number
+      readonly baseUrl: string | null
+      readonly socketFolder: string | null
+    }
   /** Nobody else serves the port any more, so it has to be open although there is nothing to serve yet. */
   | { readonly kind: 'open'; readonly port: number }
   | { readonly kind: 'stop'; readonly drains: boolean }

@@ -34,13 +34,16 @@ export interface WorkerProcess {
   kill(): void
 }
 
+/** What a worker is told when it starts. */
+type StartFacts = Omit<Extract<Order, { kind: 'start' }>, 'kind'>
+
 /**
  * Starts a worker with the command line and the environment of this process.
  *
- * @param port What it listens on; workers that are told the same one share it, also when that is 0.
- * @param baseUrl That of the server if other workers serve the port, otherwise null.
+ * @param facts.port What it listens on; workers that are told the same one share it, also when that is 0.
+ * @param facts.baseUrl That of the server if other workers serve the port, otherwise null.
  */
-export function forkWorker(port: number, baseUrl: string | null): WorkerProcess {
+export function forkWorker(facts: StartFacts): WorkerProcess {
   // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
   // loses those that are on their way to a worker that dies.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -52,7 +55,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
   }
   const ready = Promise.withResolvers<ServerFacts>()
   const exited = Promise.withResolvers<Exit>()
-  let holdsPort = baseUrl === null
+  let holdsPort = facts.baseUrl === null
   let failure: Failure | null = null
   let metrics = ''
   let hasAnswered = true
@@ -85,7 +88,7 @@ export function forkWorker(port: number, baseUrl: string | null): WorkerProcess 
   const tell = (order: Order): void => {
     if (worker.isConnected()) worker.send(order)
   }
-  tell({ kind: 'start', port, baseUrl })
+  tell({ kind: 'start', ...facts })
 
   return {
     pid: worker.process.pid,

@@ -38,10 +38,11 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   try {
     const order = await Promise.race([orderTo('start'), stopped.then(() => null)])
     if (order === null) return undefined
-    const { port, baseUrl } = order
+    const { port, baseUrl, socketFolder } = order
     const told = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
     const starting = startServer(told, log, {
       servesMetrics: false,
+      socketFolder,
       ...(baseUrl === null ? {} : { openEarly }),
       signal: stopping.signal,
     })

@@ -4,7 +4,9 @@
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
+import { startEmbedded } from '../server/database.ts'
 import type { StopOptions } from '../server/server.ts'
+import { Stack } from '../server/stack.ts'
 import { systemClock } from '../server/system-clock.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import type { ServerFacts } from './protocol.ts'
@@ -27,6 +29,10 @@ export class Workers {
   /** Null until the first worker serves. */
   #baseUrl: string | null = null
   #keepAlive: NodeJS.Timeout | undefined
+  /** The embedded database, which ends after the workers. */
+  readonly #stack = new Stack()
+  #starting: Promise<string | null> = Promise.resolve(null)
+  #socketFolder: string | null = null
   /** Resolves to what stops them. */
   #metricsServer = Promise.resolve(async () => {})
   #stopping: Promise<void> | undefined
@@ -73,6 +79,9 @@ export class Workers {
     const text = () => this.#metrics.sum(this.#slots)
     this.#metricsServer = serveMetrics(this.#config.metricsListen, text, this.#log)
     await this.#metricsServer
+    if (this.#stopping !== undefined) return undefined
+    this.#starting = startEmbedded(this.#config, this.#log, this.#stack)
+    this.#socketFolder = await this.#starting
     const [first, ...others] = this.#slots
     if (this.#stopping !== undefined || first === undefined) return undefined
 
@@ -88,6 +97,8 @@ export class Workers {
 
   async #stop(drainSeconds: number): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop(drainSeconds)))
+    await this.#starting.catch(() => {})
+    await this.#stack.unwind()
     const stopMetrics = await this.#metricsServer
     await stopMetrics()
     clearInterval(this.#keepAlive)
@@ -108,7 +119,11 @@ export class Workers {
   #fork(): WorkerProcess {
     const isAlone = !this.#isPortHeld()
     if (isAlone) this.#keepPickedPort()
-    return forkWorker(this.#port, isAlone ? null : this.#baseUrl)
+    return forkWorker({
+      port: this.#port,
+      baseUrl: isAlone ? null : this.#baseUrl,
+      socketFolder: this.#socketFolder,
+    })
   }
 
   #isPortHeld(): boolean {

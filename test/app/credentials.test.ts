@@ -16,6 +16,7 @@ import { anAuditEntry } from '../support/audit-entry.ts'
 import { identityOperations } from '../support/identity-operations.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 import { seedProject, seedUser } from '../support/seed.ts'
 
 const HOUR = 3_600_000
@@ -27,7 +28,7 @@ let credentials: Credentials
 let actor: Actor
 let userId: string
 beforeAll(async () => {
-  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  database = openDatabase({ url: await newPostgresDatabase(), log: createRecordingLog() })
   await migrate(database)
   store = createIdentityStore(database, TEST_MACS)
   credentials = new Credentials({

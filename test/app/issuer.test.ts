@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../../src/storage/postgres/database
 import { migrate } from '../../src/storage/schema/migrate.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 
 const FIRST = 'https://id.example.com'
 const SECOND = 'https://tokens.example.com'
@@ -15,7 +16,7 @@ describe('the issuer of an instance', () => {
   let database: Database
   let log: RecordingLog
   beforeAll(async () => {
-    database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+    database = openDatabase({ url: await newPostgresDatabase(), log: createRecordingLog() })
     await migrate(database)
   })
   beforeEach(async () => {

@@ -13,6 +13,7 @@ import { migrate } from '../../src/storage/schema/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 
 const [older, newer] = [generateMasterKey(), generateMasterKey()]
 const idOf = (masterKey: string) => masterKey.split(':')[0]!
@@ -21,7 +22,7 @@ const resealer = createKeyResealer(parseMasterKeys(`${newer},${older}`))
 let database: Database
 let store: SealedKeyStore
 beforeAll(async () => {
-  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  database = openDatabase({ url: await newPostgresDatabase(), log: createRecordingLog() })
   await migrate(database)
   store = createSealedKeyStore(database)
 })

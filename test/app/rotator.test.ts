@@ -26,6 +26,7 @@ import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { newKeyPair } from '../support/keys.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 import { ManualClock } from './manual-clock.ts'
 
 const SECOND = 1000
@@ -45,7 +46,7 @@ let database: Database
 let store: KeyStore
 let rotators: { stop(): Promise<void> }[]
 beforeAll(async () => {
-  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  database = openDatabase({ url: await newPostgresDatabase(), log: createRecordingLog() })
   await migrate(database)
   store = createKeyStore(database, TEST_MACS)
 })

@@ -7,10 +7,10 @@ import { sql } from 'kysely'
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeyResealer } from '../../src/crypto/resealer.ts'
 import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts'
-import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
+import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, runKeyturn, spawnKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 import { refuses } from './terminal.ts'
 
@@ -40,11 +40,7 @@ const masterKey = (command: 'rotate' | 'status', env: Record<string, string> = {
 
 /** Opens every sealed key, the integrity key with them, with these master keys, and returns how many there are. */
 async function openAll(keys: string): Promise<number> {
-  const database = await openDatabase({
-    kind: 'embedded',
-    folder: join(dataDir, 'database'),
-    log: createRecordingLog(),
-  })
+  const database = await openEmbeddedDatabase(dataDir)
   try {
     const resealer = createKeyResealer(parseMasterKeys(keys))
     const sealed = await createSealedKeyStore(database).list()
@@ -214,8 +210,7 @@ describe('keyturn master-key status', () => {
 
 it('keyturn master-key status refuses a schema that is not the one of this version, and leaves it as it is', async () => {
   const look = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
-    const log = createRecordingLog()
-    const database = await openDatabase({ kind: 'embedded', folder: join(dataDir, 'database'), log })
+    const database = await openEmbeddedDatabase(dataDir)
     return await work(database).finally(() => database.close())
   }
   const forget = "delete from kysely_migration where name = '0005-integrity'"

@@ -46,7 +46,7 @@ describe('keyturn migrate', () => {
     const migrate = () => runKeyturn(['migrate', '--data-dir', dataDir])
     expect(await migrate()).toEqual(APPLIED)
     expect(await migrate()).toEqual(NOTHING_TO_DO)
-    expect((await readdir(dataDir)).sort()).toEqual(['database', 'lock'])
+    expect((await readdir(dataDir)).sort()).toEqual(['lock', 'postgres'])
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
   })
 
@@ -100,7 +100,7 @@ describe('keyturn migrate', () => {
 
   it('that is interrupted ends the command for the master keys', async () => {
     const url = await postgres.createDatabase()
-    const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    const database = await openDatabase({ url, log: createRecordingLog() })
     await migrateToOlder(database)
     await fillOlder(database, generateMasterKey())
     await database.close()

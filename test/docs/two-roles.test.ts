@@ -234,7 +234,7 @@ for (const { version, obstacle } of [
         expect(rows.filter(({ old }) => old)).toEqual([])
       })
 
-      const database = await openDatabase({ kind: 'postgres', url: urlAs('runtime'), log: createRecordingLog() })
+      const database = await openDatabase({ url: urlAs('runtime'), log: createRecordingLog() })
       try {
         const uses = createCredentialUses(database)
         // One of them deletes what has expired.

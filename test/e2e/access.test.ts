@@ -22,7 +22,7 @@ beforeAll(async () => {
   postgres = await startPostgres()
   const url = await postgres.createDatabase()
   server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
-  database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  database = await openDatabase({ url, log: createRecordingLog() })
   hashSecretsWith(database, await integrityOf(database, masterKeys))
   token = await requestToken(await server.admin())
 })

@@ -37,7 +37,7 @@ beforeAll(async () => {
   if (NOT_LINUX !== undefined) return
   postgres = await startPostgres()
   const url = await postgres.createDatabase()
-  database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  database = await openDatabase({ url, log: createRecordingLog() })
   const masterKeys = generateMasterKey()
   await migrateToOlder(database)
   older = await fillOlder(database, masterKeys)

@@ -31,6 +31,7 @@ import { migrate } from '../../src/storage/schema/migrate.ts'
 import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
@@ -49,7 +50,7 @@ let actor: Actor
 beforeAll(async () => {
   device = startKeyDevice()
   const { generator, signers, check } = device
-  database = await openDatabase({ kind: 'embedded', folder: null, log })
+  database = openDatabase({ url: await newPostgresDatabase(), log })
   await migrate(database)
   await bootstrap({
     initializer: createInstanceInitializer(database),

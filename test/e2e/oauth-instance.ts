@@ -55,7 +55,7 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
     const masterKeys = env.KEYTURN_MASTER_KEYS ?? generateMasterKey()
     const settings = { KEYTURN_DATABASE_URL: url, ...env, KEYTURN_MASTER_KEYS: masterKeys }
     const keyturn = await startKeyturn({ env: settings })
-    const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    const database = await openDatabase({ url, log: createRecordingLog() })
     const integrity = await integrityOf(database, masterKeys)
     hashSecretsWith(database, integrity)
     const replicas = [keyturn]

@@ -5,9 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
-import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { createRecordingLog } from '../support/log.ts'
 import { startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import {
   findSecrets,
@@ -236,11 +235,7 @@ describe('a server with an embedded database', () => {
     expect(await first.stop()).toBe(0)
 
     const masterKeys = await readFile(join(dataDir, 'master.key'), 'utf8')
-    const database = await openDatabase({
-      kind: 'embedded',
-      folder: join(dataDir, 'database'),
-      log: createRecordingLog(),
-    })
+    const database = await openEmbeddedDatabase(dataDir)
     const rows = await database.db
       .selectFrom('web_keys')
       .select(['key_id', 'algorithm', 'sealed_private_key', 'public_jwk'])

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
@@ -70,7 +71,7 @@ describe('an instance of the version before', () => {
   it('is as it was after a process that was killed while it took it over, and the next one does it', async () => {
     const { url, older } = await olderOnPostgres()
     const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKey }
-    const holder = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    const holder = await openDatabase({ url, log: createRecordingLog() })
     const killed = spawnKeyturn(['migrate'], env)
     const exited = once(killed, 'exit')
     try {
@@ -113,8 +114,7 @@ describe('an instance of the version before', () => {
 
   it('is taken over in an embedded database, with the master key that Keyturn made', async () => {
     const dataDir = await temporaryFolder()
-    const folder = join(dataDir, 'database')
-    const database = await openDatabase({ kind: 'embedded', folder, log: createRecordingLog() })
+    const database = await openEmbeddedDatabase(dataDir)
     await migrateToOlder(database)
     const older = await fillOlder(database, masterKey)
     await database.close()
@@ -131,7 +131,7 @@ describe('an instance of the version before', () => {
 
 async function olderOnPostgres(): Promise<{ url: string; older: OlderInstance }> {
   const url = await postgres.createDatabase()
-  const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  const database = await openDatabase({ url, log: createRecordingLog() })
   await migrateToOlder(database)
   const older = await fillOlder(database, masterKey)
   await database.close()

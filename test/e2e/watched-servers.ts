@@ -61,7 +61,7 @@ export async function startWatchedServers(): Promise<WatchedServers> {
   const [first, second] = [one, other].map(({ listenUrl }) => {
     return { listenUrl, http2: connect(listenUrl), grpc: connect(listenUrl) }
   })
-  const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+  const database = await openDatabase({ url, log: createRecordingLog() })
   return {
     first: first!,
     second: second!,

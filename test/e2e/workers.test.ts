@@ -295,12 +295,6 @@ describe('workers that die while the database is away', () => {
 })
 
 describe('the start of several workers', () => {
-  it('is refused on the embedded database', async () => {
-    const { code, stderr } = await runKeyturn(['serve', '--workers', '2'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('KEYTURN_WORKERS: more than one process needs PostgreSQL: set KEYTURN_DATABASE_URL')
-  })
-
   it('ends with the message of the first worker, once, and its exit code', async () => {
     const folder = await temporaryFolder()
     const port = await freePort()

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { migrate } from '../../src/storage/schema/migrate.ts'
+import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { type Keyturn, runKeyturn, startKeyturn } from '../support/keyturn.ts'
@@ -151,9 +151,8 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
   })
 
   it('ends PostgreSQL when its log needs a new file: what was committed is there when it is open again', async () => {
-    const folder = join(disk.folder, 'database')
     const log = createRecordingLog()
-    const database = await openDatabase({ kind: 'embedded', folder, log })
+    const database = await openEmbeddedDatabase(dataDir, log)
     try {
       await migrate(database)
       const keys = keyOperations(database)
@@ -162,10 +161,10 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
       await fillWriteAheadLog(database)
 
       await expect(keys.look()).rejects.toMatchObject({ code: 'storage_unavailable' })
-      await eventually(() => expect(log.lines.join('\n')).toContain('the disk is full'))
+      await eventually(() => expect(log.lines.join('\n')).toContain('No space left on device'))
       disk.clear()
       expect((await eventually(() => keys.look())).ring).toEqual([created])
-      expect(log.lines.join('\n')).toContain('the embedded database is open again')
+      expect(log.lines.join('\n')).toContain('the embedded PostgreSQL runs again')
       await keys.create()
       expect((await keys.look()).ring).toHaveLength(2)
     } finally {

@@ -21,7 +21,7 @@ beforeEach(async () => {
   const exec = join(folder, 'worker.mjs')
   await writeFile(exec, SCRIPT)
   cluster.setupPrimary({ exec, args: [], execArgv: [] })
-  worker = forkWorker(0, null)
+  worker = forkWorker({ port: 0, baseUrl: null, socketFolder: null })
 })
 afterEach(async () => {
   worker.kill()

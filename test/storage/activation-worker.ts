@@ -37,7 +37,7 @@ export interface Done {
 const LANES = 3
 
 const [url = ''] = process.argv.slice(2)
-const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+const database = await openDatabase({ url, log: createRecordingLog() })
 const store = createKeyStore(database, TEST_MACS)
 const tell = (message: Started | Done) => process.send?.(message)
 

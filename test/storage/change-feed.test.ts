@@ -22,7 +22,7 @@ describe('the change feed', () => {
 
   const subscribe = (address = url) => {
     const changes = createCounter()
-    const unsubscribe = createChangeFeed({ kind: 'postgres', url: address, log }).subscribe(changes.hit)
+    const unsubscribe = createChangeFeed({ url: address, log }).subscribe(changes.hit)
     cleanups.push(unsubscribe)
     return { changes, unsubscribe }
   }
@@ -33,7 +33,7 @@ describe('the change feed', () => {
   beforeEach(async () => {
     url = await postgres!.createDatabase()
     log = createRecordingLog()
-    database = await openDatabase({ kind: 'postgres', url, log })
+    database = await openDatabase({ url, log })
     await migrate(database)
   })
   afterEach(async () => {
@@ -88,7 +88,7 @@ describe('the change feed', () => {
   it('notices a cut of which nobody is told, and listens again', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     cleanups.push(() => proxy.close())
-    const options = { kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log } as const
+    const options = { url: url.replace(/:\d+\//, `:${proxy.port}/`), log }
     const feed = createChangeFeed(options, { heartbeat: 50, answer: 1000 })
     const changes = createCounter()
     cleanups.push(feed.subscribe(changes.hit))
@@ -101,7 +101,7 @@ describe('the change feed', () => {
   })
 
   it('goes on listening while it asks the server whether it is there', async () => {
-    const feed = createChangeFeed({ kind: 'postgres', url, log }, { heartbeat: 1 })
+    const feed = createChangeFeed({ url, log }, { heartbeat: 1 })
     const changes = createCounter()
     cleanups.push(feed.subscribe(changes.hit))
     await changes.reached(1)
@@ -120,7 +120,7 @@ describe('the change feed', () => {
 
   it('tells whether it is connected', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
-    const feed = createChangeFeed({ kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log })
+    const feed = createChangeFeed({ url: url.replace(/:\d+\//, `:${proxy.port}/`), log })
     expect(feed.status()).toBe('off')
     const changes = createCounter()
     const unsubscribe = feed.subscribe(changes.hit)
@@ -142,10 +142,10 @@ describe('the change feed', () => {
     const announced = once(listener, 'notification') as Promise<[pg.Notification]>
 
     const polled = createCounter()
-    const feed = createChangeFeed({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    const feed = createChangeFeed({ url, log, changeFeed: 'poll' })
     cleanups.push(feed.subscribe(polled.hit))
     expect(feed.status()).toBe('off')
-    const silent = await openDatabase({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    const silent = await openDatabase({ url, log, changeFeed: 'poll' })
     cleanups.push(() => silent.close())
     await keyOperations(silent).create()
     await keyOperations(database!).create()
@@ -184,12 +184,5 @@ describe('the change feed', () => {
     expect(changes.count).toBe(0)
     expect(recording.lines.join()).toContain('ECONNREFUSED')
     expect(recording.lines.join()).not.toContain(TEST_PASSWORD)
-  })
-
-  it('is silent on an embedded database, which one process has for itself', async () => {
-    const changes = createCounter()
-    const unsubscribe = createChangeFeed({ kind: 'embedded', folder: null, log }).subscribe(changes.hit)
-    await unsubscribe()
-    expect(changes.count).toBe(0)
   })
 })

@@ -26,7 +26,7 @@ describe('several replicas on one PostgreSQL', () => {
   })
   beforeEach(async () => {
     url = await postgres!.createDatabase()
-    database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    database = await openDatabase({ url, log: createRecordingLog() })
     const script = new URL('activation-worker.ts', import.meta.url)
     workers = Array.from({ length: PROCESSES }, () => startWorker(script, [url]))
   })

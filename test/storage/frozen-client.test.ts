@@ -44,7 +44,7 @@ for (const { name, version, obstacle, points } of VERSIONS) {
     const cleanups: (() => Promise<unknown>)[] = []
 
     const open = async (url: string, maxConnections?: number): Promise<Database> => {
-      const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog(), maxConnections })
+      const database = await openDatabase({ url, log: createRecordingLog(), maxConnections })
       cleanups.unshift(() => database.close())
       return database
     }

@@ -25,7 +25,6 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     bouncers.push(bouncer)
     const log = createRecordingLog()
     const database = await openDatabase({
-      kind: 'postgres',
       url: bouncer.url,
       log,
       changeFeed: 'poll',

@@ -14,5 +14,5 @@ afterAll(async () => {
 })
 
 describeStore('PostgreSQL', async () =>
-  openDatabase({ kind: 'postgres', url: await postgres!.createDatabase(), log: createRecordingLog() }),
+  openDatabase({ url: await postgres!.createDatabase(), log: createRecordingLog() }),
 )

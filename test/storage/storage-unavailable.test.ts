@@ -33,7 +33,7 @@ describe('a database that is not available', () => {
   const cleanups: (() => Promise<unknown>)[] = []
 
   const open = async (address: string, statementTimeoutMillis?: number): Promise<Database> => {
-    const database = await openDatabase({ kind: 'postgres', url: address, log, statementTimeoutMillis })
+    const database = await openDatabase({ url: address, log, statementTimeoutMillis })
     cleanups.unshift(() => database.close())
     return database
   }
@@ -109,7 +109,7 @@ describe('a database that is not available', () => {
   it('is left in order although it resets connections when they say goodbye', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port), undefined, { rude: true })
     cleanups.push(() => proxy.close())
-    const database = await openDatabase({ kind: 'postgres', url: onPort(proxy.port), log })
+    const database = await openDatabase({ url: onPort(proxy.port), log })
     await migrate(database)
     expect(proxy.accepted).toBeGreaterThan(0)
     await database.close()

@@ -24,7 +24,7 @@ describe('taking over an instance from before there were integrity keys', () => 
   const opened: Database[] = []
   const openOlder = async () => {
     const url = await postgres.createDatabase()
-    const database = await openDatabase({ kind: 'postgres', url, log: createRecordingLog() })
+    const database = await openDatabase({ url, log: createRecordingLog() })
     opened.push(database)
     await migrateToOlder(database)
     return { database, older: await fillOlder(database, masterKey) }

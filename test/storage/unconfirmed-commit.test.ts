@@ -40,7 +40,7 @@ afterEach(async () => {
 afterAll(() => postgres?.stop())
 
 async function open(address: string): Promise<Database> {
-  const opened = await openDatabase({ kind: 'postgres', url: address, log: createRecordingLog() })
+  const opened = await openDatabase({ url: address, log: createRecordingLog() })
   cleanups.unshift(() => opened.close())
   return opened
 }

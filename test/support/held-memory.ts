@@ -1,6 +1,5 @@
 /**
- * How much memory a server holds on to: what is left after a collection, in the main thread and in that of the embedded
- * database. What the system counts depends on when a process last had a reason to collect.
+ * How much memory a server holds on to: what is left after a collection, in the main thread and in others. What the system counts depends on when a process last had a reason to collect.
  *
  * Asks with the protocol of the debugger (Chrome DevTools Protocol), so the server must be started with `INSPECTABLE`.
  */

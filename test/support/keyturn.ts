@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
@@ -135,7 +136,7 @@ async function newDatabase({ dataDir, env }: StartOptions, folder: string): Prom
     await writeFile(file, generateMasterKey(), { mode: 0o600 })
     return { ...settings, KEYTURN_MASTER_KEYS_FILE: file }
   }
-  const database = join(folder, 'database')
+  const database = join(folder, DATABASE_FOLDER)
   const template = newDatabaseFolder()
   // The synchronous way takes half as long.
   if (template !== undefined && !existsSync(database)) cpSync(template, database, { recursive: true })
@@ -149,7 +150,8 @@ export function temporaryFolder(): Promise<string> {
 
 /** Removes a folder that a test has made. */
 export async function removeFolder(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true })
+  // The database of a server that was killed ends a moment later.
+  await rm(folder, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /** Starts a command and leaves it to the caller to end it. */

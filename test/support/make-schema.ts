@@ -3,13 +3,8 @@ import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { migrate } from '../../src/storage/schema/migrate.ts'
 import { createRecordingLog } from './log.ts'
 
-/** Where the database is. */
-export type Where =
-  | { readonly kind: 'embedded'; readonly folder: string }
-  | { readonly kind: 'postgres'; readonly url: string }
-
-export async function makeSchema(where: Where): Promise<void> {
-  const database = await openDatabase({ ...where, log: createRecordingLog() })
+export async function makeSchema(url: string): Promise<void> {
+  const database = openDatabase({ url, log: createRecordingLog() })
   try {
     await migrate(database)
   } finally {

@@ -8,6 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
+import { startEmbeddedDatabase } from './embedded-database.ts'
 import { makeSchema } from './make-schema.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 
@@ -19,7 +21,8 @@ let postgres: TestPostgres | undefined
 
 /** Where the folder of the embedded one is; undefined outside Jest. */
 export function newDatabaseFolder(): string | undefined {
-  return process.env[FOLDER]
+  const folder = dataDirectory()
+  return folder === undefined ? undefined : join(folder, DATABASE_FOLDER)
 }
 
 /** Makes a database on the PostgreSQL server of the run, and returns its URL. It goes with the server. */
@@ -40,7 +43,9 @@ export async function newPostgresDatabase(): Promise<string> {
 export async function setUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
   process.env[FOLDER] = folder
-  await makeSchema({ kind: 'embedded', folder })
+  const embedded = await startEmbeddedDatabase(folder)
+  await makeSchema(embedded.url)
+  await embedded.stop()
   postgres = await startPostgres()
   process.env[TEMPLATE] = await postgres.createMigratedDatabase()
 }
@@ -48,8 +53,13 @@ export async function setUp(): Promise<void> {
 /** Removes both, and the server. */
 export async function tearDown(): Promise<void> {
   await postgres?.stop()
-  const folder = newDatabaseFolder()
+  const folder = dataDirectory()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+}
+
+/** Of the embedded one. */
+function dataDirectory(): string | undefined {
+  return process.env[FOLDER]
 }
 
 function withDatabase(server: URL, name: string): string {

@@ -1,15 +1,13 @@
 /**
  * The programs of the PostgreSQL servers that the tests start: from npm, or an older server that Debian 12 installs.
  */
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
+import { thisPlatform } from '../../src/embedded-postgres/platform.ts'
+import { findPrograms } from '../../src/embedded-postgres/programs.ts'
+import { reachablePrograms } from '../../src/embedded-postgres/reachable-programs.ts'
+import type { ServerUser } from '../../src/embedded-postgres/server-user.ts'
 import type { SpawnUser } from './system-user.ts'
-
-const run = promisify(execFile)
 
 /** Paths of what makes a server and what runs it. */
 export interface PostgresPrograms {
@@ -31,34 +29,21 @@ export function debianPrograms(): PostgresPrograms {
 }
 
 /**
- * Those of the package `embedded-postgres`, the newest server.
+ * Those of the embedded database, the newest server.
  *
- * @param user Who will run them. If that is not who runs the tests, and somebody has closed a folder above the checkout
- *   to others (`mktemp -d` and most home folders are), they are copied.
- * @param folder For the copy, which takes 60 MB: one that this user can enter.
+ * @param user Who will run them.
+ * @param folder For a copy, if that user cannot enter the folder in which they are installed: one that this user can enter.
  */
 export async function npmPrograms(user: SpawnUser, folder: string): Promise<PostgresPrograms> {
-  const require = createRequire(import.meta.url)
-  const platform = `@embedded-postgres/${process.platform}-${process.arch}`
-  const entry = createRequire(require.resolve('embedded-postgres')).resolve(platform)
-  const native = join(dirname(entry), '..', 'native')
-  if (user.uid === undefined || (await canEveryoneEnter(native))) return programsIn(join(native, 'bin'))
-  const copy = join(folder, 'programs')
-  await run('cp', ['-R', native, copy])
-  // Or a umask of 077 keeps it from this user.
-  await run('chown', ['-R', `${user.uid}:${user.gid}`, copy])
-  return programsIn(join(copy, 'bin'))
+  const programs = await findPrograms(thisPlatform())
+  return programsIn(join(await reachablePrograms(programs, asServerUser(user), folder), 'bin'))
+}
+
+/** As the code under test knows users. */
+export function asServerUser(user: SpawnUser): ServerUser | null {
+  return user.uid === undefined ? null : { name: 'postgres', uid: user.uid, gid: user.gid }
 }
 
 function programsIn(bin: string): PostgresPrograms {
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') }
-}
-
-/** Whether any user can enter this folder and all those above it. */
-export async function canEveryoneEnter(folder: string): Promise<boolean> {
-  for (let current = folder; ; current = dirname(current)) {
-    const { mode } = await stat(current)
-    if ((mode & 0o001) === 0) return false
-    if (current === dirname(current)) return true
-  }
 }

@@ -7,10 +7,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { canEnter } from '../../src/embedded-postgres/reachable-programs.ts'
 import { freePort } from './free-port.ts'
 import { makeSchema } from './make-schema.ts'
 import { startPostgresProcess, TEST_PASSWORD } from './postgres-process.ts'
-import { canEveryoneEnter, debianPrograms, npmPrograms } from './postgres-programs.ts'
+import { asServerUser, debianPrograms, npmPrograms } from './postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from './system-user.ts'
 
 export { freePort, TEST_PASSWORD }
@@ -73,7 +74,7 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
   }
   const makeTemplate = async () => {
     const url = await createDatabase()
-    await makeSchema({ kind: 'postgres', url })
+    await makeSchema(url)
     return new URL(url).pathname.slice(1)
   }
   const stop = async () => {
@@ -96,7 +97,8 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
 }
 
 async function createFolder(user: SpawnUser): Promise<string> {
-  if (user.uid !== undefined && !(await canEveryoneEnter(tmpdir()))) {
+  const serverUser = asServerUser(user)
+  if (serverUser !== null && !(await canEnter(serverUser, tmpdir()))) {
     throw new Error(
       'the tests run as root, so PostgreSQL runs as the user postgres, who cannot enter ' +
         `${tmpdir()}: let TMPDIR name another folder, or run the tests as another user`,

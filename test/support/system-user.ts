@@ -26,3 +26,12 @@ export async function databaseUser(): Promise<SpawnUser> {
 export async function giveTo(user: SpawnUser, path: string): Promise<void> {
   if (user.uid !== undefined) await chown(path, user.uid, user.gid)
 }
+
+/** Runs a program as a user, in the root folder, and returns what it prints. */
+export async function runAs(
+  { uid, gid }: { readonly uid: number; readonly gid: number },
+  program: string,
+  args: string[],
+): Promise<string> {
+  return (await run(program, args, { uid, gid, cwd: '/', env: {} })).stdout
+}

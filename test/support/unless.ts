@@ -6,6 +6,9 @@ import { describe, it } from '@jest/globals'
 /** Why tests that look at processes, or use several loopback addresses, cannot run here; undefined if they can. */
 export const NOT_LINUX = process.platform === 'linux' ? undefined : 'this is not Linux'
 
+/** Why tests that run something as another user cannot run here; undefined if they can. */
+export const NOT_ROOT = process.getuid?.() === 0 ? undefined : 'the tests are not run by root'
+
 /** `it`, unless there is an obstacle. */
 export function itUnless(obstacle: string | undefined) {
   return (name: string, test: () => void | Promise<void>, timeout?: number): void => {

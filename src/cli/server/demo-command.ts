@@ -1,5 +1,5 @@
 /**
- * `keyturn demo`: the main job, played through a real server in this process with a database in memory.
+ * `keyturn demo`: the main job, played through a real server in this process with a database of its own in a temporary folder.
  *
  * Each step is checked; the first one that does not hold ends the demo with an error.
  */
@@ -24,7 +24,6 @@ export function demoCommand(): Command {
       // What the machine's own server is configured with does not matter here.
       const config = {
         ...readConfig({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_DATA_DIR: dataDir, KEYTURN_LOG_LEVEL: 'error' }, {}),
-        database: { kind: 'memory' },
         metricsListen: null,
         // The demo waits for caches to expire, so they must do it soon.
         jwksMaxAgeSeconds: 1,
@@ -33,7 +32,7 @@ export function demoCommand(): Command {
       try {
         const server = await startServer(config, openLog(config.logLevel))
         try {
-          process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
+          process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in a temporary folder.\n`)
           const { credentialsFile, jwksMaxAgeSeconds } = config
           const say = (line: string) => process.stdout.write(`${line}\n`)
           await playDemo({ credentialsFile, jwksMaxAgeSeconds, say })

@@ -47,7 +47,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
               await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
               await writeEverything(trx, { ...content, now })
               await bumpVersion(trx, database, { at: now })
-              await allowForFile(trx, database)
+              await allowForFile(trx)
               await refusing()
               return true
             }),
@@ -64,8 +64,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
  * Writing a file can take long, and the lock is held meanwhile. Only this transaction may be silent for so long: until it is
  * done there is nothing that another replica could do.
  */
-async function allowForFile(trx: Transaction<Tables>, { kind }: Database): Promise<void> {
-  if (kind !== 'postgres') return
+async function allowForFile(trx: Transaction<Tables>): Promise<void> {
   await sql`set local idle_in_transaction_session_timeout = ${sql.lit(FILE_MILLIS)}`.execute(trx)
 }
 

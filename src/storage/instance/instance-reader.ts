@@ -17,8 +17,7 @@ const USERS_AT_ONCE = 1000
 
 /** Reads of a migrated database. */
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
-  // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
-  // has one connection.
+  // REPEATABLE READ: all statements see what the first one saw.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
     usingStorageRepeatedly(() =>
       db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),

@@ -37,7 +37,7 @@ export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStat
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
   const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
-  return { version: toVersion(version), changedAt: changed_at, issuer, clock }
+  return { version: Number(version), changedAt: changed_at, issuer, clock }
 }
 
 /** Whether the instance has been set up. */
@@ -105,9 +105,4 @@ export async function bumpVersion(
       with changed as (${bump} returning version)
       select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
   }
-}
-
-/** Both drivers' ways to read a bigint. */
-function toVersion(version: string | number | bigint): number {
-  return Number(version)
 }

@@ -126,7 +126,6 @@ const STATEMENTS = [
 /** Creates every table of the first version. */
 export const initialSchema: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

@@ -78,7 +78,6 @@ const STATEMENTS = [
 /** Adds the tables and columns for identities. */
 export const identities: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

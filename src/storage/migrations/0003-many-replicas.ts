@@ -17,7 +17,6 @@ const STATEMENTS = [
 /** Adds the date of the last change and the major version of the schema. */
 export const manyReplicas: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

@@ -64,7 +64,6 @@ const STATEMENTS = [
 /** Adds the rotation of keys and the record of revoked ones. */
 export const rotation: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

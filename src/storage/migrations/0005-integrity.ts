@@ -37,7 +37,6 @@ const RULES = [
 export function integrity(takeOver: (db: Kysely<Tables>) => Promise<void>): Migration {
   return {
     up: async (db: Kysely<Tables>) => {
-      // One by one: PGlite takes a single statement per query.
       for (const statement of COLUMNS) await statement.execute(db)
       await takeOver(db)
       for (const statement of RULES) await statement.execute(db)

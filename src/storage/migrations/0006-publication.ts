@@ -27,7 +27,6 @@ const STATEMENTS = [
 /** Adds the date of a key's publication and the date of the newest change. */
 export const publication: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

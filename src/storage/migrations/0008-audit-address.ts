@@ -25,7 +25,6 @@ const STATEMENTS = [
 /** Adds addresses and numbers of what was left out to audit events. */
 export const auditAddress: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

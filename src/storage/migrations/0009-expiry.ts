@@ -20,7 +20,6 @@ const STATEMENTS = [
 /** Lets the end of credentials go by the clock. */
 export const expiry: Migration = {
   up: async (db: Kysely<unknown>) => {
-    // One by one: PGlite takes a single statement per query.
     for (const statement of STATEMENTS) await statement.execute(db)
   },
 }

@@ -10,7 +10,6 @@ import pg from 'pg'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports.ts'
 import { CHANGES_CHANNEL } from '../instance/instance-row.ts'
-import type { DatabaseOptions } from './database.ts'
 import {
   APPLICATION_NAME,
   assertReadableUrl,
@@ -37,17 +36,14 @@ export interface FeedPatience {
 }
 
 /**
- * Announcements of changes, unless the options leave them out. An embedded database has one process, which knows what
- * it changed, so nothing is announced.
+ * Announcements of changes, unless the options leave them out.
  *
  * Connecting never fails towards the subscriber; it is logged and tried again until the subscription ends.
  *
  * @throws {Error} if the URL cannot be read.
  */
-export function createChangeFeed(options: DatabaseOptions, patience: FeedPatience = {}): ChangeFeed {
-  if (options.kind === 'embedded' || options.changeFeed === 'poll') {
-    return { subscribe: () => async () => {}, status: () => 'off' }
-  }
+export function createChangeFeed(options: PostgresOptions, patience: FeedPatience = {}): ChangeFeed {
+  if (options.changeFeed === 'poll') return { subscribe: () => async () => {}, status: () => 'off' }
   assertReadableUrl(options.url)
   const subscriptions = new Set<{ listening: boolean }>()
   return {

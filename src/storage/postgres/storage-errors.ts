@@ -7,7 +7,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
 import { DomainError, isOutage, StorageRefusal } from '../../domain/errors.ts'
-import { EmbeddedDatabaseStopped } from '../embedded-session.ts'
 import { NewerSchema } from '../schema/schema-major.ts'
 
 const MAX_ATTEMPTS = 5
@@ -175,7 +174,7 @@ function storageUnavailable(cause: unknown): DomainError {
 
 function isUnavailable(error: unknown): boolean {
   const { code, message } = factsOf(error)
-  if (error instanceof EmbeddedDatabaseStopped || error instanceof NoResultError) return true
+  if (error instanceof NoResultError) return true
   if (SYSTEM_CODES.has(code) || isConflict(error) || meaningOfRefusal(error) !== undefined) return true
   if (isSqlState(code)) return UNAVAILABLE_STATES.some((state) => code.startsWith(state))
   return MESSAGES.some((pattern) => pattern.test(message))

@@ -28,8 +28,8 @@ export interface Tables {
 /** One row: what the instance is at, and the lock of all writers. */
 interface InstanceTable {
   id: number
-  /** pg reads a bigint as text, PGlite as a number. */
-  version: ColumnType<string | number | bigint, number, number>
+  /** pg reads a bigint as text. */
+  version: ColumnType<string, number, number>
   initialised_at: Date | null
   changed_at: ColumnType<Date | null, Date | null | undefined>
   /** Null: nothing has been changed yet. */

@@ -5,7 +5,7 @@
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { lockDataDirectory } from '../../src/storage/data-directory.ts'
+import { lockDataDirectory } from '../../src/embedded-postgres/data-directory.ts'
 
 /** What the worker says. */
 export type LockAnswer = { readonly taken: true } | { readonly taken: false; readonly message: string }

@@ -1,0 +1,146 @@
+/**
+ * The embedded database: a PostgreSQL server as a child process, for as long as this process has the data directory. It is
+ * started again when it ends by itself.
+ */
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../domain/ports.ts'
+import { lockDataDirectory } from './data-directory.ts'
+import { assertNotFormer, DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
+import { markerOf, stopOrphans } from './orphans.ts'
+import { type Platform, thisPlatform } from './platform.ts'
+import { findPrograms } from './programs.ts'
+import { reachablePrograms } from './reachable-programs.ts'
+import { LineLimit } from './server-log.ts'
+import { type ServerProcess, startServerProcess } from './server-process.ts'
+import { serverUser } from './server-user.ts'
+
+/** How long to wait before a start after one that failed, in milliseconds; doubled each time until the longest. */
+const FIRST_RETRY = 250
+const LAST_RETRY = 30_000
+/** A server that has run for so long did not fail at its start. */
+const LONG_RUN = 60_000
+
+/** What an embedded database is started with. */
+export interface EmbeddedPostgresOptions {
+  /** Created if it is missing. */
+  readonly dataDir: string
+  /** How many connections all processes of Keyturn together open at most. */
+  readonly connections: number
+  readonly log: Log
+  /** Default: that of this process. */
+  readonly platform?: Platform
+}
+
+/** A running embedded database. */
+export interface EmbeddedPostgres {
+  /** The database folder, in which the socket is. */
+  readonly folder: string
+  /** Shuts it down and lets other processes have the data directory. Connections that are open are cut. */
+  stop(): Promise<void>
+}
+
+/**
+ * Takes the data directory, makes a database there unless there is one, and starts it.
+ *
+ * @throws {Error} that names the folder and says what to do. Nothing runs then, and the data directory is free.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const lock = await lockDataDirectory(options.dataDir)
+  try {
+    const server = await Supervisor.start(options)
+    return {
+      folder: server.folder,
+      stop: async () => {
+        await server.stop()
+        lock.release()
+      },
+    }
+  } catch (cause) {
+    lock.release()
+    throw new Error(`the embedded database in ${options.dataDir} cannot be started: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** Keeps a server running on a folder. */
+class Supervisor {
+  readonly folder: string
+  readonly #options: EmbeddedPostgresOptions
+  readonly #makers: Makers
+  readonly #lines = new LineLimit()
+  readonly #stopping = new AbortController()
+  #server: ServerProcess | undefined
+  #running: Promise<void> = Promise.resolve()
+
+  private constructor(folder: string, makers: Makers, options: EmbeddedPostgresOptions) {
+    this.folder = folder
+    this.#makers = makers
+    this.#options = options
+  }
+
+  static async start(options: EmbeddedPostgresOptions): Promise<Supervisor> {
+    const { dataDir, platform = thisPlatform() } = options
+    await assertNotFormer(dataDir)
+    const programs = await findPrograms(platform)
+    const user = await serverUser(join(dataDir, DATABASE_FOLDER))
+    const makers = { programs: await reachablePrograms(programs, user), user }
+    const supervisor = new Supervisor(await prepareDatabaseFolder(dataDir, makers), makers, options)
+    const server = await supervisor.#launch()
+    supervisor.#running = supervisor.#replaceWhenEnded(server)
+    return supervisor
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#server?.stop()
+    await this.#running
+  }
+
+  async #launch(): Promise<ServerProcess> {
+    const { connections, log } = this.#options
+    const marker = await markerOf(this.folder)
+    await stopOrphans(this.folder, marker)
+    this.#stopping.signal.throwIfAborted()
+    const server = startServerProcess({
+      ...this.#makers,
+      folder: this.folder,
+      marker,
+      connections,
+      log,
+      lines: this.#lines,
+    })
+    this.#server = server
+    await server.ready()
+    return server
+  }
+
+  async #replaceWhenEnded(first: ServerProcess): Promise<void> {
+    const { log } = this.#options
+    const { signal } = this.#stopping
+    let server: ServerProcess | undefined = first
+    let startedAt = performance.now()
+    let failures = 0
+    while (!signal.aborted) {
+      const reason: string = (await server?.ended) ?? ''
+      if (signal.aborted) return
+      if (server !== undefined) {
+        if (performance.now() - startedAt >= LONG_RUN) failures = 0
+        log.error({ reason }, 'the embedded PostgreSQL has ended and will be started again')
+      }
+      const wait = Math.min(LAST_RETRY, FIRST_RETRY * 2 ** failures)
+      failures += 1
+      await delay(wait, undefined, { signal }).catch(() => {})
+      if (signal.aborted) return
+      startedAt = performance.now()
+      server = await this.#launch().catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ reason: reasonOf(error) }, 'the embedded PostgreSQL does not start')
+        return undefined
+      })
+      if (server !== undefined) log.info({}, 'the embedded PostgreSQL runs again')
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

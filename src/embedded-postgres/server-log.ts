@@ -1,0 +1,86 @@
+/**
+ * What PostgreSQL writes to its standard error, for the log of Keyturn: bounded lines, each once a minute, and no more than a
+ * few together.
+ */
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { LogThrottle } from '../domain/log-throttle.ts'
+import type { Log } from '../domain/ports.ts'
+
+const LONGEST_LINE = 500
+const MOST_LINES = 20
+const PER_MILLIS = 60_000
+
+const READY = 'database system is ready to accept connections'
+
+/** What an operator should know. The rest tells of the usual life of a server. */
+const WORTH_LOGGING = /^(WARNING|ERROR|FATAL|PANIC): |terminated by signal|not properly shut down/
+
+/** Why a server ends. */
+const REASON = /^(FATAL|PANIC): +|^\S*(postgres|sh): /
+
+/** The standard error of one server process. */
+export class ServerLog {
+  readonly #log: Log
+  readonly #throttle: LineLimit
+  readonly #ready = Promise.withResolvers<void>()
+  #rest = ''
+  #reason = ''
+  #muted = false
+
+  /** @param throttle Shared by the processes that follow each other. */
+  constructor(stderr: Readable, log: Log, throttle: LineLimit) {
+    this.#log = log
+    this.#throttle = throttle
+    const decoder = new StringDecoder()
+    stderr.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
+    stderr.on('error', () => {})
+  }
+
+  /** Resolves when the server takes connections. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** The last thing that it said of why it ends; empty if it did not. */
+  get reason(): string {
+    return this.#reason
+  }
+
+  /** Logs nothing any more: a server that is stopped says so to each connection. */
+  mute(): void {
+    this.#muted = true
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = (lines.pop() ?? '').slice(0, LONGEST_LINE)
+    for (const line of lines) this.#take(line.slice(0, LONGEST_LINE))
+  }
+
+  #take(line: string): void {
+    if (line.includes(READY)) this.#ready.resolve()
+    if (REASON.test(line)) this.#reason = line.replace(/^(FATAL|PANIC): +/, '')
+    if (this.#muted || !WORTH_LOGGING.test(line) || !this.#throttle.admits(line, performance.now())) return
+    this.#log.warn({ said: line }, 'the embedded PostgreSQL says something')
+  }
+}
+
+/** Bounds how many lines are logged, whatever they say. */
+export class LineLimit {
+  readonly #same = new LogThrottle()
+  #since = Number.NEGATIVE_INFINITY
+  #lines = 0
+
+  /** Whether to log the line now. @param at Milliseconds of a clock that never jumps. */
+  admits(line: string, at: number): boolean {
+    if (at - this.#since >= PER_MILLIS) {
+      this.#since = at
+      this.#lines = 0
+    }
+    // The ids of processes differ each time.
+    if (this.#lines >= MOST_LINES || !this.#same.admits(line.replaceAll(/\d+/g, '0'), at)) return false
+    this.#lines += 1
+    return true
+  }
+}
