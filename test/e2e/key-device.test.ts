@@ -111,7 +111,7 @@ beforeAll(async () => {
     maxWebKeys: 50,
   })
 
-  const notes = new RequestContexts(createAddressReader([]))
+  const contexts = new RequestContexts(createAddressReader([]))
   const handler = createRouter({
     routes: new Map([
       [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
@@ -119,7 +119,7 @@ beforeAll(async () => {
     ]),
     fallback: notFound,
     maxBodyBytes: 65_536,
-    notes,
+    contexts,
     log,
     onAnswered: () => {},
   })

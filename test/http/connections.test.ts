@@ -476,7 +476,7 @@ describe('a client that does not take its answer over HTTP/1.1', () => {
   it('loses its connection after a while', async () => {
     const body = Buffer.alloc(64 * 1024 * 1024)
     let cut: Promise<unknown> | undefined
-    const limits = { ...DEFAULT_LIMITS, answerTimeout: 100 }
+    const limits = { ...DEFAULT_LIMITS, writeTimeout: 100 }
     const handler: Handler = (_req, res) => {
       cut = once(res, 'close')
       res.end(body)

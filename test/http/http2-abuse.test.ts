@@ -110,7 +110,7 @@ describe('a head that is too long is refused', () => {
 
 describe('a client that asks and does not take the answer', () => {
   it('because its window is closed, loses the answer after a while, although it goes on talking', async () => {
-    const { port } = await start({ answerTimeout: 50 }, answer)
+    const { port } = await start({ writeTimeout: 50 }, answer)
     const raw = await RawHttp2.connect(port, setting(INITIAL_WINDOW_SIZE, 0))
     raw.send(get(1))
     const talking = setInterval(() => raw.send(frame(TYPE.ping, 0, 0, Buffer.alloc(8))), 20)
@@ -123,7 +123,7 @@ describe('a client that asks and does not take the answer', () => {
 
 describe('an HTTP/2 connection', () => {
   it('is closed when the client does not answer whether it is still there', async () => {
-    const { port } = await start({ pingEvery: 50 }, () => {})
+    const { port } = await start({ pingInterval: 50 }, () => {})
     const raw = await RawHttp2.connect(port)
     raw.send(get(1))
     await raw.closed
@@ -131,7 +131,7 @@ describe('an HTTP/2 connection', () => {
   })
 
   it('is closed when the client answers something else', async () => {
-    const { port } = await start({ pingEvery: 50 }, () => {})
+    const { port } = await start({ pingInterval: 50 }, () => {})
     const raw = await RawHttp2.connect(port)
     raw.send(get(1))
     await raw.frame(({ type }) => type === TYPE.ping)
@@ -143,7 +143,7 @@ describe('an HTTP/2 connection', () => {
     let release = () => {}
     const { url } = await start(
       // As long as a busy machine may take to answer a ping.
-      { pingEvery: 300, idleTimeout: 400, requestTimeout: 400, answerTimeout: 300 },
+      { pingInterval: 300, idleTimeout: 400, requestTimeout: 400, writeTimeout: 300 },
       (_req, res) => {
         res.write('first ')
         release = () => res.end('last')

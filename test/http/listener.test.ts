@@ -10,7 +10,7 @@ import type { Handler } from '../../src/http/requests/exchange.ts'
 import { closed } from '../support/closed.ts'
 import { createRecordingLog } from '../support/log.ts'
 
-const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkEvery: 50 }
+const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkInterval: 50 }
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
 const open: (Listener | Socket | ClientHttp2Session)[] = []
@@ -195,7 +195,7 @@ describe('an HTTP/2 stream', () => {
 })
 
 describe('a request that its handler does not answer', () => {
-  const IMPATIENT = { responseTimeout: 50, answerTimeout: 20 }
+  const IMPATIENT = { responseTimeout: 50, writeTimeout: 20 }
 
   it('gets 500 over HTTP/1.1, and its connection goes on', async () => {
     const listener = await start(IMPATIENT, (req, res) => {

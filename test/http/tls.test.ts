@@ -123,7 +123,7 @@ describe('TLS', () => {
     ['408', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
     ['431', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(DEFAULT_LIMITS.maxHeadBytes)}\r\n\r\n`],
   ])('says in a %s, which no route answers, to stay with https [RFC 6797 §7.1]', async (status, bytes) => {
-    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
     socket.on('error', () => {})
     socket.write(bytes)
     let text = ''
@@ -145,7 +145,7 @@ describe('TLS', () => {
   })
 
   it('closes a connection that does not finish its head', async () => {
-    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
     socket.on('error', () => {})
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     let text = ''

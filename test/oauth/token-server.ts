@@ -109,11 +109,11 @@ export async function startTokenServer(options: TokenServerOptions) {
     notes,
   })
   const handler = createRouter({
-    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHead: true }]]),
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHeaders: true }]]),
     fallback: notFound,
     maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
     log,
-    notes,
+    contexts: notes,
     onAnswered: ({ status, clientId, failure }) =>
       answered.push({
         status,

@@ -32,10 +32,10 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestContexts(createAddressReader([])),
+    contexts: new RequestContexts(createAddressReader([])),
     onAnswered: () => {},
   })
-  const limits = { ...DEFAULT_LIMITS, headTimeout: 300, requestTimeout: 400, checkEvery: 50 }
+  const limits = { ...DEFAULT_LIMITS, headTimeout: 300, requestTimeout: 400, checkInterval: 50 }
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits, log, handler })
 })
 
