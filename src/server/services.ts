@@ -97,7 +97,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     attempts,
     secretUses,
     audit,
-    notes: contexts,
+    contexts,
     log,
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
@@ -107,7 +107,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,
-    notes: contexts,
+    contexts,
   })
 }
 
