@@ -4,63 +4,63 @@ import { eventually } from '../support/eventually.ts'
 
 function setUp() {
   const readings: PromiseWithResolvers<string>[] = []
-  const told: string[] = []
-  const reloads = new Reloader<string>({
+  const events: string[] = []
+  const reloader = new Reloader<string>({
     read: () => {
       const reading = Promise.withResolvers<string>()
       readings.push(reading)
       return reading.promise
     },
-    onRead: (value) => told.push(value),
-    onFailure: (error) => told.push(String(error)),
+    onRead: (value) => events.push(value),
+    onFailure: (error) => events.push(String(error)),
     retryAfter: 1,
   })
-  return { readings, told, reloads }
+  return { readings, events, reloader }
 }
 
-/** Lets everything happen that waits for nothing else. */
+/** Waits until all callbacks of settled promises have run. */
 const settled = () => new Promise((done) => setImmediate(done))
 
-describe('what is read again', () => {
-  it('is tried again after a failure, although nothing changes any more', async () => {
-    const { readings, told, reloads } = setUp()
-    reloads.start()
+describe('a reload', () => {
+  it('is retried after a failure without another change', async () => {
+    const { readings, events, reloader } = setUp()
+    reloader.start()
     readings[0]!.reject('no file')
     await eventually(() => expect(readings).toHaveLength(2))
     readings[1]!.resolve('new')
     await settled()
-    expect(told).toEqual(['no file', 'new'])
+    expect(events).toEqual(['no file', 'new'])
   })
 
-  it('is given up after a while', async () => {
-    const { readings, told, reloads } = setUp()
-    reloads.start()
+  it('is given up after ten retries', async () => {
+    const { readings, events, reloader } = setUp()
+    reloader.start()
     for (let i = 0; i < 11; i += 1) {
       await eventually(() => expect(readings).toHaveLength(i + 1))
       readings[i]!.reject('no file')
     }
-    await eventually(() => expect(told).toHaveLength(11))
-    reloads.start()
+    await eventually(() => expect(events).toHaveLength(11))
+    reloader.start()
     expect(readings).toHaveLength(12)
   })
 
-  it('counts as it was read last, whichever reading ends last', async () => {
-    const { readings, told, reloads } = setUp()
-    reloads.start()
-    reloads.start()
+  it('is discarded if a later one has begun', async () => {
+    const { readings, events, reloader } = setUp()
+    reloader.start()
+    reloader.start()
     readings[1]!.resolve('new')
     await settled()
     readings[0]!.resolve('old')
     await settled()
-    expect(told).toEqual(['new'])
+    expect(events).toEqual(['new'])
   })
 
-  it('is told to nobody after the stop', async () => {
-    const { readings, told, reloads } = setUp()
-    reloads.start()
-    reloads.stop()
+  it('calls nothing after the stop', async () => {
+    const { readings, events, reloader } = setUp()
+    reloader.start()
+    reloader.stop()
     readings[0]!.resolve('new')
     await settled()
-    expect(told).toEqual([])
+    expect(events).toEqual([])
   })
 })
