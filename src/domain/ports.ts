@@ -284,6 +284,11 @@ export interface RequestContext {
   explained(request: object, detail: string): void
 }
 
+/** Whether a replica can serve, with warnings for its operator; if not, why. */
+export type Readiness =
+  | { readonly ready: true; readonly warnings: readonly string[] }
+  | { readonly ready: false; readonly reason: string }
+
 /** Something worth an operator's attention. Never carries a secret. */
 export interface Log {
   info(facts: object, message: string): void

@@ -1,5 +1,5 @@
 /**
- * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, within limits.
+ * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, with limits and graceful shutdown.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
@@ -11,26 +11,27 @@ import {
   type Http2ServerRequest,
 } from 'node:http2'
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net'
+import { setHeaders } from '../domain/header-list.ts'
 import type { Log } from '../domain/ports.ts'
 import { Connections } from './connections/connections.ts'
 import { Http2Sessions, http2Options, isHeadTooLong } from './connections/http2-sessions.ts'
 import type { Limits } from './connections/limits.ts'
 import { switchProtocol } from './connections/protocol-switch.ts'
 import { BodyBudget } from './requests/body-budget.ts'
-import { type Handler, NO_SNIFFING, OVER_TLS, type Refusal, refuse, setHead } from './requests/exchange.ts'
+import { type Handler, HSTS, NO_SNIFF, type Refusal, refuse } from './requests/exchange.ts'
 import { framingProblem } from './requests/framing.ts'
-import { answerParseError, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
+import { answerParseErrors, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
 import { ResponseTimeouts } from './requests/response-timeouts.ts'
 import { ClientAuthorities } from './tls/client-authorities.ts'
-import { authoritiesIn, followCertificate, readCertificate, type TlsFiles } from './tls/tls-files.ts'
+import { authoritiesIn, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
 
-/** How often connections that have become quiet are closed while the server stops, in milliseconds. */
-const CLOSE_QUIET_EVERY = 50
+/** Between two closings of idle connections during graceful shutdown, in milliseconds. */
+const CLOSE_IDLE_INTERVAL = 50
 
 /** Where and how to listen. */
 export interface ListenOptions {
   readonly host: string
-  /** 0 picks a free one. */
+  /** 0: any free port. */
   readonly port: number
   readonly tls: TlsFiles | null
   readonly limits: Limits
@@ -38,7 +39,7 @@ export interface ListenOptions {
   readonly handler: Handler
 }
 
-/** A port that is being listened on. */
+/** An open port. */
 export interface Listener {
   readonly port: number
   /** For example `http://127.0.0.1:8080`. */
@@ -46,19 +47,19 @@ export interface Listener {
   /** How many connections are open. */
   connections(): number
   /**
-   * Steers clients away and serves on: HTTP/1.1 connections end with their next answer (RFC 9112 §9.6), HTTP/2 clients without
-   * TLS get a GOAWAY that refuses nothing yet (RFC 9113 §6.8).
+   * Asks clients to reconnect elsewhere and continues to serve: HTTP/1.1 responses say `connection: close` (RFC 9112 §9.6), HTTP/2
+   * clients without TLS get a first GOAWAY (RFC 9113 §6.8).
    */
   drain(): void
   /**
-   * Takes no more connections, finishes what is in flight, and ends when all connections have.
+   * Graceful shutdown: refuses new connections, answers the requests in flight, and resolves when all connections are closed.
    *
-   * @param grace After so many milliseconds the rest is cut off.
+   * @param grace Connections that are open after so many milliseconds are closed at once.
    */
   close(grace: number): Promise<void>
 }
 
-/** Any method that the server has somewhere: a tunnel is to another server, and not to a path here (RFC 9110 §9.3.6). */
+/** `allow` has the methods of all paths, because CONNECT names no path (RFC 9110 §9.3.6). */
 const NO_TUNNELS: Refusal = {
   status: 405,
   code: 'invalid_request',
@@ -69,7 +70,7 @@ const NO_TUNNELS: Refusal = {
 type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyServer = Server | Http2SecureServer
 
-/** @throws {Error} that says what to do, if the address cannot be listened on or the certificate cannot be used. */
+/** @throws {Error} that says what to do, if the port cannot be opened or the certificate cannot be used. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls, limits, log } = options
   const connections = new Connections(limits.maxConnections)
@@ -80,83 +81,86 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       ? cleartextServer(limits, connections, bodies)
       : await secureServer(options, tls, { connections, bodies })
   const { server, http2 } = parts
-  const answers = new ResponseTimeouts(limits)
-  /** What comes on these after a request with a bad framing may be a part of it. Node goes on reading what is here already. */
-  const spoiled = new WeakSet<object>()
+  const timeouts = new ResponseTimeouts(limits)
+  /** Sockets with a request that was badly framed. What Node parses after it may be a part of its body (request smuggling). */
+  const poisoned = new WeakSet<object>()
   const handler = (req: IncomingMessage, res: ServerResponse): void => {
-    if (spoiled.has(req.socket)) return
-    const answer = answers.begin(req, res)
+    // For HTTP/2 the protocol has the framing, and `socket` would create a Proxy for each request. A request line of HTTP/1 can name
+    // version 2.0, so the version does not tell which one it is.
+    const http1Socket = 'stream' in req ? undefined : req.socket
+    if (http1Socket !== undefined && poisoned.has(http1Socket)) return
+    const response = timeouts.begin(req, res)
     const exchange = connections.begin(req)
     bodies.begin(req, res)
-    // Each of these events comes once.
+    // Emitted once.
     res.on('close', () => {
-      answers.ended(answer)
-      if (exchange !== undefined) connections.ended(exchange)
+      timeouts.end(response)
+      if (exchange !== undefined) connections.end(exchange)
       bodies.release(req)
     })
-    const badFraming = framingProblem(req)
-    if (badFraming !== undefined) {
-      spoiled.add(req.socket)
+    const badFraming = http1Socket === undefined ? undefined : framingProblem(req)
+    if (http1Socket !== undefined && badFraming !== undefined) {
+      poisoned.add(http1Socket)
       res.setHeader('connection', 'close')
       refuseUnrouted(res, badFraming)
-    } else if (isTooLong(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
-    // The router answers failures itself; nothing is left to be caught.
+    } else if (isHeadOverLimit(req, limits)) refuseUnrouted(res, headTooLong(limits.maxHeadBytes))
+    // The router catches all errors.
     else void options.handler(req, res)
   }
 
-  /** Refuses what the router would not understand. */
+  /** Refuses a request that does not reach the router. */
   const refuseUnrouted = (res: ServerResponse, refusal: Refusal): void => {
-    setHead(res, tls === null ? NO_SNIFFING : [...NO_SNIFFING, ...OVER_TLS])
+    setHeaders(res, tls === null ? NO_SNIFF : [...NO_SNIFF, ...HSTS])
     refuse(res, refusal)
   }
-  const refuseTunnel = (req: AnyRequest, answer: ServerResponse | Socket): void => {
-    if ('stream' in req) refuseUnrouted(answer as ServerResponse, NO_TUNNELS)
-    else refuseAndClose(answer as Socket, connections, NO_TUNNELS)
+  const refuseTunnel = (req: AnyRequest, target: ServerResponse | Socket): void => {
+    if ('stream' in req) refuseUnrouted(target as ServerResponse, NO_TUNNELS)
+    else refuseAndClose(target as Socket, connections, NO_TUNNELS)
   }
 
   setHttp1Limits(server as Server, limits)
-  answerParseError(server, {
+  answerParseErrors(server, {
     connections,
     maxHeadBytes: limits.maxHeadBytes,
-    isRefused: (socket) => spoiled.has(socket),
+    isPoisoned: (socket) => poisoned.has(socket),
   })
-  for (const one of new Set<AnyServer | Http2Server>([server, http2])) {
-    // A server without a listener closes the connection over HTTP/1.1, and answers without a body over HTTP/2.
-    one.on('connect', refuseTunnel as never)
-    one.on('request', handler as never)
-    // A server may look away from what it does not know (RFC 9110 §10.1.1).
-    one.on('checkExpectation', handler as never)
+  for (const emitter of new Set<AnyServer | Http2Server>([server, http2])) {
+    // Without this listener Node closes an HTTP/1.1 connection, and responds without a body over HTTP/2.
+    emitter.on('connect', refuseTunnel as never)
+    emitter.on('request', handler as never)
+    // An unknown expectation may be ignored (RFC 9110 §10.1.1).
+    emitter.on('checkExpectation', handler as never)
   }
   const sessions = new Http2Sessions(http2, { limits, connections, bodies })
   try {
     await startListening(server, { host, port })
   } catch (error) {
-    answers.stop()
-    parts.unfollow()
+    timeouts.stop()
+    parts.unwatch()
     throw error
   }
 
   const actual = (server.address() as AddressInfo).port
   const close = async (grace: number): Promise<void> => {
-    answers.close()
-    parts.unfollow()
+    timeouts.drain()
+    parts.unwatch()
     const closed = once(server, 'close')
-    // Closing the server itself would end connections and sessions with what is on its way on them.
+    // `server.close` would also close connections with requests that were sent and are not read yet.
     await afterPoll()
     NetServer.prototype.close.call(server)
     sessions.close()
-    connections.closeQuiet()
-    // Connections that become quiet later.
-    const quiet = setInterval(() => void afterPoll().then(() => connections.closeQuiet()), CLOSE_QUIET_EVERY)
+    connections.closeIdle()
+    // Connections that become idle later.
+    const closing = setInterval(() => void afterPoll().then(() => connections.closeIdle()), CLOSE_IDLE_INTERVAL)
     const cut = setTimeout(() => {
       sessions.destroy()
       connections.destroy()
     }, grace)
     await closed
-    clearInterval(quiet)
+    clearInterval(closing)
     clearTimeout(cut)
-    answers.stop()
-    // Now only its timer is left.
+    timeouts.stop()
+    // Stops the server's timer, the only thing left.
     server.close()
   }
   let closed: Promise<void> | undefined
@@ -165,7 +169,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     url: `${tls === null ? 'http' : 'https'}://${isIP(host) === 6 ? `[${host}]` : host}:${actual}`,
     connections: () => connections.size,
     drain: () => {
-      answers.close()
+      timeouts.drain()
       sessions.drain()
     },
     close: (grace) => {
@@ -176,29 +180,30 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 }
 
 interface Parts {
-  /** The one that listens. */
+  /** Has the port. */
   readonly server: AnyServer
-  /** The one that has the HTTP/2 sessions. */
+  /** Has the HTTP/2 sessions. */
   readonly http2: Http2Server | Http2SecureServer
-  readonly unfollow: () => void
+  /** Stops watching the certificate files. */
+  readonly unwatch: () => void
 }
 
 function cleartextServer(limits: Limits, connections: Connections, bodies: BodyBudget): Parts {
-  // The HTTP/1.1 server listens itself, because only a server that listens watches its time limits. Its own handler of
-  // connections is called for those that are not HTTP/2.
-  const http1 = createServer({ ...http1Options(limits), IncomingMessage: bodies.countedMessages() })
+  // The HTTP/1.1 server has the port, because Node enforces timeouts only in a listening server. Its own `connection` listeners get
+  // the connections that are not HTTP/2.
+  const http1 = createServer({ ...http1Options(limits), IncomingMessage: bodies.trackedMessages() })
   const http2 = createHttp2Server(http2Options(limits))
-  admit(http1, connections, (socket, accept) => {
+  limitConnections(http1, connections, (socket, accept) => {
     switchProtocol(socket, limits.headTimeout, {
       http1: accept,
       http2: () => {
-        // The HTTP/1.1 server accepts connections half-open, and an HTTP/2 session would not notice that its client left.
+        // The HTTP/1.1 server accepts half-open connections; an HTTP/2 session would not notice that its client has left.
         socket.allowHalfOpen = false
         http2.emit('connection', socket)
       },
     })
   })
-  return { server: http1, http2, unfollow: () => {} }
+  return { server: http1, http2, unwatch: () => {} }
 }
 
 async function secureServer(
@@ -211,24 +216,28 @@ async function secureServer(
     ...http2Options(limits),
     ...http1Options(limits),
     ...initial,
-    // Clients without a certificate of that authority do not get as far as a request.
+    // The handshake fails for clients without a certificate of a trusted authority.
     requestCert: files.clientCaFile !== null,
     rejectUnauthorized: true,
     allowHTTP1: true,
-    Http1IncomingMessage: bodies.countedMessages(),
+    Http1IncomingMessage: bodies.trackedMessages(),
     handshakeTimeout: limits.headTimeout,
   } as Parameters<typeof createSecureServer>[0])
-  admit(server, connections, (_socket, accept) => accept())
+  limitConnections(server, connections, (_socket, accept) => accept())
   const authorities = new ClientAuthorities(server, authoritiesIn(initial.ca), limits.headTimeout)
-  const unfollow = followCertificate(files, log, (certificate) => {
+  const unwatch = watchCertificate(files, log, (certificate) => {
     server.setSecureContext(certificate)
     authorities.replace(authoritiesIn(certificate.ca))
   })
-  return { server, http2: server, unfollow }
+  return { server, http2: server, unwatch }
 }
 
-/** Puts the limit of connections, and what `next` does, before what a server does with a new connection. */
-function admit(server: AnyServer, connections: Connections, next: (socket: Socket, accept: () => void) => void): void {
+/** Applies the connection limit to new connections, then `next`, which may pass them on to the server's own listeners. */
+function limitConnections(
+  server: AnyServer,
+  connections: Connections,
+  next: (socket: Socket, accept: () => void) => void,
+): void {
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
@@ -242,9 +251,9 @@ function admit(server: AnyServer, connections: Connections, next: (socket: Socke
 
 function http1Options(limits: Limits): ServerOptions {
   return {
-    connectionsCheckingInterval: limits.checkEvery,
+    connectionsCheckingInterval: limits.checkInterval,
     maxHeaderSize: limits.maxHeadBytes,
-    // The router refuses requests without it, in the form of all other errors.
+    // The router checks it, and refuses in the format of all other errors.
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: limits.keepAliveTimeout,
@@ -258,11 +267,11 @@ function setHttp1Limits(server: Server, limits: Limits): void {
   server.timeout = limits.idleTimeout
 }
 
-function isTooLong(req: AnyRequest, limits: Limits): boolean {
+function isHeadOverLimit(req: AnyRequest, limits: Limits): boolean {
   return 'stream' in req && isHeadTooLong(req, limits)
 }
 
-/** Resolves when everything that clients had sent by now has been read: the event loop polls before its check phase. */
+/** Resolves when all that clients have sent by now is read: the event loop polls before its check phase. */
 function afterPoll(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

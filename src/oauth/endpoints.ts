@@ -1,5 +1,5 @@
 /**
- * Where the OAuth endpoints are (Spec §4.1, §4.2), and how clients authenticate there.
+ * The paths of the OAuth endpoints (Spec §4.1, §4.2) and their client authentication methods.
  */
 
 /** Paths below the base URL. */
@@ -11,9 +11,8 @@ export const OAUTH_PATHS = {
 } as const
 
 /**
- * The documents that are published, by path: the table of what is served there. The key set has three addresses, which answer
- * alike: that of the specification, which discovery names, and two where software looks that is told of an issuer and
- * does not discover.
+ * The published documents by path. The key set has three addresses: that of the specification, which discovery names, and two that
+ * software without discovery assumes.
  */
 export const DOCUMENT_PATHS = {
   [OAUTH_PATHS.jwks]: 'jwks',

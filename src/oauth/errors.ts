@@ -1,11 +1,11 @@
 /**
- * The OAuth error for each refusal (RFC 6749 §5.2, Spec §7). The only place that translates.
+ * OAuth errors of refusals (RFC 6749 §5.2, Spec §7).
  */
 import { errors } from 'oidc-provider'
 import { DomainError } from '../domain/errors.ts'
 import type { DeniedToken } from '../domain/identities/token-grant.ts'
 
-/** The error of the token policy, for a client that has proved its secret. */
+/** The error for an authenticated client whose grant is denied. */
 export function toOAuthError(denied: DeniedToken): Error {
   switch (denied.reason) {
     case 'wrong_project':
@@ -17,28 +17,25 @@ export function toOAuthError(denied: DeniedToken): Error {
   }
 }
 
-/** The answer to a client when something that deciding takes is out of reach. */
+/** The body of a 503. */
 export const UNAVAILABLE = {
   error: 'temporarily_unavailable',
   error_description: 'the service is not available at the moment',
 } as const
 
-/** Whether something that deciding takes is out of reach. */
+/** Whether the database could not be reached. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'storage_unavailable'
 }
 
-/**
- * The error to answer when something that deciding takes is out of reach; anything else passes through, and the engine
- * answers `server_error`.
- */
+/** Maps `storage_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
 export function toUnavailable(error: unknown): unknown {
   if (!isUnavailable(error)) return error
   const unavailable = new errors.TemporarilyUnavailable(UNAVAILABLE.error_description, { cause: error })
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
 
-/** The challenge of a failed authentication, as the engine words it for HTTP Basic (RFC 7617 §2). */
+/** The challenge of a failed authentication, with the text of oidc-provider (RFC 7617 §2). */
 export function challengeFor(issuer: string): string {
   const { message, error_description: description } = new errors.InvalidClientAuth('')
   return `Basic realm="${issuer}", error="${message}", error_description="${description}"`
@@ -47,17 +44,16 @@ export function challengeFor(issuer: string): string {
 /**
  * The body of a 429.
  *
- * It has no `error`: RFC 6749 §5.2 has no code for it, and clients take every 4xx with an `error` for an OAuth error, which
- * trying again does not help. Without one they go by the status and `Retry-After` (RFC 6585 §4). `invalid_client` would
- * say that the credentials are wrong, which were not looked at; `slow_down` belongs to clients that poll for a user (RFC 8628
- * §3.5). The body of a 503 may have one: clients do not look for OAuth errors there.
+ * It has no `error`: RFC 6749 §5.2 has no code for it, and clients do not retry a 4xx with an `error`. Without it they use the status
+ * and `Retry-After` (RFC 6585 §4). `invalid_client` would mean wrong credentials, which were not checked; `slow_down` is for polling
+ * (RFC 8628 §3.5). The body of a 503 may have an `error`: clients do not look for it there.
  */
 export const TOO_MANY_FAILURES = {
   code: 'too_many_failures',
   message: 'too many failed client authentications: try again later',
 }
 
-/** The error of a client that may not try to authenticate at the moment. Its body is `TOO_MANY_FAILURES`. */
+/** The error of a rate-limited client. Its body is `TOO_MANY_FAILURES`. */
 export function toTooManyFailures(): Error {
   const refused = new errors.TemporarilyUnavailable(TOO_MANY_FAILURES.message)
   return Object.assign(refused, { status: 429, statusCode: 429 })

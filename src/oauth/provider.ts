@@ -1,7 +1,7 @@
 /**
  * Configures oidc-provider for one key ring.
  *
- * An engine's keys cannot change, so there is one engine for each key ring; `token-service.ts` swaps them.
+ * The keys of a provider cannot change, so each key ring has its own; `token-service.ts` replaces it.
  */
 import type { EventEmitter } from 'node:events'
 import {
@@ -24,51 +24,50 @@ import {
   type AssertionAudience,
   assertAssertionClaims,
   assertAssertionHeader,
-  ENGINE_TOLERANCE_SECONDS,
-  tellProblems,
-  useAssertionsOnce,
+  describeAssertionErrors,
+  PROVIDER_TOLERANCE_SECONDS,
+  preventReplay,
 } from './client-authentication/assertions.ts'
-import { type Clients, connectClients, failedClient, noteRefusals } from './client-authentication/clients.ts'
-import { beginAuthentication, untilFailureMayBeTold } from './client-authentication/constant-time-refusal.ts'
-import { writeDownFailure } from './client-authentication/failed-authentications.ts'
-import type { ClientDirectory } from './client-authentication/named-user.ts'
+import { auditFailure } from './client-authentication/audit-failure.ts'
+import type { ClientDirectory } from './client-authentication/claimed-user.ts'
+import { type Clients, connectClients, failedClient, recordRefusals } from './client-authentication/clients.ts'
+import { delayRefusal, startAuthentication } from './client-authentication/constant-time-refusal.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { PublishedKey } from './published-key.ts'
-import { limitFields } from './token/form-fields.ts'
+import { limitFields } from './token/form-body.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
-/** What is the same for every engine of a process. */
+/** What all providers of a process share. */
 export interface ProviderOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
-  /** Which audience client assertions must have. */
+  /** The accepted audience of client assertions. */
   readonly assertionAudience: AssertionAudience
-  /** The time that dates tokens and ends credentials. */
+  /** The service's clock, for the dates of tokens and the expiry of credentials. */
   readonly now: () => Date
   readonly directory: ClientDirectory
-  /** Keeps client assertions from being used twice, in all replicas. */
+  /** Replay protection of client assertions over all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
-  /** One for the process, so that a new key ring forgets no failures. */
+  /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
-  /** Hears of each secret that got a token. */
+  /** Records when each secret last got a token. */
   readonly secretUses: Pick<SecretUses, 'note'>
-  /** Hears of each failed authentication of a user who exists. */
+  /** Records failed authentications of existing users. */
   readonly audit: Pick<AuditTrail, 'refuse'>
-  /** Knows where requests come from, and hears who makes them and why they are refused. */
-  readonly notes: RequestContext
+  readonly contexts: RequestContext
   readonly log: Log
 }
 
 const CORS_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers']
 
-/** Makes an engine that publishes all keys of the ring and signs with the signer's, which is the active one. */
+/** Makes a provider that publishes all keys of the ring and signs with the active one. @param signer Of the active key. */
 export function createProvider(ring: KeyRing, signer: Signer, options: ProviderOptions): Provider {
-  // The policy is part of the configuration and needs the clients, which need the provider.
+  // The configuration needs the policy, which needs the clients, which need the provider.
   let clients: Clients | undefined
   const connected = (): Clients => {
-    if (clients === undefined) throw new Error('no client can have been authenticated yet')
+    if (clients === undefined) throw new Error('the clients are not connected yet')
     return clients
   }
   const policy = new TokenPolicy({
@@ -82,16 +81,16 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
     assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
-      // First: who may not assert is not told about claims.
+      // First: a disabled user learns nothing about claims.
       await connected().assertMayAssert(client)
       assertAssertionHeader(ctx.oidc.params?.client_assertion, header)
       assertAssertionClaims(claims, { ...options, now: options.now() })
     },
   })
   clients = connectClients(provider, options)
-  noteRefusals(provider, options)
-  tellProblems(provider, { ...options, mayAssert: (client) => connected().mayAssert(client) })
-  useAssertionsOnce(provider, options.assertions)
+  recordRefusals(provider, options)
+  describeAssertionErrors(provider, { ...options, mayAssert: (client) => connected().mayAssert(client) })
+  preventReplay(provider, options.assertions)
   provider.on('grant.success', (ctx) => {
     const client = ctx.oidc.client
     const secretId = client === undefined ? null : connected().secretIdOf(client)
@@ -99,54 +98,54 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   })
 
   provider.use(async (ctx, next) => {
-    beginAuthentication(ctx.req)
+    startAuthentication(ctx.req)
     limitFields(ctx.req)
     await next()
-    // The engine challenges only those who tried HTTP Basic. A 401 always has a challenge (RFC 9110 §15.5.2).
+    // oidc-provider sends a challenge only for HTTP Basic, but every 401 must have one (RFC 9110 §15.5.2).
     if (ctx.status === 401 && !ctx.res.hasHeader('www-authenticate')) {
       ctx.set('www-authenticate', challengeFor(options.issuer))
     }
     const failed = failedClient(ctx)
-    if (failed !== undefined) await answerFailure(ctx, () => connected().failed(failed, ctx.req), options)
+    if (failed !== undefined) await refuseInConstantTime(ctx, () => connected().failed(failed, ctx.req), options)
     const userId = ctx.status === 401 ? connected().claimedUserIdOf(failed) : undefined
-    // Behind the answer, which goes out before this turn of the event loop ends: its time must not tell who exists.
-    if (userId !== undefined) setImmediate(() => writeDownFailure(ctx.req, userId, options))
+    // After the response, which is sent in this turn of the event loop: its time must not reveal whether the user exists.
+    if (userId !== undefined) setImmediate(() => auditFailure(ctx.req, userId, options))
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
-    // The engine lets pages of any origin read an answer. No page should have a client secret.
+    // oidc-provider allows any origin to read a response. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)
   })
-  // Without this Koa prints errors of its own to the console.
+  // Otherwise Koa prints errors to the console.
   provider.silent = true
   provider.on('server_error', (_ctx, error) => options.log.error({ err: error }, 'a token request failed'))
   const events: EventEmitter = provider
   events.on('error', (error) => {
-    // Anybody could fill the log with requests that break off.
-    if (!isBrokenOff(error)) options.log.error({ err: error }, 'a token request failed')
+    // A client could fill the log with aborted requests.
+    if (!isAborted(error)) options.log.error({ err: error }, 'a token request failed')
   })
   return provider
 }
 
-/** Lets the answer to a failed authentication go, or says instead that it cannot be known. */
-async function answerFailure(
+/** Delays the response to a failed authentication; makes it a 503 if the user cannot be read. */
+async function refuseInConstantTime(
   ctx: Pick<KoaContextWithOIDC, 'req' | 'status' | 'body' | 'remove'>,
   failed: () => Promise<void>,
-  { notes, log }: ProviderOptions,
+  { contexts, log }: ProviderOptions,
 ): Promise<void> {
   try {
     await failed()
-    await untilFailureMayBeTold(ctx.req)
+    await delayRefusal(ctx.req)
   } catch (error) {
     if (!(error instanceof errors.TemporarilyUnavailable)) log.error({ err: error }, 'a token request failed')
     ctx.remove('www-authenticate')
     ctx.status = 503
     ctx.body = UNAVAILABLE
-    notes.refused(ctx.req, UNAVAILABLE.error)
+    contexts.refused(ctx.req, UNAVAILABLE.error)
   }
 }
 
-/** Whether the client has gone away or broken its protocol in the middle of a request. */
-function isBrokenOff(error: unknown): boolean {
+/** Whether the client aborted the request or violated the protocol. */
+function isAborted(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''
   return error.message === 'aborted' || /^(ECONNRESET|EPIPE|HPE_|ERR_HTTP|ERR_STREAM|ETIMEDOUT)/.test(code)
@@ -170,12 +169,12 @@ function configuration(
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
     clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
-    clockTolerance: ENGINE_TOLERANCE_SECONDS,
+    clockTolerance: PROVIDER_TOLERANCE_SECONDS,
     routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
     scopes: [],
-    // Otherwise the engine has the authorization code grant too, and refuses it as `invalid_request`.
+    // Otherwise the authorization code grant exists too, and is refused as `invalid_request`.
     responseTypes: [],
-    // Machines get JSON whatever they say they accept.
+    // JSON regardless of `Accept`.
     renderError: (ctx, out) => {
       ctx.body = out
     },
@@ -197,7 +196,7 @@ function configuration(
   }
 }
 
-/** Access tokens are JWTs and nothing else is issued, so the engine has nothing to store. */
+/** Access tokens are JWTs, the only thing that is issued, so there is nothing to store. */
 class NoStorage implements Adapter {
   async find(): Promise<undefined> {}
   async findByUid(): Promise<undefined> {}

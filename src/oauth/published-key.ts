@@ -1,5 +1,5 @@
 /**
- * A web key as the engine knows it: a public key that is published, and that signs if it is the active one.
+ * A web key as a key of oidc-provider, which publishes it and signs with it if it is active.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ExternalSigningKey } from 'oidc-provider'
@@ -11,7 +11,7 @@ export class PublishedKey extends ExternalSigningKey {
   readonly #publicKey: KeyObject
   readonly #signer: Signer | null
 
-  /** @param signer The signer of the active key; null for every other key, which then cannot sign. */
+  /** @param signer Of the active key; null for every other key. */
   constructor(key: WebKey, signer: Signer | null) {
     super()
     this.#key = key

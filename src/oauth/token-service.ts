@@ -1,16 +1,15 @@
 /**
- * The OAuth endpoints of this replica: tokens and key set, always from the newest key ring, and discovery.
+ * What the OAuth endpoints of this replica serve: tokens and the key set of the newest key ring, and the discovery document.
  *
- * A new key ring replaces tokens and key set at once, in one assignment. A request is answered by the ring that is the newest when
- * all of a small form is here, or when the engine begins with anything else.
+ * A new key ring replaces the provider, the signer and the key set in one assignment.
  */
 import type { KeySnapshot } from '../app/keys/live-key-ring.ts'
 import { discoveryDocument } from './documents/discovery.ts'
 import { keySetOf } from './documents/jwks.ts'
 import { type PublishedDocument, publishDocument } from './documents/published-document.ts'
 import { createProvider, type ProviderOptions } from './provider.ts'
-import { createAccessTokenSigner } from './token/access-token-signer.ts'
-import { createFastPath, type Issuing, type TokenHandler } from './token/fast-path.ts'
+import { createFastPath, createTokenIssuer, type FastPath } from './token/fast-path.ts'
+import type { Issuing } from './token/token-endpoint.ts'
 
 interface Served {
   /** Null while no key can sign. */
@@ -19,37 +18,33 @@ interface Served {
 }
 
 export class TokenService {
-  /** Answers token requests. */
-  readonly token: TokenHandler
+  readonly fastPath: FastPath
   /** The same for every key ring. */
   readonly discovery: PublishedDocument
   readonly #options: ProviderOptions
-  #served: Served
+  #current: Served
 
   constructor(options: ProviderOptions) {
     this.#options = options
     this.discovery = publishDocument(discoveryDocument(options.issuer))
-    this.#served = this.#serve({ ring: [], signer: null })
-    this.token = createFastPath(() => this.#served.issuing, options)
+    this.#current = this.#serve({ ring: [], signer: null })
+    this.fastPath = createFastPath(options)
   }
 
   /** Serves another key ring from now on. */
   switchTo(snapshot: KeySnapshot): void {
-    this.#served = this.#serve(snapshot)
+    this.#current = this.#serve(snapshot)
   }
 
-  /** The key set that is published, and what issues tokens. */
+  /** Of the newest key ring. */
   get current(): Served {
-    return this.#served
+    return this.#current
   }
 
   #serve({ ring, signer }: KeySnapshot): Served {
-    return {
-      issuing:
-        signer === null
-          ? null
-          : { engine: createProvider(ring, signer, this.#options).callback(), write: createAccessTokenSigner(signer) },
-      keySet: publishDocument(keySetOf(ring)),
-    }
+    const keySet = publishDocument(keySetOf(ring))
+    if (signer === null) return { issuing: null, keySet }
+    const provider = createProvider(ring, signer, this.#options).callback()
+    return { issuing: { provider, issue: createTokenIssuer(signer, this.#options) }, keySet }
   }
 }

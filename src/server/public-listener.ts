@@ -6,14 +6,15 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import type { Log } from '../domain/ports.ts'
+import { setHeaders } from '../domain/header-list.ts'
+import type { Log, Readiness } from '../domain/ports.ts'
 import { DEFAULT_LIMITS, type Limits } from '../http/connections/limits.ts'
 import { readMaxOpenFiles, withinOpenFiles } from '../http/connections/open-files.ts'
 import { type Listener, listen } from '../http/listener.ts'
 import { reserve } from '../http/requests/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/requests/cors.ts'
-import { cutOff, type Handler, type Refuse, refuse, sendJson, setHead } from '../http/requests/exchange.ts'
-import { healthz, type Readiness, readyz } from '../http/requests/health.ts'
+import { cutOff, type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
+import { healthz, readyz } from '../http/requests/health.ts'
 import type { RequestContexts } from '../http/requests/request-context.ts'
 import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
@@ -37,7 +38,7 @@ export interface Services {
 export interface PublicListenerOptions {
   readonly config: Config
   readonly log: Log
-  readonly notes: RequestContexts
+  readonly contexts: RequestContexts
   readonly onAnswered: (answered: Answered) => void
   /** Makes the handler of all requests from one that answers them. */
   readonly around: (handler: Handler) => Handler
@@ -131,7 +132,7 @@ const refuseCall: Refuse = (res, { status, description, headers = {} }) => {
     return
   }
   res.statusCode = 200
-  setHead(res, Object.entries({ ...headers, ...grpcRefusal(status, description) }).flat())
+  setHeaders(res, Object.entries({ ...headers, ...grpcRefusal(status, description) }).flat())
   // Together with the headers: clients take an end that comes later for a broken answer.
   res.end()
 }
@@ -149,12 +150,18 @@ class Routing {
 
   constructor(options: RoutingOptions) {
     this.#options = options
-    const { config, notes, log } = options
+    const { config, contexts, log } = options
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
-    this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
+    this.#public = createPublicRpc({
+      serving,
+      servesDeprecated: config.betaApi,
+      clock: systemClock,
+      notes: contexts,
+      log,
+    })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
     this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
-      notes.refused(req, STARTING.code)
+      contexts.refused(req, STARTING.code)
       refuse(res, STARTING)
     })
   }
@@ -166,11 +173,11 @@ class Routing {
     this.#canAdminister = canAdminister
     const documents = Object.entries(DOCUMENT_PATHS).map(([path, name]): [string, Route] => [
       path,
-      { methods: { GET: oauth[name] }, cors: READ_ONLY, sendsHead: true },
+      { methods: { GET: oauth[name] }, cors: READ_ONLY, sendsHeaders: true },
     ])
     this.#router = this.#createRouter(
       [
-        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHead: true }],
+        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHeaders: true }],
         ...documents,
         ...calls(this.#public.routes, authority),
         ...calls(rpc, authority),

@@ -129,12 +129,12 @@ async function start(
   await checkConfigFiles(config)
 
   // The port comes before the database, because the base URL and with it the credentials file may depend on it.
-  const notes = new RequestContexts(createAddressReader(config.trustedProxies))
+  const contexts = new RequestContexts(createAddressReader(config.trustedProxies))
   const logRequest = logRequests(log.requests)
   const door = new PublicListener({
     config,
     log,
-    notes,
+    contexts,
     around: (handler) => tracing.around(metrics.around(handler)),
     onAnswered: (answered) => {
       metrics.recordRequest(answered)
@@ -226,7 +226,7 @@ async function start(
     baseUrl,
     tracing,
     metrics,
-    notes,
+    contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base) }

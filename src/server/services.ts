@@ -60,7 +60,7 @@ export interface ServicesOptions {
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
   /** About the requests that come in. */
-  readonly notes: RequestContext
+  readonly contexts: RequestContext
   readonly audit: AuditTrail
   /** One for the process: an address that guesses at the token endpoint and at the API has one budget. */
   readonly attempts: AttemptLimiter
@@ -78,7 +78,7 @@ export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): Audit
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, notes, audit, attempts } = options
+  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, contexts, audit, attempts } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.push(() => secretUses.stop())
@@ -97,7 +97,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     attempts,
     secretUses,
     audit,
-    notes,
+    contexts,
     log,
   })
   replica.onKeys((snapshot) => service.switchTo(snapshot))
@@ -107,14 +107,14 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,
-    notes,
+    contexts,
   })
 }
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
   const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, rows, now, baseUrl } = options
-  const { changeTime, tracing, metrics, notes, audit, attempts } = options
+  const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // Not the one that serves: listing keys is administration.
@@ -172,7 +172,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: (text) => hash('sha256', text, 'base64url'),
       now,
     }),
-    notes,
+    notes: contexts,
     log,
   })
 }

@@ -73,7 +73,7 @@ describe('a server', () => {
     const door = new PublicListener({
       config,
       log: createRecordingLog(),
-      notes: new RequestContexts(createAddressReader([])),
+      contexts: new RequestContexts(createAddressReader([])),
       around: (handler) => handler,
       onAnswered: () => {},
     })
@@ -86,7 +86,7 @@ describe('a server', () => {
 
     const unused = () => {}
     const oauth = { token: unused, jwks: unused, discovery: unused }
-    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true }), canAdminister: () => true })
+    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true, warnings: [] }), canAdminister: () => true })
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
   })

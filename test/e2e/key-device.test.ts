@@ -19,7 +19,8 @@ import type { Actor } from '../../src/domain/identities/authority.ts'
 import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
-import { createRouter, notFound } from '../../src/http/requests/router.ts'
+import { createRouter, notFound, type Route } from '../../src/http/requests/router.ts'
+import { createOAuthRoutes } from '../../src/oauth/routes.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { systemClock, systemTime } from '../../src/server/system-clock.ts'
 import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
@@ -77,6 +78,7 @@ beforeAll(async () => {
     issuer: ISSUER,
     maxStalenessSeconds: 300,
   })
+  const contexts = new RequestContexts(createAddressReader([]))
   const service = new TokenService({
     issuer: ISSUER,
     assertionAudience: 'issuer',
@@ -88,7 +90,7 @@ beforeAll(async () => {
       secrets,
     },
     assertions: { useAssertionOnce: async () => true },
-    notes: new RequestContexts(createAddressReader([])),
+    contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),
     audit: { refuse: () => {} },
     secretUses: { note: () => {} },
@@ -112,15 +114,21 @@ beforeAll(async () => {
     maxWebKeys: 50,
   })
 
-  const notes = new RequestContexts(createAddressReader([]))
+  const { token } = createOAuthRoutes({
+    service,
+    jwksMaxAgeSeconds: 300,
+    isFresh: () => true,
+    stalenessSeconds: () => 0,
+    contexts,
+  })
   const handler = createRouter({
-    routes: new Map([
+    routes: new Map<string, Route>([
       [KEY_SET, { methods: { GET: (_req, res) => void res.end(service.current.keySet.body) }, cors: null }],
-      ['/oauth/v2/token', { methods: { POST: (req, res) => service.token(req, res, []) }, cors: null }],
+      ['/oauth/v2/token', { methods: { POST: token }, cors: null }],
     ]),
     fallback: notFound,
     maxBodyBytes: 65_536,
-    notes,
+    contexts,
     log,
     onAnswered: () => {},
   })

@@ -20,10 +20,10 @@ const HEAD = 'POST /read HTTP/1.1\r\nHost: x\r\n'
 
 let listener: Listener
 let log: RecordingLog
-/** What has come of each body, by the name that its path gives it. */
+/** How many bytes of each body have arrived, by path. */
 let come: Map<string, number>
 let chunks: Buffer[]
-/** Whether there was room, by the name of the request, and what answers it. */
+/** Whether the reservation fitted, by path, and a function that answers the request. */
 let reserved: Map<string, { readonly hasRoom: boolean; readonly answer: () => unknown }>
 const clients: { destroy(): void }[] = []
 
@@ -33,8 +33,8 @@ afterEach(async () => {
 })
 
 /**
- * Reads bodies to their end and answers with their length; bodies at `/unread/…` are left alone, those at `/refused` refused. At
- * `/reserve/…` 60 KiB are reserved, and the request is answered when the test says so.
+ * Answers with the length of the body. Bodies at `/unread/…` are not read, those at `/refused` refused. At `/reserve/…` 60 KiB are
+ * reserved, and the test answers the request.
  */
 async function start(tls: typeof TLS | null = null): Promise<void> {
   come = new Map()
@@ -95,7 +95,7 @@ class Client {
     return client
   }
 
-  /** Begins a request whose body does not end, and waits until so much of it has come. */
+  /** Sends an incomplete body, and waits until so many bytes have arrived. */
   async begin(name: string, bytes: number): Promise<this> {
     this.socket.write(`POST ${name} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes + 1}\r\n\r\n${'a'.repeat(bytes)}`)
     await eventually(() => expect(come.get(name)).toBe(bytes))
@@ -112,11 +112,11 @@ class Client {
 
 const GET = 'GET /read HTTP/1.1\r\nHost: x\r\n\r\n'
 
-describe('when unfinished bodies take more than their budget', () => {
+describe('when incomplete bodies exceed the budget', () => {
   it.each([
     ['in cleartext', null],
     ['with TLS', TLS],
-  ])('the request that holds most is cut off and told so, and no other, over HTTP/1.1 %s', async (_name, tls) => {
+  ])('the largest request is refused with 503, and no other, over HTTP/1.1 %s', async (_name, tls) => {
     await start(tls)
     const open = () => Client.open(tls !== null)
     const large = await (await open()).begin('/large', 60 * KIB)
@@ -130,7 +130,7 @@ describe('when unfinished bodies take more than their budget', () => {
     expect(log.lines.filter((line) => line.includes('were cut off'))).toHaveLength(1)
   })
 
-  it('the one that has held as much for longest is cut off', async () => {
+  it('the oldest of equally large requests is shed', async () => {
     await start()
     const names = ['/1', '/2', '/3', '/4']
     const bodies = []
@@ -139,7 +139,7 @@ describe('when unfinished bodies take more than their budget', () => {
     for (const body of bodies.slice(1)) expect(await body.ask('a')).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('requests without a body, and small ones, are answered', async () => {
+  it('requests without a body or with a small one are answered', async () => {
     await start()
     const probe = await Client.open()
     for (let i = 0; i < 12; i += 1) {
@@ -152,30 +152,27 @@ describe('when unfinished bodies take more than their budget', () => {
   it.each([
     ['whose bodies were read', 'POST', 40 * KIB, 8],
     ['without bodies', 'GET', 0, 40],
-  ])(
-    'answers to requests %s that are not taken give way to others, over HTTP/2',
-    async (_name, method, bytes, count) => {
-      await start()
-      const greedy = connectHttp2(listener.url, { settings: { initialWindowSize: 0 } })
-      clients.push(greedy)
-      const codes: (number | undefined)[] = []
-      for (let i = 0; i < count; i += 1) {
-        const stream = greedy.request({ ':method': method, ':path': `/${i}` }, { endStream: bytes === 0 })
-        stream.on('error', () => {}).on('close', () => codes.push(stream.rstCode))
-        const answered = Promise.race([once(stream, 'response'), closed(stream)])
-        if (bytes > 0) stream.end(Buffer.alloc(bytes))
-        await answered
-        expect(
-          await (await Client.open()).ask(`${HEAD}Content-Length: ${8 * KIB}\r\n\r\n${'a'.repeat(8 * KIB)}`),
-        ).toMatch(/read 8192/)
-      }
-      expect(new Set(codes)).toEqual(new Set([constants.NGHTTP2_CANCEL]))
-      // What is left fits into the budget.
-      expect(count - codes.length).toBeLessThanOrEqual(BUDGET / (24 * KIB))
-    },
-  )
+  ])('unread responses to requests %s are shed, over HTTP/2', async (_name, method, bytes, count) => {
+    await start()
+    const greedy = connectHttp2(listener.url, { settings: { initialWindowSize: 0 } })
+    clients.push(greedy)
+    const codes: (number | undefined)[] = []
+    for (let i = 0; i < count; i += 1) {
+      const stream = greedy.request({ ':method': method, ':path': `/${i}` }, { endStream: bytes === 0 })
+      stream.on('error', () => {}).on('close', () => codes.push(stream.rstCode))
+      const answered = Promise.race([once(stream, 'response'), closed(stream)])
+      if (bytes > 0) stream.end(Buffer.alloc(bytes))
+      await answered
+      expect(
+        await (await Client.open()).ask(`${HEAD}Content-Length: ${8 * KIB}\r\n\r\n${'a'.repeat(8 * KIB)}`),
+      ).toMatch(/read 8192/)
+    }
+    expect(new Set(codes)).toEqual(new Set([constants.NGHTTP2_CANCEL]))
+    // The others fit into the budget.
+    expect(count - codes.length).toBeLessThanOrEqual(BUDGET / (24 * KIB))
+  })
 
-  it('a stream is reset so that its client may repeat it, and the others of its connection go on, over HTTP/2', async () => {
+  it('a stream is reset so that its client may retry, and the others of its connection continue, over HTTP/2', async () => {
     await start()
     const session = connectHttp2(listener.url)
     clients.push(session)
@@ -240,7 +237,7 @@ describe('memory that a request needs besides its body', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('takes the place of requests that have not come to their end', async () => {
+  it('sheds incomplete requests', async () => {
     await start()
     const slow = await (await Client.open()).begin('/slow', 60 * KIB)
     await reserveOver1('/reserve/1')
@@ -251,7 +248,7 @@ describe('memory that a request needs besides its body', () => {
   })
 })
 
-it('streams that say nothing after their head count as well, until their client ends them', async () => {
+it('streams without a body chunk count as well, until their client ends them', async () => {
   await start()
   const session = connectHttp2(listener.url)
   clients.push(session)
@@ -277,7 +274,7 @@ it('streams that say nothing after their head count as well, until their client 
 })
 
 describe('a body counts', () => {
-  it('with what each of its chunks takes besides its bytes', async () => {
+  it('with the overhead of its chunks', async () => {
     await start()
     const client = await Client.open()
     client.socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(KIB)}`)
@@ -304,7 +301,7 @@ describe('a body counts', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('not what is dropped of one that was refused', async () => {
+  it('without the dropped rest after a refusal', async () => {
     await start()
     const client = await Client.open()
     const request = `POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 * BUDGET}\r\n\r\n`
@@ -314,12 +311,12 @@ describe('a body counts', () => {
       expect(await client.ask(GET)).toMatch(/^HTTP\/1\.1 200 /)
     }
     const { gone } = await (await Client.open()).begin('/held', 60 * KIB)
-    expect(await Promise.race([gone.then(() => 'cut off'), client.ask(GET)])).toMatch(/200 OK/)
+    expect(await Promise.race([gone.then(() => 'shed'), client.ask(GET)])).toMatch(/200 OK/)
     expect(log.lines).toEqual([])
   })
 })
 
-it('a byte that has come over HTTP/2 does not keep what was read together with it', async () => {
+it('a byte of an HTTP/2 stream does not retain the memory of the whole read', async () => {
   await start()
   const session = connectHttp2(listener.url)
   clients.push(session)

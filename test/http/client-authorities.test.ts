@@ -11,7 +11,7 @@ import { closed } from '../support/closed.ts'
 
 const FIXTURES = join(import.meta.dirname, '../support/tls')
 
-it('an authority that is removed costs every client its connection, also after one that is being closed', async () => {
+it('a removed authority closes the connections of all its clients, also after a destroyed one', async () => {
   const [cert, key] = await Promise.all(['cert', 'key'].map((kind) => readFile(join(FIXTURES, `first.${kind}.pem`))))
   const server = createSecureServer({ cert, key, ca: cert, requestCert: true, allowHTTP1: true })
   const authorities = new ClientAuthorities(server, new Set([new X509Certificate(cert!).fingerprint256]), 1000)

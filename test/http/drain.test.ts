@@ -31,7 +31,7 @@ afterEach(async () => {
   await listener.close(0)
 })
 
-/** Answers at once, but at `/held` when it is told to. */
+/** Answers at once, but at `/held` when the test calls it. */
 async function start(tls: typeof TLS | null = null): Promise<void> {
   listener = await listen({
     host: '127.0.0.1',
@@ -82,7 +82,7 @@ async function openHttp2(): Promise<RawHttp2> {
 }
 
 describe('a listener that drains', () => {
-  it('answers on HTTP/1.1 connections, old and new, and says that they end with that answer [RFC 9112 §9.6]', async () => {
+  it('answers with `connection: close` on HTTP/1.1 connections, old and new [RFC 9112 §9.6]', async () => {
     await start()
     const idle = await open()
     expect(await ask(idle)).not.toMatch(/\r\nconnection: close\r\n/i)
@@ -99,7 +99,7 @@ describe('a listener that drains', () => {
     await gone
   })
 
-  it('tells HTTP/2 clients to go, and refuses none of their requests [RFC 9113 §6.8]', async () => {
+  it('sends HTTP/2 clients GOAWAY, and refuses none of their requests [RFC 9113 §6.8]', async () => {
     await start()
     const raw = await openHttp2()
     raw.send(headOf(1))
@@ -111,7 +111,7 @@ describe('a listener that drains', () => {
     await raw.frame(answerTo(3))
   })
 
-  it('tells new HTTP/2 clients to go with their first request, which is answered', async () => {
+  it('sends new HTTP/2 clients GOAWAY with their first request, which is answered', async () => {
     await start()
     listener.drain()
     const raw = await openHttp2()
@@ -159,7 +159,7 @@ describe('a listener that closes', () => {
     await end
   })
 
-  it('still answers what an HTTP/2 client had sent before it could know, and says what it leaves [RFC 9113 §6.8]', async () => {
+  it('answers requests that an HTTP/2 client sent before it read GOAWAY, and names the last one [RFC 9113 §6.8]', async () => {
     await start()
     const raw = await openHttp2()
     raw.send(headOf(1))
@@ -167,7 +167,7 @@ describe('a listener that closes', () => {
     const end = listener.close(GRACE)
     expect(lastStreamOf(await raw.frame(isGoaway))).toBe(HIGHEST_STREAM)
     const ping = await raw.frame(({ type, flags }) => type === TYPE.ping && flags === 0)
-    // On its way when the client was told.
+    // Sent before the client read GOAWAY.
     raw.send(headOf(3), frame(TYPE.ping, FLAG.ack, 0, ping.payload))
     await raw.frame(answerTo(3))
     await end

@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => listener.close(0))
 
-/** What comes back until the server closes the connection. */
+/** All that the server sends until it closes the connection. */
 async function send(head: string): Promise<string> {
   const socket = connect(listener.port, '127.0.0.1')
   await once(socket, 'connect')

@@ -17,12 +17,12 @@ beforeAll(async () => {
   const handler = createRouter({
     routes: new Map([
       ['/', { methods: { GET: (_req, res) => sendJson(res, 200, {}) }, cors: null }],
-      ['/token', { methods: { POST: (_req, res) => sendJson(res, 200, {}) }, cors: null, sendsHead: true }],
+      ['/token', { methods: { POST: (_req, res) => sendJson(res, 200, {}) }, cors: null, sendsHeaders: true }],
     ]),
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestContexts(createAddressReader([])),
+    contexts: new RequestContexts(createAddressReader([])),
     onAnswered: () => {},
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })

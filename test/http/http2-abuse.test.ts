@@ -7,7 +7,7 @@ import { FLAG, fields, frame, number, RawHttp2, requestFields, setting, TYPE } f
 import { createRecordingLog } from '../support/log.ts'
 
 const INITIAL_WINDOW_SIZE = 4
-/** More than any limit is. */
+/** More than every limit. */
 const MANY = 20_000
 
 let listener: Listener
@@ -34,20 +34,17 @@ describe('a client that floods an HTTP/2 connection', () => {
     ['pings', () => frame(TYPE.ping, 0, 0, Buffer.alloc(8))],
     ['settings', () => frame(TYPE.settings, 0, 0, setting(INITIAL_WINDOW_SIZE, 65_535))],
     [
-      'requests that it takes back',
+      'streams that it resets',
       (i) => Buffer.concat([get(2 * i + 1), frame(TYPE.reset, 0, 2 * i + 1, number(constants.NGHTTP2_CANCEL))]),
     ],
     [
-      'requests that the server has to take back',
+      'streams that the server must reset',
       (i) => Buffer.concat([post(2 * i + 1), frame(TYPE.windowUpdate, 0, 2 * i + 1, number(0))]),
     ],
-    [
-      'a head that does not end',
-      (i) => (i === 0 ? headWithoutEnd() : frame(TYPE.continuation, 0, 1, fields([['a', 'b']]))),
-    ],
-    ['a body of nothing', (i) => (i === 0 ? post(1) : frame(TYPE.data, 0, 1))],
-    ['priorities of streams that depend on themselves', (i) => selfDependent(2 * i + 1)],
-  ])('with %s loses it, and nobody else does', async (_name, next) => {
+    ['an endless head', (i) => (i === 0 ? headWithoutEnd() : frame(TYPE.continuation, 0, 1, fields([['a', 'b']])))],
+    ['empty DATA frames', (i) => (i === 0 ? post(1) : frame(TYPE.data, 0, 1))],
+    ['streams that depend on themselves', (i) => selfDependent(2 * i + 1)],
+  ])('with %s loses it, and other clients are served', async (_name, next) => {
     const { port, url } = await start({}, answer)
     const other = connectHttp2(url)
     const flood = await RawHttp2.connect(port)
@@ -68,7 +65,7 @@ function headWithoutEnd(): Buffer {
 }
 
 function longHead(): Buffer {
-  // Fits into a frame, and not into the limit, which counts 32 bytes more for each field.
+  // Fits into a frame, but not into the limit, which counts 32 bytes more for each field.
   return Buffer.concat([requestFields('GET'), fields([['x-long', 'x'.repeat(16_250)]])])
 }
 
@@ -108,9 +105,9 @@ describe('a head that is too long is refused', () => {
   })
 })
 
-describe('a client that asks and does not take the answer', () => {
-  it('because its window is closed, loses the answer after a while, although it goes on talking', async () => {
-    const { port } = await start({ answerTimeout: 50 }, answer)
+describe('a client that does not read its response', () => {
+  it('because its window is closed, loses the response after a while, although it still sends frames', async () => {
+    const { port } = await start({ writeTimeout: 50 }, answer)
     const raw = await RawHttp2.connect(port, setting(INITIAL_WINDOW_SIZE, 0))
     raw.send(get(1))
     const talking = setInterval(() => raw.send(frame(TYPE.ping, 0, 0, Buffer.alloc(8))), 20)
@@ -122,16 +119,16 @@ describe('a client that asks and does not take the answer', () => {
 })
 
 describe('an HTTP/2 connection', () => {
-  it('is closed when the client does not answer whether it is still there', async () => {
-    const { port } = await start({ pingEvery: 50 }, () => {})
+  it('is closed when the client does not answer a ping', async () => {
+    const { port } = await start({ pingInterval: 50 }, () => {})
     const raw = await RawHttp2.connect(port)
     raw.send(get(1))
     await raw.closed
     expect(raw.frames.map(({ type }) => type)).toContain(TYPE.ping)
   })
 
-  it('is closed when the client answers something else', async () => {
-    const { port } = await start({ pingEvery: 50 }, () => {})
+  it('is closed when the client answers a ping with another payload', async () => {
+    const { port } = await start({ pingInterval: 50 }, () => {})
     const raw = await RawHttp2.connect(port)
     raw.send(get(1))
     await raw.frame(({ type }) => type === TYPE.ping)
@@ -139,11 +136,11 @@ describe('an HTTP/2 connection', () => {
     await raw.closed
   })
 
-  it('stays for an answer that takes long, while the client says that it is there', async () => {
+  it('stays open for a long response while the client answers pings', async () => {
     let release = () => {}
     const { url } = await start(
-      // As long as a busy machine may take to answer a ping.
-      { pingEvery: 300, idleTimeout: 400, requestTimeout: 400, answerTimeout: 300 },
+      // Long enough for a busy machine to answer a ping.
+      { pingInterval: 300, idleTimeout: 400, requestTimeout: 400, writeTimeout: 300 },
       (_req, res) => {
         res.write('first ')
         release = () => res.end('last')
@@ -161,7 +158,7 @@ describe('an HTTP/2 connection', () => {
     expect(text).toBe('first last')
   })
 
-  it('is told to go when nobody has asked for anything for a while', async () => {
+  it('gets GOAWAY when it has had no request for a while', async () => {
     const { port } = await start({ idleTimeout: 50 }, answer)
     const raw = await RawHttp2.connect(port)
     raw.send(get(1))

@@ -10,7 +10,7 @@ import type { Handler } from '../../src/http/requests/exchange.ts'
 import { closed } from '../support/closed.ts'
 import { createRecordingLog } from '../support/log.ts'
 
-const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkEvery: 50 }
+const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkInterval: 50 }
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
 const open: (Listener | Socket | ClientHttp2Session)[] = []
@@ -22,7 +22,7 @@ afterEach(async () => {
   }
 })
 
-/** Answers with the protocol's version, after the whole body has come. */
+/** Answers with the protocol's version when the request is complete. */
 const echo: Handler = (req, res) => {
   req.on('error', () => {})
   req.resume().on('end', () => res.end(`HTTP/${req.httpVersion}`))
@@ -82,7 +82,7 @@ describe('one port', () => {
     expect(await requestOver(sessionTo(listener), 'x')).toBe('HTTP/2.0')
   })
 
-  it('recognises HTTP/2 however the first bytes are cut', async () => {
+  it('recognises HTTP/2 when its preface arrives in pieces', async () => {
     const socket = await socketTo(await start())
     socket.setNoDelay(true)
     for (const byte of PREFACE) {
@@ -119,7 +119,7 @@ describe('one port', () => {
 })
 
 describe('a connection', () => {
-  it('that says nothing is closed', async () => {
+  it('without a request is closed', async () => {
     expect(await received(await socketTo(await start(SHORT)))).toBe('')
   })
 
@@ -129,13 +129,13 @@ describe('a connection', () => {
     expect(await received(socket)).toBe('')
   })
 
-  it('that does not finish its head is closed with 408', async () => {
+  it('with an incomplete request head is closed with 408', async () => {
     const socket = await socketTo(await start(SHORT))
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     expect(await received(socket)).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('that does not finish its body is closed', async () => {
+  it('with an incomplete request body is closed', async () => {
     const socket = await socketTo(await start(SHORT))
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nslow')
     expect(await received(socket)).toMatch(/^HTTP\/1\.1 408 /)
@@ -149,19 +149,19 @@ describe('a connection', () => {
 })
 
 describe('a client that leaves', () => {
-  it('before it has said anything is let go at once', async () => {
+  it('before a request is disconnected at once', async () => {
     const socket = await socketTo(await start())
     socket.end()
     expect(await received(socket)).toBe('')
   })
 
-  it('in the middle of the HTTP/2 preface is let go at once', async () => {
+  it('in the middle of the HTTP/2 preface is disconnected at once', async () => {
     const socket = await socketTo(await start())
     socket.end(PREFACE.slice(0, 10))
     expect(await received(socket)).toBe('')
   })
 
-  it('after it has spoken HTTP/2 is let go at once', async () => {
+  it('after an HTTP/2 request is disconnected at once', async () => {
     const listener = await start()
     const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true })
     socket.on('error', () => {})
@@ -175,7 +175,7 @@ describe('a client that leaves', () => {
 })
 
 describe('an HTTP/2 stream', () => {
-  it('that does not finish its body is cancelled, and the connection goes on', async () => {
+  it('with an incomplete body is cancelled, and the connection continues', async () => {
     const listener = await start(SHORT)
     const session = sessionTo(listener)
     const stream = session.request({ ':method': 'POST', ':path': '/' })
@@ -195,9 +195,9 @@ describe('an HTTP/2 stream', () => {
 })
 
 describe('a request that its handler does not answer', () => {
-  const IMPATIENT = { responseTimeout: 50, answerTimeout: 20 }
+  const IMPATIENT = { responseTimeout: 50, writeTimeout: 20 }
 
-  it('gets 500 over HTTP/1.1, and its connection goes on', async () => {
+  it('gets 500 over HTTP/1.1, and its connection continues', async () => {
     const listener = await start(IMPATIENT, (req, res) => {
       if (req.url === '/') res.end('answer')
     })
@@ -219,7 +219,7 @@ describe('a request that its handler does not answer', () => {
     expect(head[':status']).toBe(500)
   })
 
-  it('is no other that is still coming, or whose answer has begun', async () => {
+  it('is neither an incomplete one nor one whose response has begun', async () => {
     let finish = () => {}
     const session = sessionTo(
       await start(IMPATIENT, (req, res) => {
@@ -232,7 +232,7 @@ describe('a request that its handler does not answer', () => {
     const slow = session.request({ ':method': 'POST', ':path': '/slow' })
     slow.write('x')
     const begun = session.request({ ':path': '/begun' })
-    // They have been there for longer than these.
+    // The earlier requests have waited for longer than these.
     for (const _ of ['once', 'twice']) await once(session.request({ ':path': '/never' }), 'response')
     slow.end('y')
     finish()
@@ -241,7 +241,7 @@ describe('a request that its handler does not answer', () => {
 })
 
 describe('closing', () => {
-  /** A handler that answers when it is told to. */
+  /** A handler that answers when the test calls it. */
   function held(): { handler: Handler; arrived: Promise<void>; release: () => void } {
     let arrive = () => {}
     let release = () => {}
@@ -259,7 +259,7 @@ describe('closing', () => {
     return { handler, arrived, release: () => release() }
   }
 
-  it('finishes what is in flight over HTTP/1.1 and takes no more', async () => {
+  it('answers requests in flight over HTTP/1.1 and refuses new connections', async () => {
     const { handler, arrived, release } = held()
     const listener = await start({}, handler)
     const answer = fetch(listener.url)
@@ -272,7 +272,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('finishes what is in flight over HTTP/2', async () => {
+  it('answers requests in flight over HTTP/2', async () => {
     const { handler, arrived, release } = held()
     const listener = await start({}, handler)
     const session = sessionTo(listener)
@@ -284,7 +284,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('does not wait for connections that are idle or have said nothing', async () => {
+  it('does not wait for connections that are idle or had no request', async () => {
     const listener = await start()
     const agent = new Agent({ keepAlive: true })
     const [response] = await once(get(listener.url, { agent }), 'response')
@@ -311,7 +311,7 @@ describe('closing', () => {
     await listener.close(600_000)
   })
 
-  it('cuts off what takes longer than the grace', async () => {
+  it('aborts responses that take longer than the grace period', async () => {
     const { handler, arrived } = held()
     const listener = await start({}, handler)
     const answer = fetch(listener.url)
@@ -322,7 +322,7 @@ describe('closing', () => {
   })
 })
 
-it('an address that is taken is an error that says what to do', async () => {
+it('a port that is in use is an error that says what to do', async () => {
   const { port } = await start()
   const again = listen({
     host: '127.0.0.1',

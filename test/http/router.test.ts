@@ -41,7 +41,7 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestContexts(createAddressReader([])),
+    contexts: new RequestContexts(createAddressReader([])),
     onAnswered: (one) => answered.push(one),
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
@@ -65,7 +65,7 @@ describe('the router', () => {
     expect(await response.text()).toBe('')
   })
 
-  it.each(['/', '/public/', '/PUBLIC', '//public', '/private/x'])('has nothing at %s', async (path) => {
+  it.each(['/', '/public/', '/PUBLIC', '//public', '/private/x'])('answers 404 at %s', async (path) => {
     expect((await call(path)).status).toBe(404)
   })
 
@@ -94,7 +94,7 @@ describe('the router', () => {
     expect(preflight.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  it('gives each request an id of its own, and reports the one of the client beside it if it is harmless', async () => {
+  it('gives each request an id of its own, and reports that of the client if it is harmless', async () => {
     answered.length = 0
     const ids: (string | null)[] = []
     for (const id of ['abc-1', 'abc-1', 'a b', 'x'.repeat(65)]) {
@@ -110,7 +110,7 @@ describe('the router', () => {
     expect(answered.map(({ clientRequestId }) => clientRequestId)).toEqual(['abc-1', 'abc-1', undefined, undefined])
   })
 
-  it('says nothing about https in cleartext [RFC 6797 §7.2]', async () => {
+  it('sends no HSTS in cleartext [RFC 6797 §7.2]', async () => {
     expect((await call('/public')).headers.get('strict-transport-security')).toBeNull()
   })
 
@@ -120,7 +120,7 @@ describe('the router', () => {
     expect(await response.json()).toMatchObject({ error: 'invalid_request' })
   })
 
-  it('answers a failure with the request id and nothing of the error', async () => {
+  it('answers an error with the request id and nothing of its message', async () => {
     const response = await call('/fails')
     const requestId = response.headers.get('x-request-id')
     expect(response.status).toBe(500)
@@ -131,11 +131,11 @@ describe('the router', () => {
     expect(log.lines.join()).toContain(requestId)
   })
 
-  it('cuts off an answer that fails half way', async () => {
+  it('aborts a response whose handler fails half way', async () => {
     await expect(call('/fails-late').then((response) => response.text())).rejects.toThrow()
   })
 
-  it('cuts off an answer that fails half way over HTTP/2, where its client could take it for a whole one', async () => {
+  it('resets the stream of a response whose handler fails half way over HTTP/2', async () => {
     const session = connect(listener.url)
     const stream = session.request({ ':path': '/fails-late' }).resume()
     stream.on('error', () => {})
@@ -144,7 +144,7 @@ describe('the router', () => {
     expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL)
   })
 
-  it('reports requests by route, and not by what clients make up', async () => {
+  it('reports requests by route, not by the path that clients send', async () => {
     answered.length = 0
     await (await call('/public')).text()
     await (await call('/made-up')).text()

@@ -123,7 +123,7 @@ describe('TLS', () => {
     ['408', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
     ['431', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(DEFAULT_LIMITS.maxHeadBytes)}\r\n\r\n`],
   ])('says in a %s, which no route answers, to stay with https [RFC 6797 §7.1]', async (status, bytes) => {
-    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
     socket.on('error', () => {})
     socket.write(bytes)
     let text = ''
@@ -135,7 +135,7 @@ describe('TLS', () => {
     expect(text).toContain('\r\nstrict-transport-security: max-age=31536000\r\n')
   })
 
-  it('says so in the answer to a head over HTTP/2 that is too long', async () => {
+  it('sends HSTS with the response to a too long head over HTTP/2', async () => {
     const { url } = await start()
     const session = connectHttp2(url, { rejectUnauthorized: false })
     clients.push(session)
@@ -144,8 +144,8 @@ describe('TLS', () => {
     expect(head).toMatchObject({ ':status': 431, 'strict-transport-security': 'max-age=31536000' })
   })
 
-  it('closes a connection that does not finish its head', async () => {
-    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+  it('closes a connection with an incomplete request head', async () => {
+    const socket = await handshake(await start({ headTimeout: 300, checkInterval: 50 }))
     socket.on('error', () => {})
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     let text = ''
@@ -156,7 +156,7 @@ describe('TLS', () => {
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('takes a new certificate from the files and keeps connections that are open', async () => {
+  it('reloads the certificate and keeps open connections', async () => {
     const running = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
@@ -183,7 +183,7 @@ describe('TLS', () => {
     await expect(handshake(running)).rejects.toThrow()
   })
 
-  it('closes while connections have asked for nothing, before and after the handshake', async () => {
+  it('closes while connections are without a request, before and after the handshake', async () => {
     const running = await start()
     const silent = connectTcp(running.port, '127.0.0.1')
     await once(silent, 'connect')
@@ -195,7 +195,7 @@ describe('TLS', () => {
     await gone
   })
 
-  it('does not start with files that do not belong together, and names them', async () => {
+  it('does not start with a certificate and key that do not match, and names the files', async () => {
     await copyFile(join(FIXTURES, 'second.key.pem'), join(folder, 'key.pem'))
     await expect(start()).rejects.toThrow(/cannot use the certificate .*cert\.pem with the key .*key\.pem/)
     await writeFile(join(folder, 'cert.pem'), 'nothing')
@@ -204,7 +204,7 @@ describe('TLS', () => {
 })
 
 describe('a client CA', () => {
-  /** What a client shows as its certificate. */
+  /** The certificate and key of a client. */
   async function shown(name: string) {
     const [cert, key] = await Promise.all(
       ['cert', 'key'].map((part) => readFile(join(FIXTURES, `${name}.${part}.pem`))),
@@ -212,7 +212,7 @@ describe('a client CA', () => {
     return { cert, key, rejectUnauthorized: false }
   }
 
-  /** Makes the certificates of these the authorities. */
+  /** Makes these certificates the authorities. */
   async function trust(...names: string[]): Promise<void> {
     const certificates = await Promise.all(names.map((name) => readFile(join(FIXTURES, `${name}.cert.pem`), 'utf8')))
     await writeFile(join(folder, 'ca.pem'), certificates.join(''))
@@ -231,7 +231,7 @@ describe('a client CA', () => {
 
   beforeEach(() => trust('second'))
 
-  it('lets in clients with a certificate of it, and no others, over HTTP/1.1 and HTTP/2', async () => {
+  it('accepts clients with one of its certificates, and no others, over HTTP/1.1 and HTTP/2', async () => {
     const { url } = await start({}, true)
     expect(await ask(url, await shown('second'))).toBe('HTTP/1.1')
     await expect(ask(url, await shown('first'))).rejects.toThrow()
@@ -249,7 +249,7 @@ describe('a client CA', () => {
       }
     }
     expect(await over2(await shown('second'))).toBe('HTTP/2.0')
-    // With TLS 1.3 a client may speak before it hears that it was refused, so it sees an answer that is missing.
+    // With TLS 1.3 a client may send a request before it reads the refusal, so it misses a response.
     expect(await over2(await shown('first'))).toBe('')
     expect(await over2({ rejectUnauthorized: false })).toBe('')
     expect(served).toBe(2)
@@ -302,13 +302,13 @@ describe('a client CA', () => {
     expect(kept.http1()).toBe(keptSocket)
   })
 
-  it('that is removed does not let a handshake finish that began before', async () => {
+  it('that is removed fails handshakes that began before', async () => {
     const running = await start({}, true)
     const tcp = connectTcp(running.port, '127.0.0.1')
     tcp.on('error', () => {})
     clients.push(tcp)
     await once(tcp, 'connect')
-    // The server has the client's hello, and the client holds its answer back.
+    // The server has the ClientHello, and the client has not finished the handshake.
     const [near, far] = duplexPair()
     const socket = connect({ socket: far, ...(await shown('second')) })
     socket.on('error', () => {})
@@ -327,7 +327,7 @@ describe('a client CA', () => {
     expect(served).toBe(before)
   })
 
-  it('that is replaced does not let clients in that resume an earlier TLS session', async () => {
+  it('that is replaced accepts no resumption of an earlier TLS session', async () => {
     const running = await start({}, true)
     const { port } = running
     let ticket: Buffer | undefined
@@ -340,7 +340,7 @@ describe('a client CA', () => {
     await eventually(() => expect(ticket).toBeDefined())
     first.destroy()
 
-    /** Whether a client with that ticket gets an answer, and has not had to prove itself again. */
+    /** Whether a client with that ticket gets a response with a resumed session. */
     const resume = async () => {
       const socket = connect({ port, host: '127.0.0.1', session: ticket, ...(await shown('second')) })
       socket.on('error', () => {})
@@ -359,7 +359,7 @@ describe('a client CA', () => {
     expect((await resume()).answered).toBe(false)
   })
 
-  it('file with no certificate in it stops the start, and does not replace one in use', async () => {
+  it('file without a certificate prevents the start, and does not replace the authorities in use', async () => {
     const running = await start({}, true)
     await writeFile(join(folder, 'ca.pem'), 'nothing')
     await eventually(() => expect(log.lines.join('\n')).toContain('the certificate was not reloaded'))

@@ -11,7 +11,7 @@ export interface TokenRequestCase {
   readonly body: string | Uint8Array
   /** Whether the body comes without its length. */
   readonly chunked?: boolean
-  /** The engine is not needed for it. */
+  /** Whether the fast path answers it. */
   readonly plain?: boolean
 }
 
@@ -23,7 +23,7 @@ export interface Clients {
   readonly secret: string
   readonly otherSecrets: { readonly second: string; readonly expired: string; readonly deactivated: string }
   /** Signed by a key of the client (RFC 7523). */
-  readonly assertions: { readonly good: string; readonly forElsewhere: string; readonly byNobody: string }
+  readonly assertions: { readonly good: string; readonly forElsewhere: string; readonly byOtherKey: string }
   readonly disabled: string
   readonly withoutGrant: string
   readonly unknown: string

@@ -1,5 +1,5 @@
 /**
- * The token endpoint on a port of its own, with or without users in memory, and what it noted about each request.
+ * The token endpoint on a port of its own, with or without users in memory, and what it recorded about each request.
  */
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -16,9 +16,7 @@ import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound } from '../../src/http/requests/router.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
-import { setHead } from '../../src/oauth/head.ts'
 import { createOAuthRoutes } from '../../src/oauth/routes.ts'
-import type { Issuing, TokenHandler } from '../../src/oauth/token/fast-path.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { createRecordingLog } from '../support/log.ts'
 import type { TokenRequestCase } from './token-requests.ts'
@@ -30,8 +28,8 @@ export interface TokenServerOptions {
   readonly users: ReadonlyMap<string, ServiceUser>
   readonly secrets: ClientSecrets
   readonly now: () => Date
-  /** Where users are; or whether the engine answers everything. */
-  readonly answers: 'from memory' | 'from the database' | 'by the engine'
+  /** Where users are found; or that oidc-provider answers all requests. */
+  readonly answers: 'from memory' | 'from the database' | 'by the provider'
   /** From one address. */
   readonly maxFailures?: number
 }
@@ -47,18 +45,18 @@ export interface Received {
 export async function startTokenServer(options: TokenServerOptions) {
   const { issuer, keys, users, secrets, now, answers, maxFailures = 1e6 } = options
   const log = createRecordingLog()
-  const notes = new RequestContexts(createAddressReader([]))
+  const contexts = new RequestContexts(createAddressReader([]))
   const used: string[] = []
   const failed: string[] = []
   const audited: string[] = []
   const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
   let lookUps = 0
-  let engineCalls = 0
+  let providerCalls = 0
   let failure: Error | undefined
   let held: Promise<void> | undefined
   class Attempts extends AttemptLimiter {
     override blockedForSeconds(attempt: Parameters<AttemptLimiter['fail']>[0]): number {
-      if (Provider.ctx !== undefined) engineCalls += 1
+      if (Provider.ctx !== undefined) providerCalls += 1
       return super.blockedForSeconds(attempt)
     }
     override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
@@ -92,28 +90,30 @@ export async function startTokenServer(options: TokenServerOptions) {
       refuse: (entry, outcome) => audited.push(`${entry.actor} ${entry.resource} ${entry.clientAddress} ${outcome}`),
     },
     secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
-    notes,
+    contexts,
     log,
   })
   service.switchTo(keys)
-  const byTheEngine: TokenHandler = (req, res, head) => {
-    setHead(res, head)
-    return (service.current.issuing as Issuing).engine(req, res)
+  const withoutFastPath = {
+    fastPath: async () => undefined,
+    discovery: service.discovery,
+    get current() {
+      return service.current
+    },
   }
-  const documents = { current: service.current, discovery: service.discovery }
   const routes = createOAuthRoutes({
-    service: answers === 'by the engine' ? { ...documents, token: byTheEngine } : service,
+    service: answers === 'by the provider' ? withoutFastPath : service,
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,
-    notes,
+    contexts,
   })
   const handler = createRouter({
-    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHead: true }]]),
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHeaders: true }]]),
     fallback: notFound,
     maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
     log,
-    notes,
+    contexts,
     onAnswered: ({ status, clientId, failure }) =>
       answered.push({
         status,
@@ -127,18 +127,18 @@ export async function startTokenServer(options: TokenServerOptions) {
     port: listener.port,
     attempts,
     log,
-    /** What is known about all requests so far. */
+    /** What was recorded about all requests. */
     record: () => ({ used: [...used], failed: [...failed], audited: [...audited], answered: [...answered] }),
-    /** How often a user has been looked up, and how often the engine has asked for a client. */
+    /** How often a user has been read, and how often oidc-provider has looked for a client. */
     lookUps: () => lookUps,
-    engineCalls: () => engineCalls,
-    /** Look-ups take until this is called back. */
+    providerCalls: () => providerCalls,
+    /** Delays reads of users until the returned function is called. */
     holdLookUps: () => {
       const { promise, resolve } = Promise.withResolvers<void>()
       held = promise
       return resolve
     },
-    /** What becomes of look-ups from now on. */
+    /** Makes reads of users fail from now on; undefined: succeed. */
     failWith: (error: Error | undefined) => {
       failure = error
     },

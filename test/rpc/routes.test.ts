@@ -37,7 +37,7 @@ async function serve(served = router): Promise<void> {
     fallback: notFound,
     maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
     log,
-    notes,
+    contexts: notes,
     onAnswered: () => {},
   })
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })

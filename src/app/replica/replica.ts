@@ -9,7 +9,7 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
-import type { ChangeFeed, InstanceReader, Log, SignerFactory } from '../../domain/ports.ts'
+import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory } from '../../domain/ports.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
 import { ChangeLag } from './change-lag.ts'
@@ -54,11 +54,6 @@ const GONE_BACK = 'the database has gone back, as after a fail-over that lost ch
 
 /** What holds before anything is known: nothing is to be done. */
 const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
-
-/** Whether a replica can serve, and what its operator should know all the same; if not, why. */
-export type Readiness =
-  | { readonly ready: true; readonly warnings: readonly string[] }
-  | { readonly ready: false; readonly reason: string }
 
 /** What is in memory, however old it is. */
 export interface ReplicaStatus {

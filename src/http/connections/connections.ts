@@ -1,46 +1,47 @@
 /**
- * The open connections of a server, of all protocols, and which of them has to give way when there are too many.
+ * The open connections of a server, over all protocols, and their eviction at the limit.
  *
- * Strangers can open as many connections as there may be and say nothing on them. So a new connection takes the place of
- * the one that has been waiting longest without the server owing it an answer, if there is one.
+ * A client can open as many connections as the limit allows and send nothing. So a new connection evicts the one that has waited
+ * longest for its client: before its first request, between two requests, or in the middle of one. A connection with a complete
+ * request that has not been answered is never evicted.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { Queue, Queued } from './queue.ts'
+import { LinkedList, ListItem } from './linked-list.ts'
 
-/** Where sockets and sessions have their connection. A `WeakMap` would have to make a hash for each request. */
+/** Property of sockets and sessions with their connection. A `WeakMap` would hash the socket for each request. */
 const CONNECTION = Symbol('connection')
 
-/** How long a new connection may take to ask for something while the server stops, in milliseconds. */
-const TIME_TO_ASK = 1_000
+/** How long a new connection may take to send a request while the server stops, in milliseconds. */
+const FIRST_REQUEST_GRACE = 1_000
 
 /** A socket, of TCP or TLS, or an HTTP/2 session. */
-type Known = object & { [CONNECTION]?: Connection }
+type Transport = object & { [CONNECTION]?: Connection }
 
-class Connection extends Queued {
-  readonly peer: string
+class Connection extends ListItem {
+  readonly addressPair: string
   /** The TCP connection, also below TLS. */
   readonly socket: Socket
   session: Http2Session | null = null
-  /** Requests that had not come to their end when they were last looked at. */
-  readonly asking = new Queue<Exchange>()
-  /** Requests that have come and are not answered. */
-  readonly answering = new Queue<Exchange>()
-  answered = false
-  readonly since = performance.now()
-  /** Whether it is the one that its address pair stands for now. */
+  /** Requests that were incomplete when they were last looked at. */
+  readonly receiving = new LinkedList<Exchange>()
+  /** Complete requests that are not answered. */
+  readonly responding = new LinkedList<Exchange>()
+  hasAnswered = false
+  readonly openedAt = performance.now()
+  /** False once it is removed, although its socket may close later. */
   open = true
 
-  constructor(peer: string, socket: Socket) {
+  constructor(addressPair: string, socket: Socket) {
     super()
-    this.peer = peer
+    this.addressPair = addressPair
     this.socket = socket
   }
 }
 
-/** A request that has begun and has not been answered. */
-class Exchange extends Queued {
+/** A request that has begun and is not answered. */
+class Exchange extends ListItem {
   readonly connection: Connection
   readonly req: IncomingMessage | Http2ServerRequest
 
@@ -54,10 +55,11 @@ class Exchange extends Queued {
 export class Connections {
   readonly #max: number
   readonly #all = new Map<string, Connection>()
-  readonly #neverAsked = new Queue<Connection>()
-  readonly #idle = new Queue<Connection>()
-  /** Also those whose requests have come since they were last looked at: that is found out when it matters. */
-  readonly #stillAsking = new Queue<Connection>()
+  // The three lists of connections that can be evicted, each with the longest wait first.
+  readonly #unused = new LinkedList<Connection>()
+  readonly #idle = new LinkedList<Connection>()
+  /** Some of their requests may be complete by now, which is checked before an eviction. */
+  readonly #receiving = new LinkedList<Connection>()
 
   /** @param max At the same time. */
   constructor(max: number) {
@@ -69,163 +71,161 @@ export class Connections {
     return this.#all.size
   }
 
-  /** Takes a new TCP connection, or closes it if all others are waited for. */
+  /** Takes a new TCP connection. At the limit it evicts another one, or is closed if none can be evicted. */
   add(socket: Socket): void {
-    const peer = peerOf(socket)
-    const before = this.#all.get(peer ?? '')
+    const addressPair = addressPairOf(socket)
+    const before = this.#all.get(addressPair ?? '')
     if (before !== undefined) {
-      // Its client has reset it and come again from the same port, and its socket only does not know yet.
+      // The client reset it and connected again from the same port before its socket emitted `close`.
       this.#remove(before)
       before.socket.destroy()
     }
-    // Without an address it is gone already.
-    if (peer === undefined || (this.#all.size >= this.#max && !this.#makeRoom())) {
+    // A socket without an address is closed already.
+    if (addressPair === undefined || (this.#all.size >= this.#max && !this.#evict())) {
       socket.destroy()
       return
     }
-    const connection = new Connection(peer, socket)
-    this.#all.set(peer, connection)
-    know(socket, connection)
-    this.#sort(connection)
+    const connection = new Connection(addressPair, socket)
+    this.#all.set(addressPair, connection)
+    attach(socket, connection)
+    this.#classify(connection)
     socket.once('close', () => this.#remove(connection))
   }
 
-  /** From now on the connection is an HTTP/2 session. Must come before its requests. @returns The TCP connection. */
-  adopt(session: Http2Session): Socket | undefined {
+  /** Makes a connection an HTTP/2 session. Call it before the session's first request. @returns The TCP connection. */
+  addSession(session: Http2Session): Socket | undefined {
     const connection = this.#find(session.socket)
     if (connection === undefined) return undefined
-    know(session, connection)
+    attach(session, connection)
     connection.session = session
     return connection.socket
   }
 
-  /** Whether an answer is owed on a connection. */
-  isAnswering(socket: object): boolean {
-    const connection = known(socket)
-    return connection !== undefined && this.#owesAnswer(connection)
+  /** Whether a complete request of a connection is not answered. */
+  isResponding(socket: object): boolean {
+    const connection = connectionOf(socket)
+    return connection !== undefined && this.#isResponding(connection)
   }
 
   /** A request has begun. @returns Undefined if its connection is gone. */
   begin(req: IncomingMessage | Http2ServerRequest): Exchange | undefined {
-    const connection = 'stream' in req ? known(req.stream.session) : this.#find(req.socket)
+    const connection = 'stream' in req ? connectionOf(req.stream.session) : this.#find(req.socket)
     if (connection === undefined) return undefined
     const exchange = new Exchange(connection, req)
-    connection.asking.add(exchange)
-    this.#sort(connection)
+    connection.receiving.append(exchange)
+    this.#classify(connection)
     return exchange
   }
 
-  /** It has been answered, or will never be. */
-  ended(exchange: Exchange): void {
+  /** A request has been answered, or its client has left. */
+  end(exchange: Exchange): void {
     const { connection } = exchange
-    exchange.leave()
-    connection.answered = true
-    // It begins to wait anew, even if it waited for the rest of another request all the time.
-    connection.leave()
-    this.#sort(connection)
+    exchange.unlink()
+    connection.hasAnswered = true
+    // Its wait begins anew, even if another of its requests has been incomplete all the time.
+    connection.unlink()
+    this.#classify(connection)
   }
 
   /**
-   * Closes connections that are not in the middle of anything, also those with half a head of a request. New ones get the time
-   * to ask. HTTP/2 sessions are left out: they can be told to go.
+   * Closes the idle connections of HTTP/1.1, also those with half a request head. A new connection may send its first request within
+   * a second. HTTP/2 sessions are closed with GOAWAY instead.
    */
-  closeQuiet(): void {
+  closeIdle(): void {
     for (const { socket, session } of this.#idle) if (session === null) socket.destroy()
     const now = performance.now()
-    for (const { socket, session, since } of this.#neverAsked) {
-      if (session === null && now - since > TIME_TO_ASK) socket.destroy()
+    for (const { socket, session, openedAt } of this.#unused) {
+      if (session === null && now - openedAt > FIRST_REQUEST_GRACE) socket.destroy()
     }
   }
 
-  /** Ends all connections as they are. */
+  /** Closes all connections at once. */
   destroy(): void {
     for (const { socket } of this.#all.values()) socket.destroy()
   }
 
-  #makeRoom(): boolean {
-    const connection = this.#neverAsked.first ?? this.#idle.first ?? this.#firstStillAsking()
+  /** @returns Whether a connection could be evicted. */
+  #evict(): boolean {
+    const connection = this.#unused.first ?? this.#idle.first ?? this.#firstStillReceiving()
     if (connection === undefined) return false
     this.#remove(connection)
     closeConnection(connection.socket, connection.session)
     return true
   }
 
-  #firstStillAsking(): Connection | undefined {
-    for (const connection of this.#stillAsking) if (!this.#owesAnswer(connection)) return connection
+  #firstStillReceiving(): Connection | undefined {
+    for (const connection of this.#receiving) if (!this.#isResponding(connection)) return connection
     return undefined
   }
 
-  /**
-   * Looks which of the requests that were still coming are here. Each is found here once, so however many connections
-   * want to be taken, they pay for it together only once.
-   */
-  #owesAnswer(connection: Connection): boolean {
-    for (const exchange of connection.asking) if (isWhole(exchange.req)) connection.answering.add(exchange)
-    this.#sort(connection)
-    return connection.answering.first !== undefined
+  /** Moves requests that are complete now. Each is moved once, so a flood of new connections pays for it only once. */
+  #isResponding(connection: Connection): boolean {
+    for (const exchange of connection.receiving) if (isComplete(exchange.req)) connection.responding.append(exchange)
+    this.#classify(connection)
+    return connection.responding.first !== undefined
   }
 
   #remove(connection: Connection): void {
     if (!connection.open) return
     connection.open = false
-    this.#all.delete(connection.peer)
-    connection.leave()
+    this.#all.delete(connection.addressPair)
+    connection.unlink()
   }
 
-  #sort(connection: Connection): void {
-    const queue = this.#queueOf(connection)
-    if (queue === connection.queue) return
-    if (queue === null) connection.leave()
-    else queue.add(connection)
+  #classify(connection: Connection): void {
+    const list = this.#listFor(connection)
+    if (list === connection.list) return
+    if (list === null) connection.unlink()
+    else list.append(connection)
   }
 
-  /** Where a connection waits for its turn to give way; null if it is waited for, or gone. */
-  #queueOf({ open, asking, answering, answered }: Connection): Queue<Connection> | null {
-    if (!open || answering.first !== undefined) return null
-    if (asking.first !== undefined) return this.#stillAsking
-    return answered ? this.#idle : this.#neverAsked
+  /** Null if the connection must not be evicted, or is gone. */
+  #listFor({ open, receiving, responding, hasAnswered }: Connection): LinkedList<Connection> | null {
+    if (!open || responding.first !== undefined) return null
+    if (receiving.first !== undefined) return this.#receiving
+    return hasAnswered ? this.#idle : this.#unused
   }
 
   /**
-   * A TLS connection is another object than the TCP connection below it, and the socket of a session is another one again.
-   * What they have in common are the addresses of both ends.
+   * A TLS socket is another object than the TCP socket below it, and the socket of a session is a third one. All of them have the
+   * same pair of addresses.
    */
   #find(socket: Socket): Connection | undefined {
-    const connection = known(socket)
+    const connection = connectionOf(socket)
     if (connection !== undefined) return connection
-    const found = this.#all.get(peerOf(socket) ?? '')
-    if (found !== undefined) know(socket, found)
+    const found = this.#all.get(addressPairOf(socket) ?? '')
+    if (found !== undefined) attach(socket, found)
     return found
   }
 }
 
-/** Closes a connection, telling an HTTP/2 client which of its requests were not looked at (RFC 9113 §6.8). */
+/** Closes a connection. An HTTP/2 client learns which of its requests were not processed (RFC 9113 §6.8). */
 export function closeConnection(socket: Socket, session: Http2Session | null): void {
   if (session === null) {
     socket.destroy()
     return
   }
   session.destroy()
-  // A session waits until its client has taken what was sent. This one has had its time.
+  // The session alone would wait until its client has read everything.
   setImmediate(() => socket.destroy())
 }
 
-/** Whether all of a request is here, also if nobody has read it. */
-export function isWhole(req: IncomingMessage | Http2ServerRequest | ServerHttp2Stream): boolean {
-  // HTTP/2 requests call themselves complete only when they have been read.
-  if ('stream' in req) return isWhole(req.stream)
+/** Whether all of a request has been received, read or not. */
+export function isComplete(req: IncomingMessage | Http2ServerRequest | ServerHttp2Stream): boolean {
+  // `complete` of an HTTP/2 request is false until it has been read.
+  if ('stream' in req) return isComplete(req.stream)
   return 'session' in req ? req.state.remoteClose === 1 : req.complete
 }
 
-function know(object: Known, connection: Connection): void {
-  object[CONNECTION] = connection
+function attach(transport: Transport, connection: Connection): void {
+  transport[CONNECTION] = connection
 }
 
-function known(object: Known | undefined): Connection | undefined {
-  return object?.[CONNECTION]
+function connectionOf(transport: Transport | undefined): Connection | undefined {
+  return transport?.[CONNECTION]
 }
 
-function peerOf({
+function addressPairOf({
   remoteAddress,
   remotePort,
   localAddress,

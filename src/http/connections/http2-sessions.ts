@@ -1,6 +1,5 @@
 /**
- * The HTTP/2 side: what one client may do to a connection, how it is found out that the client has gone, and the end of
- * all sessions when the server stops.
+ * HTTP/2 sessions: limits against abuse, pings that detect dead clients, and graceful shutdown with GOAWAY.
  */
 import { randomBytes } from 'node:crypto'
 import type {
@@ -17,31 +16,31 @@ import type { BodyBudget } from '../requests/body-budget.ts'
 import { type Connections, closeConnection } from './connections.ts'
 import type { Limits } from './limits.ts'
 
-/** The most that one connection may keep in memory, in megabytes. */
+/** Memory of one session, in megabytes. */
 const MAX_SESSION_MEMORY = 4
 
-/** Frames that break the protocol before the connection is closed. Node allows 1000. */
+/** A connection is closed after so many invalid frames. Node's default is 1000. */
 const MAX_INVALID_FRAMES = 20
 
-/** Streams refused, because the connection has used up its memory, before it is closed. Node allows 100. */
+/** A connection is closed after so many streams were refused for lack of session memory. Node's default is 100. */
 const MAX_REJECTED_STREAMS = 20
 
-/** Requests that a client may take back at once, and then for each second. Node allows 1000, with the same rate. */
+/** A connection is closed after a burst of 200 stream resets, refilled by 33 a second. Node's default burst is 1000. */
 const STREAM_RESETS = { streamResetBurst: 200, streamResetRate: 33 }
 
-/** How long a client that has been told to go may take to close its end of the connection, in milliseconds. */
-const LEAVE_TIMEOUT = 500
+/** How long a client may take to close its end of an idle connection after GOAWAY, in milliseconds. */
+const GOAWAY_TIMEOUT = 500
 
 /**
- * A GOAWAY that refuses nothing: all streams that the client may still open count as served (RFC 9113 §6.8). Node can send one
- * only together with refusing every new stream, so it goes to the socket as it is; Node writes whole frames.
+ * The first GOAWAY of a graceful shutdown: with the highest stream id, so that no stream is refused yet (RFC 9113 §6.8). Node's own
+ * `goaway` refuses every new stream, so this one is written to the socket directly; Node writes whole frames.
  */
 const SHUTDOWN_NOTICE = Buffer.from('000008' + '07' + '00' + '00000000' + '7fffffff' + '00000000', 'hex')
 
-/** What each field of a head counts besides its text (RFC 9113 §6.5.2), in bytes. */
+/** The overhead of each field in the size of a header list (RFC 9113 §6.5.2), in bytes. */
 const FIELD_OVERHEAD = 32
 
-/** Options of an HTTP/2 server. Node's own limits on the size of SETTINGS and the number of CONTINUATIONs stay in force. */
+/** Options of an HTTP/2 server. Node's own limits of SETTINGS entries and CONTINUATION frames stay in force. */
 export function http2Options(limits: Limits): ServerOptions {
   return {
     maxSessionMemory: MAX_SESSION_MEMORY,
@@ -57,8 +56,8 @@ export function http2Options(limits: Limits): ServerOptions {
 }
 
 /**
- * Whether the head of a request is too long for the limit that the client has been told. Node looks at it only once the
- * client has acknowledged that, and lets four times as much through before.
+ * Whether the head of a request exceeds the limit. Node checks that itself once the client has acknowledged the SETTINGS with the
+ * limit, and allows four times as much before.
  */
 export function isHeadTooLong({ stream, rawHeaders }: Http2ServerRequest, { maxHeadBytes }: Limits): boolean {
   if (stream.session?.pendingSettingsAck !== true) return false
@@ -66,19 +65,19 @@ export function isHeadTooLong({ stream, rawHeaders }: Http2ServerRequest, { maxH
   return bytes > maxHeadBytes
 }
 
-/** The two steps by which a client leaves. */
-interface Departure {
-  /** That it should open no more streams. Those that it opens all the same are served. */
+/** The two steps of a session's graceful shutdown (RFC 9113 §6.8). */
+interface Shutdown {
+  /** Sends the first GOAWAY. Streams that the client opens after it are served. */
   notify(): void
-  /** That no more streams are served than have come by the time that it knows. */
-  leave(): void
+  /** Sends the final GOAWAY once the client has seen the first one. Later streams are refused. */
+  close(): void
 }
 
 /** The open HTTP/2 connections of a server. */
 export class Http2Sessions {
   readonly #limits: Limits
   readonly #bodies: BodyBudget
-  readonly #sessions = new Map<ServerHttp2Session, Departure>()
+  readonly #sessions = new Map<ServerHttp2Session, Shutdown>()
   #draining = false
   #closing = false
 
@@ -89,116 +88,116 @@ export class Http2Sessions {
     this.#limits = limits
     this.#bodies = bodies
     server.on('session', (session: ServerHttp2Session) => {
-      this.#sessions.set(session, this.#watch(session, connections.adopt(session)))
+      this.#sessions.set(session, this.#watch(session, connections.addSession(session)))
       session.once('close', () => this.#sessions.delete(session))
-      // A client that breaks the protocol ends its own connection, and nothing else.
+      // A protocol error ends this connection only.
       session.on('error', () => session.destroy())
-      if (this.#closing) this.#sessions.get(session)?.leave()
+      if (this.#closing) this.#sessions.get(session)?.close()
     })
     server.on('sessionError', () => {})
   }
 
-  /** Tells clients to go elsewhere; what they ask for all the same is answered. */
+  /** Sends all clients the first GOAWAY and continues to serve them. */
   drain(): void {
     this.#draining = true
-    for (const departure of this.#sessions.values()) departure.notify()
+    for (const shutdown of this.#sessions.values()) shutdown.notify()
   }
 
-  /** Tells clients to go; what they have asked for by the time that they know is still answered. */
+  /** Closes all sessions gracefully: streams that were opened before the final GOAWAY are answered. */
   close(): void {
     this.#closing = true
-    for (const departure of this.#sessions.values()) departure.leave()
+    for (const shutdown of this.#sessions.values()) shutdown.close()
   }
 
-  /** Ends all connections as they are. */
+  /** Closes all sessions at once. */
   destroy(): void {
     for (const session of this.#sessions.keys()) session.destroy()
   }
 
-  #watch(session: ServerHttp2Session, socket: Socket | undefined): Departure {
-    const { idleTimeout, pingEvery, maxControlFrames, requestTimeout } = this.#limits
-    const close = (): void => {
+  #watch(session: ServerHttp2Session, socket: Socket | undefined): Shutdown {
+    const { idleTimeout, pingInterval, maxControlFrames, requestTimeout } = this.#limits
+    const closeNow = (): void => {
       if (socket !== undefined) closeConnection(socket, session)
       else session.destroy()
     }
-    const tooMuch = (): void => {
+    const closeForAbuse = (): void => {
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-      close()
+      closeNow()
     }
-    // Streams may be quiet for as long as their handlers like, so Node's own time limit cannot be used.
+    // A long response may be silent for longer than `idleTimeout`, so Node's own timeout cannot be used.
     session.setTimeout(0)
 
-    let open = 0
-    let asked = false
+    let openStreams = 0
+    let hasRequested = false
     let notified = false
-    // Before its first request a client would only come again at once.
+    // A client without a request yet would only reconnect at once.
     const notify = (): void => {
-      // TLS in Node takes one write at a time, and those of the session cannot be seen.
-      if (!asked || notified || session.encrypted || socket?.writable !== true) return
+      // A TLS socket of Node takes one write at a time, and writes of the session bypass it.
+      if (!hasRequested || notified || session.encrypted || socket?.writable !== true) return
       notified = true
       socket.write(SHUTDOWN_NOTICE)
     }
-    const leave = (): void => {
-      wait()
+    const close = (): void => {
+      restartIdleTimer()
       if (session.destroyed || session.closed) return
       notify()
-      // What the client sent before it knew comes before its answer to the ping.
+      // Streams that the client opened before it read the first GOAWAY arrive before its answer to the ping.
       if (!notified || !session.ping(() => session.close())) session.close()
     }
     let ended = false
     let idle: NodeJS.Timeout | undefined
-    const wait = (): void => {
+    const restartIdleTimer = (): void => {
       clearTimeout(idle)
-      if (open === 0 && !ended) idle = setTimeout(close, this.#closing ? LEAVE_TIMEOUT : idleTimeout)
+      if (openStreams === 0 && !ended) idle = setTimeout(closeNow, this.#closing ? GOAWAY_TIMEOUT : idleTimeout)
     }
-    wait()
+    restartIdleTimer()
     let controlFrames = 0
     const countControlFrame = (): void => {
       controlFrames += 1
-      if (controlFrames === maxControlFrames) tooMuch()
+      if (controlFrames === maxControlFrames) closeForAbuse()
     }
     session.on('ping', countControlFrame)
     session.on('remoteSettings', countControlFrame)
 
-    // Before the handler reads from it.
-    session.prependListener('stream', (stream: ServerHttp2Stream) => this.#bodies.count(stream))
+    // Before the handler reads from the stream.
+    session.prependListener('stream', (stream: ServerHttp2Stream) => this.#bodies.track(stream))
     session.on('stream', (stream: ServerHttp2Stream) => {
-      open += 1
-      asked = true
+      openStreams += 1
+      hasRequested = true
       if (this.#draining) notify()
-      wait()
+      restartIdleTimer()
       const limit = setTimeout(() => cancelIfIncomplete(stream), requestTimeout)
       stream.on('close', () => {
         clearTimeout(limit)
-        open -= 1
-        // Made by the client, or by us because of what the client sent: work that nobody gets anything of.
+        openStreams -= 1
+        // Reset by the client, or by the server because of what the client sent (rapid reset).
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countControlFrame()
-        wait()
+        restartIdleTimer()
       })
     })
 
-    let answered = true
+    let hasAnsweredPing = true
     const pings = setInterval(() => {
       if (session.destroyed) return
       controlFrames = 0
-      if (!answered) return close()
-      answered = false
+      if (!hasAnsweredPing) return closeNow()
+      hasAnsweredPing = false
       const payload = randomBytes(8)
       session.ping(payload, (error, _duration, echo) => {
-        answered = error === null && payload.equals(echo)
+        hasAnsweredPing = error === null && payload.equals(echo)
       })
-    }, pingEvery)
+    }, pingInterval)
 
     session.once('close', () => {
       ended = true
-      wait()
+      restartIdleTimer()
       clearInterval(pings)
     })
-    return { notify, leave }
+    return { notify, close }
   }
 }
 
-/** Cancels a stream whose request has not come to its end. An answer may take as long as it takes. */
+/** Cancels a stream whose request is incomplete. Responses have no timeout here. */
 function cancelIfIncomplete(stream: ServerHttp2Stream): void {
   if (stream.state.remoteClose !== 1) stream.close(constants.NGHTTP2_CANCEL)
 }

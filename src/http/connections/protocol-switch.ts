@@ -1,20 +1,20 @@
 /**
- * Tells HTTP/2 with prior knowledge from HTTP/1.1 on a cleartext connection, by its first bytes (RFC 9113 §3.3).
+ * Detects HTTP/2 with prior knowledge on a cleartext connection, by its first bytes (RFC 9113 §3.3).
  */
 import type { Socket } from 'node:net'
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
-/** Takes a connection whose protocol is known. */
+/** Called with a connection once its protocol is known. */
 export interface ProtocolHandlers {
   readonly http1: (socket: Socket) => void
   readonly http2: (socket: Socket) => void
 }
 
 /**
- * Reads as much as it takes to tell, puts it back and hands the connection on.
+ * Reads the first bytes, puts them back and passes the connection to one of the handlers.
  *
- * @param timeout How long a connection may take to say enough, in milliseconds.
+ * @param timeout How long the client may take to send enough bytes, in milliseconds.
  */
 export function switchProtocol(socket: Socket, timeout: number, handlers: ProtocolHandlers): void {
   let received = Buffer.alloc(0)
@@ -25,10 +25,10 @@ export function switchProtocol(socket: Socket, timeout: number, handlers: Protoc
     socket.off('readable', read)
     socket.off('error', stop)
     socket.off('close', stop)
-    socket.off('end', leave)
+    socket.off('end', close)
   }
-  // The server accepts connections half-open, so one that ends before it has said enough must be closed here.
-  const leave = () => socket.destroy()
+  // The server accepts half-open connections, so one that ends before its protocol is known must be closed here.
+  const close = () => socket.destroy()
   const read = () => {
     for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
       received = Buffer.concat([received, chunk])
@@ -43,8 +43,7 @@ export function switchProtocol(socket: Socket, timeout: number, handlers: Protoc
     else handlers.http1(socket)
   }
   socket.on('readable', read)
-  // A connection that breaks this early has nobody to tell.
   socket.on('error', stop)
   socket.on('close', stop)
-  socket.on('end', leave)
+  socket.on('end', close)
 }

@@ -1,50 +1,48 @@
 /**
- * Bounds the memory that requests take until their answers are taken, over all connections and protocols.
+ * Load shedding by memory: bounds what request bodies and unread responses take, over all connections and protocols.
  *
- * A body is small, but there may be as many as there are connections and streams. What has come of each is counted from its first
- * byte until its request is answered, whether a handler has read it or not; and a stream of HTTP/2 while it is unfinished, and
- * from the beginning of its answer until that is taken. When all of it together is more than the budget, requests that have not
- * come to their end, and answers that their clients do not take, are cut off: those that hold most for longest first.
+ * A body is small, but there may be one for each connection and stream. Each chunk counts from its arrival until the response ends,
+ * read or not. A stream of HTTP/2 counts as well, while its request is incomplete, and from the beginning of its response until
+ * that is read. Over the budget, incomplete requests and responses that their clients do not read are shed: the largest product of
+ * bytes and time first.
  */
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
+import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports.ts'
-import { type Connections, isWhole } from '../connections/connections.ts'
-import { Queue, Queued } from '../connections/queue.ts'
+import { type Connections, isComplete } from '../connections/connections.ts'
+import { LinkedList, ListItem } from '../connections/linked-list.ts'
 import type { Refusal } from './exchange.ts'
 import { refuseAndClose } from './parse-errors.ts'
 
-/** What each chunk takes besides its bytes: a buffer, its memory, and its place in lists. Measured, in bytes. */
+/** What a chunk takes besides its bytes: a buffer, its backing store, and list entries. Measured, in bytes. */
 const CHUNK_OVERHEAD = 512
 
-/** What a stream takes besides its body, in bytes. Measured. Connections of HTTP/1.1 are few enough not to be counted. */
+/** What a stream takes besides its body, in bytes. Measured. Connections of HTTP/1.1 are few enough not to count. */
 const STREAM_OVERHEAD = 24 * 1024
 
-/** Cutting off makes so much room at once, as a part of the budget, so that not every chunk has to look for more. */
-const ROOM = 1 / 8
+/** Shedding frees this part of the budget at once, so that the next chunks need not search again. */
+const HEADROOM = 1 / 8
 
-/** How often the log says that requests were cut off, in milliseconds. */
-const REPORT_EVERY = 60_000
-
-const HELD = Symbol('held')
+const USAGE = Symbol('usage')
 const BUDGET = Symbol('budget')
-const ANSWER = Symbol('answer')
+const RESPONSE = Symbol('response')
 
-/** A request of HTTP/1.1 or a stream of HTTP/2, with what it holds. */
-type Holder = (IncomingMessage | ServerHttp2Stream) & { [HELD]?: Held; [ANSWER]?: ServerResponse }
+/** A request of HTTP/1.1 or a stream of HTTP/2. */
+type Holder = (IncomingMessage | ServerHttp2Stream) & { [USAGE]?: Usage; [RESPONSE]?: ServerResponse }
 
-/** What a request holds. */
-class Held extends Queued {
+/** The memory of one holder. */
+class Usage extends ListItem {
   readonly holder: Holder
   readonly since = performance.now()
-  /** With what the chunks take besides. */
+  /** With overheads. */
   bytes = 0
   received = 0
   readonly chunks: Buffer[] = []
-  /** Cut off. What still comes is dropped. */
-  isCut = false
-  /** Answered, or cut off. What still comes is dropped by others. */
-  isOver = false
+  /** Later chunks are dropped. */
+  isShed = false
+  /** Answered or shed: counted no more. */
+  isReleased = false
 
   constructor(holder: Holder) {
     super()
@@ -52,10 +50,10 @@ class Held extends Queued {
   }
 }
 
-/** A request that is being answered. */
+/** A request that has begun. */
 type Begun = IncomingMessage & {
   [BUDGET]?: BodyBudget
-  [ANSWER]?: ServerResponse
+  [RESPONSE]?: ServerResponse
   readonly stream?: ServerHttp2Stream
 }
 
@@ -63,7 +61,7 @@ type Begun = IncomingMessage & {
 export interface BodyBudgetOptions {
   /** The budget, in bytes. */
   readonly maxBytes: number
-  /** What handlers keep of one body at most, in bytes. As much again may wait to be read; what comes after that is dropped. */
+  /** What handlers keep of one body at most, in bytes. As much again may wait to be read; handlers drop what comes after that. */
   readonly maxBodyBytes: number
   readonly connections: Connections
   readonly log: Log
@@ -71,176 +69,179 @@ export interface BodyBudgetOptions {
 
 export class BodyBudget {
   readonly #options: BodyBudgetOptions
-  readonly #all = new Queue<Held>()
+  readonly #all = new LinkedList<Usage>()
+  readonly #throttle = new LogThrottle()
   #bytes = 0
-  #cut = 0
-  #reportedAt = Number.NEGATIVE_INFINITY
+  /** Since the last line in the log. */
+  #shedCount = 0
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options
   }
 
-  /** From now on memory can be reserved for a request. */
+  /** Makes `reserve` possible for a request. */
   begin(req: Begun, res: ServerResponse): void {
     req[BUDGET] = this
-    req[ANSWER] = res
+    req[RESPONSE] = res
   }
 
-  /** Counts memory of a request whose body is here. @returns Whether there is room for it; if not, it is not counted. */
+  /** Counts more memory of a complete request. @returns Whether it fits. If not, it is not counted. */
   reserve(holder: Holder, bytes: number): boolean {
-    const held = heldBy(holder)
-    this.#count(held, bytes)
-    if (!this.#hasRoom) this.#makeRoom(held)
-    this.#report()
-    if (this.#hasRoom) return !held.isCut
-    this.#count(held, -bytes)
+    const usage = usageOf(holder)
+    this.#count(usage, bytes)
+    this.#shedAllBut(usage)
+    if (this.#fits) return !usage.isShed
+    this.#count(usage, -bytes)
     return false
   }
 
-  /** The requests of an HTTP/1.1 server, which count what comes. Each must be released when it has been answered. */
-  countedMessages(): typeof IncomingMessage {
+  /** The class of an HTTP/1.1 server's requests, which counts their chunks. Each must be released when it is answered. */
+  trackedMessages(): typeof IncomingMessage {
     const budget = this
-    return class CountedMessage extends IncomingMessage {
+    return class TrackedMessage extends IncomingMessage {
       override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-        return chunk === null || budget.#hold(this, chunk) ? super.push(chunk, encoding) : true
+        return chunk === null || budget.#receive(this, chunk) ? super.push(chunk, encoding) : true
       }
     }
   }
 
-  /** Counts what comes on a stream until it closes. @param stream Must have no reader yet, and no answer. */
-  count(stream: ServerHttp2Stream): void {
+  /** Counts the memory of a stream until it closes. @param stream Must have no reader and no response yet. */
+  track(stream: ServerHttp2Stream): void {
     const { push, respond } = stream
-    let isUnfinished = !isWhole(stream)
+    let isIncomplete = !isComplete(stream)
     stream.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
       if (chunk !== null) {
-        const own = withoutOthers(chunk)
-        return this.#hold(stream, own) ? push.call(stream, own, encoding) : true
+        const copy = copyOf(chunk)
+        return this.#receive(stream, copy) ? push.call(stream, copy, encoding) : true
       }
-      if (isUnfinished) this.#count(heldBy(stream), -STREAM_OVERHEAD)
-      isUnfinished = false
+      if (isIncomplete) this.#count(usageOf(stream), -STREAM_OVERHEAD)
+      isIncomplete = false
       return push.call(stream, null)
     }
-    // Once at most.
+    // Called once at most.
     stream.respond = (headers, options): void => {
       respond.call(stream, headers, options)
-      const held = heldBy(stream)
-      this.#count(held, STREAM_OVERHEAD)
-      if (!this.#hasRoom) this.#makeRoom(held)
-      this.#report()
+      const usage = usageOf(stream)
+      this.#count(usage, STREAM_OVERHEAD)
+      this.#shedAllBut(usage)
     }
     stream.once('close', () => this.release(stream))
-    if (isUnfinished) this.#charge(heldBy(stream), STREAM_OVERHEAD)
-    // What came in one packet with the preface was here before the stream could be counted.
+    if (isIncomplete) this.#charge(usageOf(stream), STREAM_OVERHEAD)
+    // A chunk in one packet with the preface arrived before this call.
     const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null
     if (early !== null) {
-      const own = withoutOthers(early)
-      if (this.#hold(stream, own)) stream.unshift(own)
+      const copy = copyOf(early)
+      if (this.#receive(stream, copy)) stream.unshift(copy)
     }
   }
 
-  /** A request has been answered, or will never be. */
+  /** A request has been answered, or its client has left. */
   release(holder: Holder): void {
-    const held = holder[HELD]
-    if (held === undefined || held.isOver) return
-    held.isOver = true
-    held.chunks.length = 0
-    held.leave()
-    this.#bytes -= held.bytes
+    const usage = holder[USAGE]
+    if (usage === undefined || usage.isReleased) return
+    usage.isReleased = true
+    usage.chunks.length = 0
+    usage.unlink()
+    this.#bytes -= usage.bytes
   }
 
-  /** @returns Whether the chunk may be kept. Otherwise its request has been cut off. */
-  #hold(holder: Holder, chunk: Buffer): boolean {
-    const held = heldBy(holder)
-    held.received += chunk.length
-    if (held.isOver || held.received > 2 * this.#options.maxBodyBytes) return !held.isCut
-    held.chunks.push(chunk)
-    this.#charge(held, chunk.length + CHUNK_OVERHEAD)
-    return !held.isCut
+  /** @returns Whether the chunk may be kept. */
+  #receive(holder: Holder, chunk: Buffer): boolean {
+    const usage = usageOf(holder)
+    usage.received += chunk.length
+    if (usage.isReleased || usage.received > 2 * this.#options.maxBodyBytes) return !usage.isShed
+    usage.chunks.push(chunk)
+    this.#charge(usage, chunk.length + CHUNK_OVERHEAD)
+    return !usage.isShed
   }
 
-  #charge(held: Held, bytes: number): void {
-    this.#count(held, bytes)
-    if (this.#hasRoom) return
-    this.#makeRoom()
-    // All others are being answered.
-    if (!this.#hasRoom) this.#cutOff(held)
+  #charge(usage: Usage, bytes: number): void {
+    this.#count(usage, bytes)
+    if (this.#fits) return
+    this.#shed()
+    // All others are complete.
+    if (!this.#fits) this.#abort(usage)
     this.#report()
   }
 
-  get #hasRoom(): boolean {
+  get #fits(): boolean {
     return this.#bytes <= this.#options.maxBytes
   }
 
-  #count(held: Held, bytes: number): void {
-    if (held.isOver) return
-    if (held.queue === null) this.#all.add(held)
-    held.bytes += bytes
+  #count(usage: Usage, bytes: number): void {
+    if (usage.isReleased) return
+    if (usage.list === null) this.#all.append(usage)
+    usage.bytes += bytes
     this.#bytes += bytes
   }
 
-  /** @param spared Is doing something that must not be interrupted here. */
-  #makeRoom(spared?: Held): void {
+  /** @param spared Is in the middle of a step that must not be interrupted. */
+  #shedAllBut(spared: Usage): void {
+    if (this.#fits) return
+    this.#shed(spared)
+    this.#report()
+  }
+
+  #shed(spared?: Usage): void {
     const now = performance.now()
-    const cost = (held: Held) => held.bytes * (now - held.since + 1)
-    const idle = [...this.#all].filter((held) => held !== spared && waitsForClient(held.holder))
-    const target = this.#options.maxBytes * (1 - ROOM)
-    for (const held of idle.sort((a, b) => cost(b) - cost(a))) {
+    const cost = (usage: Usage) => usage.bytes * (now - usage.since + 1)
+    const waiting = [...this.#all].filter((usage) => usage !== spared && waitsForClient(usage.holder))
+    const target = this.#options.maxBytes * (1 - HEADROOM)
+    for (const usage of waiting.sort((a, b) => cost(b) - cost(a))) {
       if (this.#bytes <= target) break
-      this.#cutOff(held)
+      this.#abort(usage)
     }
   }
 
   #report(): void {
     const { maxBytes, log } = this.#options
-    const now = performance.now()
-    if (this.#cut === 0 || now - this.#reportedAt < REPORT_EVERY) return
-    this.#reportedAt = now
+    if (this.#shedCount === 0 || !this.#throttle.admits('shed', performance.now())) return
     log.warn(
-      { requests: this.#cut, maxBytes },
-      'requests whose clients keep them waiting were cut off: they had used up their memory',
+      { requests: this.#shedCount, maxBytes },
+      'slow requests were cut off, because the memory for request bodies was used up',
     )
-    this.#cut = 0
+    this.#shedCount = 0
   }
 
-  #cutOff(held: Held): void {
-    if (held.isOver) return
-    held.isCut = true
-    this.#cut += 1
-    const { holder } = held
-    // Now, not when the collector comes: it does not see how much memory is behind the few objects that bodies are.
-    for (const chunk of held.chunks) if (chunk.length === chunk.buffer.byteLength) free(chunk)
+  #abort(usage: Usage): void {
+    if (usage.isReleased) return
+    usage.isShed = true
+    this.#shedCount += 1
+    const { holder } = usage
+    // The garbage collector would free them late: it does not see the memory behind the few objects.
+    for (const chunk of usage.chunks) if (chunk.length === chunk.buffer.byteLength) free(chunk)
     this.release(holder)
     if (!('session' in holder)) {
-      if (holder[ANSWER]?.headersSent) holder.socket.destroy()
+      if (holder[RESPONSE]?.headersSent) holder.socket.destroy()
       else refuseAndClose(holder.socket, this.#options.connections, OVERLOADED)
       return
     }
-    // If nothing has been done for it, it may be repeated (RFC 9113 §8.7).
+    // A request that was not processed may be retried (RFC 9113 §8.7).
     holder.close(holder.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_REFUSED_STREAM)
-    // It ends when it has been read to its end, also if its handler never begins to.
+    // A stream closes only when it has been read to its end, and its handler may never begin to.
     holder.resume()
   }
 }
 
 /**
- * Counts memory that a request takes besides its body, in bytes, until it is answered. Its body must be here.
+ * Counts memory that a complete request takes besides its body, in bytes, until it is answered.
  *
- * @returns Whether there is room for it, perhaps because other requests were cut off. If not, refuse the request.
+ * @returns Whether it fits, perhaps because other requests were shed. If not, refuse the request.
  */
 export function reserve(req: Begun, bytes: number): boolean {
   return req[BUDGET]?.reserve(req.stream ?? req, bytes) ?? true
 }
 
-/** Whether its client has not sent it to its end, or does not take the answer. */
+/** Whether the client has not sent all of the request, or does not read the response. */
 function waitsForClient(holder: Holder): boolean {
-  if (!isWhole(holder)) return true
-  const answer = 'session' in holder ? holder : holder[ANSWER]
-  return answer?.headersSent === true && (answer.writableEnded || answer.writableLength > 0)
+  if (!isComplete(holder)) return true
+  const response = 'session' in holder ? holder : holder[RESPONSE]
+  return response?.headersSent === true && (response.writableEnded || response.writableLength > 0)
 }
 
-function heldBy(holder: Holder): Held {
-  holder[HELD] ??= new Held(holder)
-  return holder[HELD]
+function usageOf(holder: Holder): Usage {
+  holder[USAGE] ??= new Usage(holder)
+  return holder[USAGE]
 }
 
 const OVERLOADED: Refusal = {
@@ -250,12 +251,12 @@ const OVERLOADED: Refusal = {
   headers: { 'retry-after': '1' },
 }
 
-/** Chunks of HTTP/2 are parts of what was read at once: a byte would keep up to 64 KiB, most of it of other streams. */
-function withoutOthers(chunk: Buffer): Buffer {
+/** HTTP/2 chunks are views of one read: a byte would keep up to 64 KiB, most of it of other streams. */
+function copyOf(chunk: Buffer): Buffer {
   // Not from the pool, of which a byte keeps 8 KiB.
-  const own = Buffer.allocUnsafeSlow(chunk.length)
-  chunk.copy(own)
-  return own
+  const copy = Buffer.allocUnsafeSlow(chunk.length)
+  chunk.copy(copy)
+  return copy
 }
 
 /** Frees the memory of a chunk. Code that still has it sees an empty buffer. */

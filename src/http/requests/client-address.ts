@@ -1,24 +1,20 @@
 /**
- * Whose request it is, by IP address, also when it comes through a proxy.
+ * The IP address of a request's client, also behind trusted proxies.
  *
- * Anybody can send `X-Forwarded-For`. It is read from right to left, each entry being believed only as far as the one who
- * added it is a proxy that the operator trusts.
+ * Every client can send `X-Forwarded-For`. Each proxy appends the address of its peer, so the header is read from right to left,
+ * and only as far as trusted proxies have written it.
  */
 import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
-/** Entries that are looked at. No deployment has so many proxies behind each other. */
+/** The most entries that are read. */
 const MAX_HOPS = 20
 
 const MAPPED = '::ffff:'
 
-/** Tells the address of the client from that of the peer and from what the peer says about others. */
+/** Returns the address of the client. @param peer The address of the connection. @param forwardedFor `X-Forwarded-For`. */
 export type AddressReader = (peer: string | undefined, forwardedFor: string | undefined) => string
 
-/**
- * Makes a reader.
- *
- * @param trustedProxies IP addresses and networks (CIDR). From anybody else the header is not looked at.
- */
+/** @param trustedProxies IP addresses and networks (CIDR). The header of any other peer is ignored. */
 export function createAddressReader(trustedProxies: readonly string[]): AddressReader {
   if (trustedProxies.length === 0) return (peer) => withoutMapping(peer ?? '')
   const trusted = toBlockList(trustedProxies)
@@ -31,7 +27,7 @@ function walk(peer: string, forwardedFor: string, trusted: BlockList): string {
   for (let hop = 0; hop < MAX_HOPS && end > 0 && isTrusted(address, trusted); hop += 1) {
     const start = forwardedFor.lastIndexOf(',', end - 1) + 1
     const entry = withoutMapping(forwardedFor.slice(start, end).trim())
-    // What is further to the left came through somebody who wrote this.
+    // The trusted proxy did not write an address, so nothing to the left can be trusted.
     if (isIP(entry) === 0) break
     address = entry
     end = start - 1
@@ -56,8 +52,8 @@ function toBlockList(networks: readonly string[]): BlockList {
 }
 
 /**
- * An IPv4 address that is mapped into IPv6 as what it is (RFC 4291 §2.5.5.2), however it is written: a socket that listens for
- * IPv6 sees clients of IPv4 as `::ffff:192.0.2.1`, and proxies may write `::ffff:c000:201`.
+ * An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) as IPv4, in every spelling: an IPv6 socket has `::ffff:192.0.2.1` for an IPv4
+ * client, and proxies may write `::ffff:c000:201`.
  */
 function withoutMapping(address: string): string {
   if (!/^[0:]+:ffff:/i.test(address) || isIP(address) !== 6) return address

@@ -1,23 +1,23 @@
 /**
- * What pages of other origins may do. Any origin may, because nothing here trusts a browser: there are no cookies, and a
- * page must bring its own token.
+ * CORS. Any origin is allowed, because there are no cookies or other ambient credentials: a page must send its own token.
  */
 import type { ServerResponse } from 'node:http'
 import { cors as connect } from '@connectrpc/connect'
-import { type Head, REQUEST_ID } from './exchange.ts'
+import type { HeaderList } from '../../domain/header-list.ts'
+import { REQUEST_ID } from './exchange.ts'
 
-/** What a path allows. */
+/** The CORS policy of a path. */
 export interface CorsPolicy {
-  /** Lists, as headers have them. */
+  /** Comma-separated lists, as in the headers. */
   readonly methods: string
   readonly requestHeaders: string
   readonly responseHeaders: string
 }
 
-/** How long a browser may remember the answer to a preflight, in seconds. Browsers cap it at two hours. */
+/** How long a browser may cache the response to a preflight, in seconds. Browsers cap it at two hours. */
 const MAX_AGE = '7200'
 
-/** For documents that anybody may read. */
+/** For public documents. */
 export const READ_ONLY: CorsPolicy = {
   methods: 'GET, HEAD',
   requestHeaders: 'if-none-match',
@@ -40,8 +40,8 @@ export const RPC: CorsPolicy = {
   ].join(', '),
 }
 
-/** What lets a page read the answer. */
-export function allowOrigin({ responseHeaders }: CorsPolicy): Head {
+/** The headers that let a page read the response. */
+export function allowOrigin({ responseHeaders }: CorsPolicy): HeaderList {
   return ['access-control-allow-origin', '*', 'access-control-expose-headers', responseHeaders]
 }
 

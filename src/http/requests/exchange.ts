@@ -1,32 +1,25 @@
 /**
- * One request and its answer, over HTTP/1.1 or HTTP/2.
+ * What all handlers of requests share: their type, common headers, JSON responses and refusals.
  *
- * Node's HTTP/2 objects have what handlers use of the HTTP/1.1 ones, so handlers are written for the latter.
+ * Handlers are written for Node's HTTP/1.1 objects. The HTTP/2 objects are compatible with the members that handlers use.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse } from 'node:http2'
+import type { HeaderList } from '../../domain/header-list.ts'
 
-/** Headers in the flat form of `writeHead`: a name, its value, the next name. */
-export type Head = readonly string[]
-
-/** Makes browsers stay with https for a year. Only over TLS: RFC 6797 §7.2 forbids it elsewhere. */
-export const OVER_TLS: Head = ['strict-transport-security', 'max-age=31536000']
+/** HTTP Strict Transport Security for a year. Over TLS only (RFC 6797 §7.2). */
+export const HSTS: HeaderList = ['strict-transport-security', 'max-age=31536000']
 
 /** Keeps browsers from guessing another content type. */
-export const NO_SNIFFING: Head = ['x-content-type-options', 'nosniff']
+export const NO_SNIFF: HeaderList = ['x-content-type-options', 'nosniff']
 
-/** Header with the id that each request has, in the request for its handler and in the answer. */
+/** The header with the id of a request. The router sets it in the request and in the response. */
 export const REQUEST_ID = 'x-request-id'
 
 /** Answers a request. */
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void | Promise<void>
 
-/** Sets headers that are sent with whatever answer comes. */
-export function setHead(res: ServerResponse, head: Head): void {
-  for (let i = 0; i < head.length; i += 2) res.setHeader(head[i] as string, head[i + 1] as string)
-}
-
-/** Sends a JSON body and ends the answer. */
+/** Sends a JSON response that must not be cached. */
 export function sendJson(
   res: ServerResponse,
   status: number,
@@ -47,27 +40,27 @@ export function sendJson(
 
 /** Why a request is refused. */
 export interface Refusal {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number
-  /** A word for programs. */
+  /** For programs: a word of a fixed list. */
   readonly code: string
-  /** What was expected, for people. */
+  /** For people: what was wrong and what to do. */
   readonly description: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Refuses a request in the form of a protocol. */
+/** Sends a refusal in the error format of a protocol. */
 export type Refuse = (res: ServerResponse, refusal: Refusal) => void
 
-/** The form of OAuth (RFC 6749 §5.2), which paths without a protocol of their own have too. */
+/** The error format of OAuth (RFC 6749 §5.2), also of paths without a protocol of their own. */
 export const refuse: Refuse = (res, refusal) => sendJson(res, refusal.status, errorBody(refusal), refusal.headers)
 
-/** The body of a refusal in the form of OAuth. */
+/** The body of a refusal in the error format of OAuth. */
 export function errorBody({ code, description }: Refusal): object {
   return { error: code, error_description: description }
 }
 
-/** Ends an answer that its client does not get whole. A destroyed one of HTTP/2 would look complete, so its stream is reset. */
+/** Aborts a response. A destroyed HTTP/2 response would look complete to its client, so its stream is reset. */
 export function cutOff(res: ServerResponse | Http2ServerResponse): void {
   if ('stream' in res) res.stream.close(constants.NGHTTP2_CANCEL)
   else res.destroy()

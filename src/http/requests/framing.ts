@@ -1,11 +1,11 @@
 /**
- * Checks how a request of HTTP/1 says where its body ends (RFC 9112 §6.1), beyond what Node checks itself. Where two servers could
- * disagree about that, the rest of the connection could be another request to one of them, so it is closed.
+ * Checks the body framing of HTTP/1 requests (RFC 9112 §6.1), beyond what Node checks, against request smuggling: a proxy in front
+ * could see the end of the body elsewhere.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from './exchange.ts'
 
-/** Why a request is refused, and its connection closed; undefined if its framing is good. */
+/** Why a request must be refused and its connection closed; undefined if its framing is valid. */
 export function framingProblem({
   httpVersion,
   headers,

@@ -1,8 +1,7 @@
 /**
- * Checks which host a request says it is for (RFC 9112 §3.2, RFC 9113 §8.3.1).
+ * Checks the Host header and the authority of a request (RFC 9112 §3.2, RFC 9113 §8.3.1).
  *
- * Nothing here depends on the host. A request that two servers could read in two ways is refused because a proxy in front may
- * have read it in the other one.
+ * No handler depends on the host. An ambiguous request is refused because a proxy in front may have understood it differently.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
@@ -10,7 +9,7 @@ import { isIPv6 } from 'node:net'
 /** `uri-host [ ":" port ]` (RFC 9110 §7.2), where the host is an IP literal or a registered name, which may be empty. */
 const HOST = /^(?:\[(?<literal>[^\]]*)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::(?<port>\d*))?$/i
 
-/** An IP literal of a version that does not exist yet (RFC 3986 §3.2.2). */
+/** `IPvFuture` (RFC 3986 §3.2.2). */
 const FUTURE_LITERAL = /^v[\da-f]+\.[\w.~!$&'()*+,;=:-]+$/i
 
 const HOST_NAME = 'host'
@@ -18,17 +17,17 @@ const MAX_PORT = 65_535
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' }
 
-/** What a target in absolute form says beside the path. */
+/** Scheme and authority of a request target in absolute form. */
 export interface Origin {
-  /** In lower case. */
+  /** Lower case. */
   readonly scheme: string
   readonly authority: string
 }
 
 /**
- * What is wrong with the host of a request, as a text for its client; undefined if nothing is.
+ * What is wrong with the host of a request, as a text for its client; undefined if it is valid.
  *
- * @param origin Given if the target is in absolute form: then it says what `:authority` does in HTTP/2.
+ * @param origin Of a target in absolute form. Its authority is checked like `:authority` of HTTP/2.
  */
 export function hostProblem({ httpVersion, rawHeaders }: IncomingMessage, origin?: Origin): string | undefined {
   let host: string | undefined
@@ -61,12 +60,12 @@ function isHost(value: string): boolean {
   return port === undefined || Number(port) <= MAX_PORT
 }
 
-/** Whether this may stand in brackets. A zone, which Node takes as a part of an address, may not (RFC 3986 §3.2.2). */
+/** Whether a text is valid in brackets. An IPv6 zone, which Node accepts, is not (RFC 3986 §3.2.2). */
 function isLiteral(text: string): boolean {
   return FUTURE_LITERAL.test(text) || (isIPv6(text) && !text.includes('%'))
 }
 
-/** In lower case and without the port that the scheme has anyway (RFC 9110 §4.2.3). */
+/** In lower case and without the default port of the scheme (RFC 9110 §4.2.3). */
 function normalized(host: string, scheme: string): string {
   const lower = host.toLowerCase().replace(/:$/, '')
   const defaultPort = DEFAULT_PORTS[scheme] ?? ''

@@ -1,23 +1,23 @@
 /**
- * Answers to what Node cannot read as a request, in the form of all other errors.
+ * Responses to bytes that Node cannot parse as a request, in the format of all other errors.
  */
 import { type Server, STATUS_CODES } from 'node:http'
 import type { Http2SecureServer } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Connections } from '../connections/connections.ts'
-import { errorBody, NO_SNIFFING, OVER_TLS, type Refusal } from './exchange.ts'
+import { errorBody, HSTS, NO_SNIFF, type Refusal } from './exchange.ts'
 
 const INVALID = 'invalid_request'
 
 const MALFORMED: Refusal = { status: 400, code: INVALID, description: 'this is not a request that HTTP allows' }
 
-/** The refusal of a request whose head is longer than so many bytes (RFC 6585 §5). */
+/** 431 (RFC 6585 §5). */
 export function headTooLong(maxHeadBytes: number): Refusal {
   return { status: 431, code: INVALID, description: `the head of the request is longer than ${maxHeadBytes} bytes` }
 }
 
-/** The refusals of requests that are HTTP, by the code of Node's error. */
+/** Refusals by the code of Node's error. */
 function refusals(maxHeadBytes: number): Readonly<Record<string, Refusal>> {
   return {
     ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: INVALID, description: 'the request took too long to arrive' },
@@ -26,37 +26,37 @@ function refusals(maxHeadBytes: number): Readonly<Record<string, Refusal>> {
   }
 }
 
-/** How long the client may take to receive the answer, in milliseconds. */
+/** How long the client may take to receive the response, in milliseconds. */
 const TIMEOUT = 1_000
 
-/** Lets a server answer and close the connection. */
-export function answerParseError(
+/** Makes a server answer parse errors and close the connection. */
+export function answerParseErrors(
   server: Server | Http2SecureServer,
   {
     connections,
     maxHeadBytes,
-    isRefused,
+    isPoisoned,
   }: {
     readonly connections: Connections
     readonly maxHeadBytes: number
-    /** Whether the last answer of a connection is on its way already. */
-    readonly isRefused: (socket: Duplex) => boolean
+    /** Whether a badly framed request came before on a connection, so that it is being closed already. */
+    readonly isPoisoned: (socket: Duplex) => boolean
   },
 ): void {
   const known = refusals(maxHeadBytes)
   server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex) => {
-    if (isRefused(socket)) return
+    if (isPoisoned(socket)) return
     const code = error.code ?? ''
-    const readable = (code in known || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
-    if (readable) refuseAndClose(socket, connections, known[code] ?? MALFORMED)
+    const isHttp = (code in known || code.startsWith('HPE_')) && looksLikeHttp(error.rawPacket)
+    if (isHttp) refuseAndClose(socket, connections, known[code] ?? MALFORMED)
     else socket.destroy()
   })
 }
 
-/** Answers a request of HTTP/1.1 that has not come to its end, and closes its connection. */
+/** Refuses an incomplete HTTP/1.1 request and closes its connection. */
 export function refuseAndClose(socket: Duplex, connections: Connections, refusal: Refusal): void {
-  // While an earlier request of the connection is being answered, this would be taken for its answer.
-  if (!socket.writable || connections.isAnswering(socket)) {
+  // The client would take this for the response to an earlier request that is not answered.
+  if (!socket.writable || connections.isResponding(socket)) {
     socket.destroy()
     return
   }
@@ -65,13 +65,13 @@ export function refuseAndClose(socket: Duplex, connections: Connections, refusal
   socket.end(textOf(refusal, socket instanceof TLSSocket), () => socket.destroy())
 }
 
-/** Whoever speaks TLS or something else in bytes would not understand the answer. */
+/** Whether the first byte is text. A client of TLS or another binary protocol would not understand the response. */
 function looksLikeHttp(packet: Buffer | undefined): boolean {
   const first = packet?.[0] ?? 0x0a
   return (first > 0x20 && first < 0x7f) || first === 0x0a || first === 0x0d
 }
 
-/** The answer as it is sent, without Node. */
+/** The bytes of a response, for a socket without a `ServerResponse`. */
 function textOf(refusal: Refusal, secure: boolean): string {
   const { status, headers = {} } = refusal
   const body = JSON.stringify(errorBody(refusal))
@@ -81,8 +81,8 @@ function textOf(refusal: Refusal, secure: boolean): string {
     `content-length: ${body.length}`,
     'cache-control: no-store',
     'pragma: no-cache',
-    NO_SNIFFING.join(': '),
-    ...(secure ? [OVER_TLS.join(': ')] : []),
+    NO_SNIFF.join(': '),
+    ...(secure ? [HSTS.join(': ')] : []),
     'connection: close',
     ...Object.entries(headers).map((pair) => pair.join(': ')),
     '',

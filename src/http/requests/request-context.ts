@@ -1,36 +1,34 @@
 /**
- * What is found out about each request while it is answered: whose it is, and why it was refused.
+ * The context of each request while it is answered: the client's address, who makes the request and why it is refused.
  *
- * Kept on the request, under a name that nobody else has. A `WeakMap` would cost more than all else that is noted.
+ * Kept in a symbol property of the request, which costs less than a `WeakMap` or `AsyncLocalStorage`.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { RequestContext } from '../../domain/ports.ts'
 import type { AddressReader } from './client-address.ts'
 
-/** The notes about one request. */
-export interface Notes {
-  /** The IP address of the client; empty if the connection was gone before anybody looked. */
+/** The facts about one request. */
+export interface RequestFacts {
+  /** The IP address of the client; empty if the connection was closed before the request began. */
   readonly address: string
   /** A client ID or a user id, proved or only claimed. */
   readonly clientId?: string
   /** A word of a fixed list. */
   readonly failure?: string
-  /** What exactly was wrong, in words of the server's own. */
+  /** What exactly was wrong, in the server's own words. */
   readonly detail?: string
 }
 
-/** The notes while they are being taken. */
-type OpenNotes = { -readonly [name in keyof Notes]: Notes[name] }
+type MutableFacts = { -readonly [name in keyof RequestFacts]: RequestFacts[name] }
 
-const NOTHING: Notes = { address: '' }
+const NO_FACTS: RequestFacts = { address: '' }
 
-const NOTES = Symbol('notes')
+const FACTS = Symbol('facts')
 
-/** A request, perhaps with notes. */
-type Noted = object & { [NOTES]?: OpenNotes }
+type Request = object & { [FACTS]?: MutableFacts }
 
-/** The notes about all requests that are being answered. */
+/** The contexts of all requests that are being answered. */
 export class RequestContexts implements RequestContext {
   readonly #addressFrom: AddressReader
 
@@ -38,20 +36,20 @@ export class RequestContexts implements RequestContext {
     this.#addressFrom = addressFrom
   }
 
-  /** Begins with the address, which cannot be found out any more when the connection has gone. */
+  /** Reads the address, which is unknown once the connection is closed. */
   begin(req: IncomingMessage): void {
     const forwardedFor = req.headers['x-forwarded-for']
     const line = Array.isArray(forwardedFor) ? forwardedFor.join() : forwardedFor
-    const noted: Noted = req
-    noted[NOTES] = { address: this.#addressFrom(req.socket.remoteAddress, line) }
+    const request: Request = req
+    request[FACTS] = { address: this.#addressFrom(peerAddressOf(req), line) }
   }
 
   /** What is known about a request that has begun. */
-  about(request: Noted): Notes {
-    return request[NOTES] ?? NOTHING
+  about(request: Request): RequestFacts {
+    return request[FACTS] ?? NO_FACTS
   }
 
-  addressOf(request: Noted): string {
+  addressOf(request: Request): string {
     return this.about(request).address
   }
 
@@ -59,21 +57,28 @@ export class RequestContexts implements RequestContext {
     return request.stream?.session ?? request.socket ?? request
   }
 
-  identified(request: Noted, clientId: string): void {
-    open(request).clientId = clientId
+  identified(request: Request, clientId: string): void {
+    factsOf(request).clientId = clientId
   }
 
-  /** The first reason stays: what comes later is how it was told. */
-  refused(request: Noted, reason: string): void {
-    open(request).failure ??= reason
+  /** The first reason stays: a later one is a consequence. */
+  refused(request: Request, reason: string): void {
+    factsOf(request).failure ??= reason
   }
 
-  explained(request: Noted, detail: string): void {
-    open(request).detail = detail
+  explained(request: Request, detail: string): void {
+    factsOf(request).detail = detail
   }
 }
 
-function open(request: Noted): OpenNotes {
-  request[NOTES] ??= { ...NOTHING }
-  return request[NOTES]
+function factsOf(request: Request): MutableFacts {
+  request[FACTS] ??= { ...NO_FACTS }
+  return request[FACTS]
+}
+
+/** `socket` of an HTTP/2 request would create a Proxy for each request; that of its session is created once. */
+function peerAddressOf(req: IncomingMessage | Http2ServerRequest): string | undefined {
+  if (!('stream' in req)) return req.socket.remoteAddress
+  const { session } = req.stream
+  return session === undefined || session.destroyed ? undefined : session.socket.remoteAddress
 }

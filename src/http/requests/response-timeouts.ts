@@ -1,88 +1,84 @@
 /**
- * The answers that are being given, which must begin in time and be taken by those who asked for them.
+ * The timeouts of responses: a response must begin in time, and its client must read it.
  *
- * A handler that fails to answer would hold its connection for good, because one that is waited for gives way to no other. And
- * nothing else limits how long a client may leave an answer lying: over HTTP/2 it can close its window and go on talking, over
- * HTTP/1.1 it can take a byte now and then.
+ * A handler that never answers would occupy its connection for good, because a connection with a pending response is not evicted. A
+ * client could leave a response unread for as long as it likes: over HTTP/2 with a closed window, over HTTP/1.1 byte by byte.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isWhole } from '../connections/connections.ts'
+import { isComplete } from '../connections/connections.ts'
 import type { Limits } from '../connections/limits.ts'
 import { cutOff, refuse } from './exchange.ts'
 
 const TOO_LATE = { status: 500, code: 'server_error', description: 'the request was not answered in time' }
 
-/** An answer that is being followed. */
+/** A response that has not ended. */
 export interface TrackedResponse {
   readonly res: ServerResponse
-  /**
-   * What was waiting to be sent when it was last looked at, in bytes. Node tells only of whole writes, so one that is taken slowly
-   * counts as not taken until its end.
-   */
-  waiting: number
-  /** When it was first looked at with its request whole and nothing sent, in milliseconds of `performance.now()`. */
-  awaitedSince: number | undefined
-  /** Where it is in the list. */
-  place: number
+  /** Unsent bytes at the last check. Node reports whole writes only, so a slow write counts as unsent until its end. */
+  unsentBytes: number
+  /** The first check with the request complete and no response, in milliseconds of `performance.now()`. */
+  pendingSince: number | undefined
+  /** Its position in the list. */
+  index: number
 }
 
 export class ResponseTimeouts {
-  /** In no order. A set would have to make a hash for each answer, which costs more than all else here. */
+  /** Unordered. A `Set` would hash each response, which costs more than the rest of this class. */
   readonly #all: TrackedResponse[] = []
   readonly #responseTimeout: number
-  readonly #looking: NodeJS.Timeout
-  #closing = false
+  readonly #checking: NodeJS.Timeout
+  #draining = false
 
-  constructor({ responseTimeout, answerTimeout }: Pick<Limits, 'responseTimeout' | 'answerTimeout'>) {
+  constructor({ responseTimeout, writeTimeout }: Pick<Limits, 'responseTimeout' | 'writeTimeout'>) {
     this.#responseTimeout = responseTimeout
-    this.#looking = setInterval(() => this.#look(), answerTimeout)
+    this.#checking = setInterval(() => this.#check(), writeTimeout)
   }
 
-  /** Follows an answer until it is `ended`. */
+  /** Tracks a response until `end`. */
   begin(req: IncomingMessage, res: ServerResponse): TrackedResponse {
-    const answer = { res, waiting: 0, awaitedSince: undefined, place: this.#all.length }
-    this.#all.push(answer)
-    if (this.#closing && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
-    return answer
+    const response = { res, unsentBytes: 0, pendingSince: undefined, index: this.#all.length }
+    this.#all.push(response)
+    if (this.#draining && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
+    return response
   }
 
-  /** An answer has been taken, or will never be. Once only. */
-  ended({ place }: TrackedResponse): void {
+  /** A response has been read, or its client has left. Call it once. */
+  end({ index }: TrackedResponse): void {
     const last = this.#all.pop() as TrackedResponse
-    if (last.place === place) return
-    // The last one takes its place.
-    this.#all[place] = last
-    last.place = place
+    if (last.index === index) return
+    // The last one fills the gap.
+    this.#all[index] = last
+    last.index = index
   }
 
-  /** From now on connections end with their answers. */
-  close(): void {
-    this.#closing = true
+  /** From now on HTTP/1.1 connections end with their next response. */
+  drain(): void {
+    this.#draining = true
     for (const { res } of this.#all) {
       if (res.req.httpVersionMajor === 1 && !res.headersSent) res.setHeader('connection', 'close')
     }
   }
 
-  /** Follows none any more. */
+  /** Stops checking. */
   stop(): void {
-    clearInterval(this.#looking)
+    clearInterval(this.#checking)
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now()
-    // Cutting one off may end it, which changes the list.
-    for (const answer of [...this.#all]) {
-      const { res, waiting: before } = answer
-      if (!res.headersSent && isWhole(res.req)) {
-        answer.awaitedSince ??= now
-        // Not 503: clients repeat that by policy, and what the handler was to do may have been done.
-        if (now - answer.awaitedSince >= this.#responseTimeout) refuse(res, TOO_LATE)
+    // A copy: aborting a response may end it, which changes the list.
+    for (const response of [...this.#all]) {
+      const { res, unsentBytes: before } = response
+      if (!res.headersSent && isComplete(res.req)) {
+        response.pendingSince ??= now
+        // Not 503: clients retry that by policy, and the handler may have done its work.
+        if (now - response.pendingSince >= this.#responseTimeout) refuse(res, TOO_LATE)
         continue
       }
-      // An answer of HTTP/1.1 that waits for others on its connection has none yet.
-      const waiting = res.socket === null ? 0 : res.writableLength
-      if (waiting > 0 && waiting === before) cutOff(res)
-      else answer.waiting = waiting
+      // A pipelined response of HTTP/1.1 has no socket before its turn.
+      const unsentBytes = res.socket === null ? 0 : res.writableLength
+      if (unsentBytes > 0 && unsentBytes === before) cutOff(res)
+      else response.unsentBytes = unsentBytes
     }
   }
 }

@@ -1,136 +1,114 @@
 /**
- * Finds the handler of a request and does what is the same for all of them: request id, host, size limit, CORS, and an
- * answer when a handler fails.
+ * Routes requests by path, with what all routes share: request id, host check, body size limit, CORS, and a response when a handler
+ * fails.
  */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import { type HeaderList, setHeaders } from '../../domain/header-list.ts'
 import type { Log } from '../../domain/ports.ts'
 import { allowOrigin, answerPreflight, type CorsPolicy } from './cors.ts'
-import {
-  cutOff,
-  type Handler,
-  type Head,
-  NO_SNIFFING,
-  OVER_TLS,
-  REQUEST_ID,
-  type Refusal,
-  type Refuse,
-  refuse,
-  setHead,
-} from './exchange.ts'
+import { cutOff, type Handler, HSTS, NO_SNIFF, REQUEST_ID, type Refusal, type Refuse, refuse } from './exchange.ts'
 import { hostProblem, type Origin } from './host.ts'
-import type { RequestContexts } from './request-context.ts'
+import type { RequestContexts, RequestFacts } from './request-context.ts'
 
-/** Answers a request. @param head What every answer of its route has. It is set already, unless the route says otherwise. */
-export type RouteHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => void | Promise<void>
+/** Answers a request. @param headers Of every response of its route. They are set already, unless `sendsHeaders`. */
+export type RouteHandler = (req: IncomingMessage, res: ServerResponse, headers: HeaderList) => void | Promise<void>
 
-/** Answers a request that has no route. @param refuse Refuses in the form of the protocol of its path. */
+/** Answers a request without a route. @param refuse Refuses in the error format of its path. */
 export type Fallback = (req: IncomingMessage, res: ServerResponse, refuse: Refuse) => void
 
-/** What is at a path. A handler of GET answers HEAD as well and leaves the body out. */
+/** The handlers of a path. A handler of GET also answers HEAD, without a body. */
 export interface Route {
   readonly methods: Readonly<Partial<Record<'GET' | 'POST', RouteHandler>>>
-  /** Null: pages of other origins may not use it. */
+  /** Null: no other origin is allowed. */
   readonly cors: CorsPolicy | null
-  /** What every answer has, refusals of the router among them. */
+  /** Headers of every response, also of the router's refusals. */
   readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Whether the handlers send the headers that every answer has themselves, all at once with their own: setting one after
-   * the other takes longer. Default false: they are set already.
-   */
-  readonly sendsHead?: boolean
+  /** Whether the handlers send the common headers with their own in one call, which is faster. Default false: they are set before. */
+  readonly sendsHeaders?: boolean
 }
 
-/** A request that has been answered, or that nobody waits for any more. Nothing of it is text that a client made up. */
-export interface Answered {
+/** A request whose response has ended, or whose client has left. No field has free text from the client. */
+export interface Answered extends RequestFacts {
   readonly request: IncomingMessage
-  /** One that HTTP knows, or `other`. */
+  /** A known method, or `other`. */
   readonly method: string
   /** The path of the route, or `other`. */
   readonly route: string
-  /** 499 if the client left before there was one. */
+  /** 499 if the client left before the response began. */
   readonly status: number
   readonly seconds: number
   readonly requestId: string
-  /** What the client calls its request (`x-request-id`), if that is harmless. */
+  /** `x-request-id` of the client, if it has only harmless characters. */
   readonly clientRequestId?: string
-  /** The IP address of the client; empty if the connection was gone before anybody looked. */
-  readonly address: string
-  /** Who made it, proved or only claimed: a client ID at the token endpoint, a user id at the API. */
-  readonly clientId?: string
-  /** Why it was refused: an OAuth error code, the reason of an RPC error, or `aborted` if the client left half way. */
-  readonly failure?: string
-  /** What exactly was wrong, in words of the server's own. */
-  readonly detail?: string
 }
 
 /** What a router needs. */
 export interface RouterOptions {
   /** By exact path, without the query. */
   readonly routes: ReadonlyMap<string, Route>
-  /** Answers what has no route. */
+  /** For requests without a route. */
   readonly fallback: Fallback
-  /** Refuses in the form of the protocol of a path, whether there is a route or not. Default: that of OAuth everywhere. */
+  /** Returns the error format of a path, with or without a route. Default: that of OAuth everywhere. */
   readonly refuseAt?: (path: string) => Refuse
-  /** Bodies that say they are longer are refused unread. In bytes. */
+  /** A request with a greater Content-Length is refused with 413. In bytes. */
   readonly maxBodyBytes: number
   /** Whether requests come over TLS. Default false. */
   readonly secure?: boolean
   readonly log: Log
-  readonly notes: RequestContexts
+  readonly contexts: RequestContexts
   readonly onAnswered: (answered: Answered) => void
 }
 
-/** What there is to know about a path before a request comes. */
-interface Place {
+/** A path, prepared once. */
+interface Target {
   readonly name: string
   readonly route: Route | undefined
-  /** What every answer there has, but for the id of the request. */
-  readonly head: Head
+  /** Of every response, without the request id. */
+  readonly headers: HeaderList
 }
 
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** A server must take the absolute form of a target as well (RFC 9112 §3.2.2). */
+/** A server must accept the absolute form of a request target (RFC 9112 §3.2.2). */
 const ABSOLUTE_FORM = /^(https?):\/\/([^/?#]*)(.*)$/i
 
-/** HTTP/2 lets through whatever looks like a method. */
+/** Node accepts any token as a method over HTTP/2. */
 const KNOWN_METHODS = new Set(METHODS)
 
-/** Nothing was answered, because nobody waited any more. HTTP has no status for that; this one is nginx's. */
+/** The client left before the response began. A status of nginx; HTTP has none for that. */
 const CLIENT_LEFT = 499
 
-/** There is nothing at this path. */
+/** 404 for every path. */
 export const notFound: Fallback = (_req, res, refuse) =>
   refuse(res, { status: 404, code: 'not_found', description: 'there is nothing at this address' })
 
-/** Makes a handler of all routes. */
+/** Combines all routes into one handler. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, refuseAt = () => refuse, maxBodyBytes, secure = false, log, notes, onAnswered } = options
-  const always = secure ? [...NO_SNIFFING, ...OVER_TLS] : NO_SNIFFING
-  const places = new Map<string, Place>(
-    [...routes].map(([path, route]) => [path, { name: path, route, head: [...always, ...headOf(route)] }]),
+  const { routes, fallback, refuseAt = () => refuse, maxBodyBytes, secure = false, log, contexts, onAnswered } = options
+  const always = secure ? [...NO_SNIFF, ...HSTS] : NO_SNIFF
+  const targets = new Map<string, Target>(
+    [...routes].map(([path, route]) => [path, { name: path, route, headers: [...always, ...headersOf(route)] }]),
   )
-  /** Every path that has no route. */
-  const nowhere: Place = { name: 'other', route: undefined, head: always }
+  const noTarget: Target = { name: 'other', route: undefined, headers: always }
   return (req, res) => {
     const startedAt = performance.now()
-    notes.begin(req)
+    contexts.begin(req)
     const given = req.url ?? ''
     const absolute = given.startsWith('/') ? null : ABSOLUTE_FORM.exec(given)
-    const target = absolute === null ? given : originForm(absolute)
-    req.url = target
-    const query = target.indexOf('?')
-    const path = query < 0 ? target : target.slice(0, query)
-    const place = places.get(path) ?? nowhere
-    const { name, route } = place
+    const url = absolute === null ? given : originForm(absolute)
+    req.url = url
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    const target = targets.get(path) ?? noTarget
+    const { name, route } = target
     const clientRequestId = idOfClient(req)
-    // Ours, so that an id stands for one request, whatever clients send.
+    // A client could send the same id twice.
     const requestId = randomUUID()
     req.headers[REQUEST_ID] = requestId
-    const head = [...place.head, REQUEST_ID, requestId]
+    const headers = [...target.headers, REQUEST_ID, requestId]
     res.on('close', () => {
-      if (!res.headersSent || !res.writableFinished) notes.refused(req, 'aborted')
+      if (!res.headersSent || !res.writableFinished) contexts.refused(req, 'aborted')
       onAnswered({
         request: req,
         method: methodOf(req),
@@ -139,25 +117,25 @@ export function createRouter(options: RouterOptions): Handler {
         seconds: (performance.now() - startedAt) / 1000,
         requestId,
         ...(clientRequestId === undefined ? {} : { clientRequestId }),
-        ...notes.about(req),
+        ...contexts.about(req),
       })
     })
 
-    // What is left of a body that was refused half way would keep the next request on the connection waiting.
+    // The unread rest of a refused body would block the next request of the connection.
     if (mayHaveBody(req)) res.on('finish', () => req.resume())
 
     const fail = (error: unknown): void => {
       log.error({ err: error, requestId, path: name }, 'a request failed')
-      notes.refused(req, 'server_error')
+      contexts.refused(req, 'server_error')
       if (res.headersSent) return void cutOff(res)
-      setHead(res, head)
+      setHeaders(res, headers)
       const description = `internal error, request id ${requestId}`
       refuseAt(path)(res, { status: 500, code: 'server_error', description })
     }
     try {
       const origin = originOf(absolute)
-      const answering = dispatch(req, res, { path, route, head, fallback, refuseAt, maxBodyBytes, origin })
-      // Without `await`: it takes time also where there is nothing to wait for.
+      const answering = dispatch(req, res, { path, route, headers, fallback, refuseAt, maxBodyBytes, origin })
+      // Without `await`, which would delay responses of synchronous handlers.
       return answering instanceof Promise ? answering.catch(fail) : undefined
     } catch (error) {
       fail(error)
@@ -165,14 +143,14 @@ export function createRouter(options: RouterOptions): Handler {
   }
 }
 
-/** Does not wait where the handler does not. */
+/** Returns a promise only if the handler does. */
 function dispatch(
   req: IncomingMessage,
   res: ServerResponse,
   {
     path,
     route,
-    head,
+    headers,
     fallback,
     refuseAt,
     maxBodyBytes,
@@ -180,7 +158,7 @@ function dispatch(
   }: {
     readonly path: string
     readonly route: Route | undefined
-    readonly head: Head
+    readonly headers: HeaderList
     readonly fallback: Fallback
     readonly refuseAt: (path: string) => Refuse
     readonly maxBodyBytes: number
@@ -190,16 +168,16 @@ function dispatch(
   const handler = route === undefined ? undefined : handlerOf(route, req)
   const badHost = hostProblem(req, origin)
   const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
-  if (route?.sendsHead === true && handler !== undefined && badHost === undefined && !isTooLong)
-    return handler(req, res, head)
+  if (route?.sendsHeaders === true && handler !== undefined && badHost === undefined && !isTooLong)
+    return handler(req, res, headers)
 
-  setHead(res, head)
+  setHeaders(res, headers)
   const refuse = refuseAt(path)
   if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost })
-  // Node reads and drops the body, within the time that a request has. Closing the connection under a client that is
-  // still sending would cost it the answer (RFC 9112 §9.6).
+  // Node reads and drops the body, within the request timeout. If the connection were closed while the client is still sending, the
+  // client would lose the response (RFC 9112 §9.6).
   if (isTooLong) return refuse(res, tooLong(maxBodyBytes))
-  if (handler !== undefined) return handler(req, res, head)
+  if (handler !== undefined) return handler(req, res, headers)
   if (route === undefined) return fallback(req, res, refuse)
   const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
@@ -212,8 +190,8 @@ function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | und
   return isRead(req) ? methods.GET : undefined
 }
 
-/** What every answer of a route has, but for what all answers have. */
-function headOf({ cors, headers = {} }: Route): Head {
+/** The headers of every response of a route, besides those of all routes. */
+function headersOf({ cors, headers = {} }: Route): HeaderList {
   return [...(cors === null ? [] : allowOrigin(cors)), ...Object.entries(headers).flat()]
 }
 
@@ -221,7 +199,7 @@ function methodOf({ method = '' }: IncomingMessage): string {
   return KNOWN_METHODS.has(method) ? method : 'other'
 }
 
-/** The id that a client has given its request, if it is short and plain enough for a log. */
+/** The client's own request id, if it is short and safe for a log. */
 function idOfClient({ headers }: IncomingMessage): string | undefined {
   const given = headers[REQUEST_ID]
   return typeof given === 'string' && HARMLESS_ID.test(given) ? given : undefined
@@ -232,7 +210,7 @@ function tooLong(maxBodyBytes: number): Refusal {
   return { status: 413, code: 'invalid_request', description }
 }
 
-/** The path and the query of a target in absolute form (RFC 9110 §4.2.3: no path is the same as "/"). */
+/** The path and query of a target in absolute form (RFC 9110 §4.2.3: an empty path is "/"). */
 function originForm([, , , rest = '']: RegExpExecArray): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
@@ -243,7 +221,7 @@ function originOf(absolute: RegExpExecArray | null): Origin | undefined {
   return { scheme: scheme.toLowerCase(), authority }
 }
 
-/** In HTTP/2 nothing needs to announce a body. */
+/** A body of HTTP/2 needs no header. */
 function mayHaveBody({ headers, httpVersionMajor }: IncomingMessage): boolean {
   const announced = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
   return announced || httpVersionMajor > 1

@@ -1,8 +1,8 @@
 /**
- * The trace that a request belongs to, as its sender says (https://www.w3.org/TR/trace-context/, `traceparent`).
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): parses the `traceparent` header of a request.
  */
 
-/** The caller's place in a trace. */
+/** The caller's span in a trace. */
 export interface TraceParent {
   /** 32 lowercase hexadecimal digits, not all zero. */
   readonly traceId: string
@@ -12,15 +12,15 @@ export interface TraceParent {
   readonly flags: number
 }
 
-/** Version, trace id, parent id, flags, and what a later version may have after them. */
+/** Version, trace id, parent id, flags, and a suffix that a later version may add. */
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const ALL_ZERO = /^0+$/
 const INVALID_VERSION = 'ff'
 
 /**
- * Reads the header, strictly for version 00, and the part that every later version must keep for others (§3.2.4).
+ * Parses the header: version 00 strictly, of a later version the part that it must keep (§3.2.4).
  *
- * @returns Undefined if there is none or it means nothing, which is to be treated like none.
+ * @returns Undefined if the header is missing or invalid.
  */
 export function parseTraceparent(header: string | undefined): TraceParent | undefined {
   const match = header === undefined ? null : FORM.exec(header)

@@ -1,13 +1,13 @@
 /**
- * Closes the connections of clients whose authority is no longer trusted.
+ * Closes the connections of clients whose certificate authority has been removed.
  *
- * The handshake checks a certificate once. What was checked against an authority that has been removed since must not go on;
- * `tls-files.ts` reads the authorities, and a new context has new ticket keys, so that no session is resumed.
+ * The handshake checks a certificate once, so open connections are checked again when authorities are removed. A new secure context
+ * has new ticket keys, so that no TLS session is resumed. `tls-files.ts` reads the authorities.
  */
 import type { Http2SecureServer } from 'node:http2'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 
-/** An intermediate more than any authority has. */
+/** More certificates than a real chain has. */
 const MAX_CHAIN = 20
 
 export class ClientAuthorities {
@@ -15,17 +15,17 @@ export class ClientAuthorities {
   readonly #sockets = new Set<TLSSocket>()
   /** SHA-256 fingerprints of the authorities. */
   #trusted: ReadonlySet<string>
-  /** Until then a handshake may end that began before authorities were removed. */
+  /** Handshakes that began before authorities were removed have ended by then. */
   #checksUntil = 0
 
   /**
    * @param trusted SHA-256 fingerprints of the authorities.
-   * @param handshakeTimeout The longest time that a handshake takes, in milliseconds.
+   * @param handshakeTimeout In milliseconds.
    */
   constructor(server: Http2SecureServer, trusted: ReadonlySet<string>, handshakeTimeout: number) {
     this.#trusted = trusted
     this.#handshakeTimeout = handshakeTimeout
-    // Before the server looks for requests.
+    // Before the server reads requests.
     server.prependListener('secureConnection', (socket: TLSSocket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
@@ -33,7 +33,7 @@ export class ClientAuthorities {
     })
   }
 
-  /** Trusts these from now on. Must come after the server has them. */
+  /** Replaces the trusted authorities. Call it after the server has them. */
   replace(trusted: ReadonlySet<string>): void {
     const lost = [...this.#trusted].some((fingerprint) => !trusted.has(fingerprint))
     this.#trusted = trusted
@@ -43,11 +43,11 @@ export class ClientAuthorities {
   }
 
   #check(socket: TLSSocket): void {
-    // One that is destroyed has no certificate any more, although its `close` is still to come.
+    // A destroyed socket has no certificate, although `close` has not been emitted yet.
     if (!socket.destroyed && !this.#isTrusted(socket)) socket.destroy()
   }
 
-  /** What cannot be checked is not trusted, and does not keep the others from being checked. */
+  /** An error counts as not trusted, so that the other sockets are still checked. */
   #isTrusted(socket: TLSSocket): boolean {
     try {
       const fingerprint = rootOf(socket.getPeerCertificate(true))
@@ -58,10 +58,7 @@ export class ClientAuthorities {
   }
 }
 
-/**
- * The fingerprint of the last certificate that is known of a chain; undefined if there is none, or if the chain is longer than
- * any should be.
- */
+/** The fingerprint of a chain's last certificate; undefined if there is no certificate or the chain is too long. */
 function rootOf(leaf: Partial<DetailedPeerCertificate> | null): string | undefined {
   if (leaf === null) return undefined
   let certificate = leaf

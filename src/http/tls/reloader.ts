@@ -1,48 +1,47 @@
 /**
- * Reads something again whenever it may have changed, and sees to it that what was read last counts last.
+ * Reloads a value when it may have changed. Only the latest reload counts; a failed one is retried.
  */
 
-/** What is read, and who is told. */
+/** What is loaded, and its callbacks. */
 export interface ReloaderOptions<T> {
   readonly read: () => Promise<T>
   readonly onRead: (value: T) => void
   readonly onFailure: (error: unknown) => void
-  /** How long to wait before a reading that failed is tried again, in milliseconds. */
+  /** The delay before a retry, in milliseconds. */
   readonly retryAfter: number
 }
 
-/** A failure may pass, and nothing may change any more that would cause another reading. */
 const MAX_RETRIES = 10
 
 export class Reloader<T> {
   readonly #options: ReloaderOptions<T>
-  #newest = 0
+  #latest = 0
   #retry: NodeJS.Timeout | undefined
 
   constructor(options: ReloaderOptions<T>) {
     this.#options = options
   }
 
-  /** Reads once more. Whatever was being read until now counts no more. */
+  /** Reloads. The result of a reload in progress is discarded. */
   start(): void {
     void this.#read(MAX_RETRIES)
   }
 
-  /** Nobody is told anything from now on. */
+  /** No callback is called from now on. */
   stop(): void {
-    this.#newest += 1
+    this.#latest += 1
     clearTimeout(this.#retry)
   }
 
   async #read(retries: number): Promise<void> {
     this.stop()
-    const turn = this.#newest
+    const reload = this.#latest
     const { read, onRead, onFailure, retryAfter } = this.#options
     try {
       const value = await read()
-      if (turn === this.#newest) onRead(value)
+      if (reload === this.#latest) onRead(value)
     } catch (error) {
-      if (turn !== this.#newest) return
+      if (reload !== this.#latest) return
       onFailure(error)
       if (retries > 0) this.#retry = setTimeout(() => this.#read(retries - 1), retryAfter).unref()
     }

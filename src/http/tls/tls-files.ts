@@ -1,6 +1,6 @@
 /**
- * The certificate and the private key of the server, and whose certificates clients must have, read from files and
- * followed when the files change.
+ * The TLS files of the server: its certificate and private key, and the authorities of client certificates. Reloaded when they
+ * change.
  */
 import { X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
@@ -9,15 +9,15 @@ import { createSecureContext } from 'node:tls'
 import type { Log } from '../../domain/ports.ts'
 import { Reloader } from './reloader.ts'
 
-/** Where they are, PEM. */
+/** Paths of PEM files. */
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
-  /** Certificates of those who certify clients. Null: clients need no certificate. */
+  /** The trusted authorities of client certificates. Null: clients need no certificate. */
   readonly clientCaFile: string | null
 }
 
-/** What a TLS server is set up with. */
+/** Options of a TLS server. */
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
@@ -27,7 +27,7 @@ export interface Certificate {
 }
 
 /**
- * Authenticated encryption and forward secrecy only (RFC 9325 §4.2): no CBC, no static RSA. Those of TLS 1.3 come first.
+ * Authenticated encryption with forward secrecy only (RFC 9325 §4.2): no CBC, no static RSA. TLS 1.3 suites come first.
  */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256',
@@ -43,10 +43,10 @@ const CIPHERS = [
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
-/** How often the files are looked at, in milliseconds. Polling works on mounted secrets, where events do not. */
-const LOOK_EVERY = 1_000
+/** How often the files are polled, in milliseconds. File events do not work on mounted secrets. */
+const POLL_INTERVAL = 1_000
 
-/** @throws {Error} that names the files, if they cannot be read or do not belong together. */
+/** @throws {Error} that names the files, if they cannot be read or do not match. */
 export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<Certificate> {
   let certificate: Certificate
   try {
@@ -62,35 +62,35 @@ export async function readCertificate({ certFile, keyFile, clientCaFile }: TlsFi
 }
 
 /**
- * Calls `onChange` with each new set, until the returned function is called. One that cannot be used is logged and left
- * out: while both files of a pair are being replaced they do not belong together for a moment.
+ * Calls `onChange` with each new certificate, until the returned function is called. An unusable one is logged and ignored: while
+ * certificate and key are replaced one after the other, they do not match for a moment.
  */
-export function followCertificate(files: TlsFiles, log: Log, onChange: (certificate: Certificate) => void): () => void {
-  const reloads = new Reloader({
+export function watchCertificate(files: TlsFiles, log: Log, onChange: (certificate: Certificate) => void): () => void {
+  const reloader = new Reloader({
     read: () => readCertificate(files),
     onRead: (certificate) => {
       onChange(certificate)
       log.info(files, 'the certificate was reloaded')
     },
     onFailure: (error) => log.warn({ err: error }, 'the certificate was not reloaded, the old one stays in use'),
-    retryAfter: LOOK_EVERY,
+    retryAfter: POLL_INTERVAL,
   })
-  const look = () => reloads.start()
+  const reload = () => reloader.start()
   const names = [files.certFile, files.keyFile, files.clientCaFile].filter((name) => name !== null)
-  for (const name of names) watchFile(name, { interval: LOOK_EVERY, persistent: false }, look)
+  for (const name of names) watchFile(name, { interval: POLL_INTERVAL, persistent: false }, reload)
   return () => {
-    for (const name of names) unwatchFile(name, look)
-    reloads.stop()
+    for (const name of names) unwatchFile(name, reload)
+    reloader.stop()
   }
 }
 
-/** The SHA-256 fingerprints of the certificates in a file. @throws {Error} if one of them is none. */
+/** The SHA-256 fingerprints of all certificates in a PEM text. @throws {Error} if one cannot be parsed. */
 export function authoritiesIn(pem: Buffer | '' = ''): ReadonlySet<string> {
   const certificates = String(pem).match(CERTIFICATE) ?? []
   return new Set(certificates.map((certificate) => new X509Certificate(certificate).fingerprint256))
 }
 
-/** A file without a certificate in it must not be taken for one that lets nobody in, nor for none. */
+/** An empty file is an error: it must mean neither that no client is trusted nor that clients need no certificate. */
 async function readAuthorities(clientCaFile: string): Promise<Buffer> {
   try {
     const ca = await readFile(clientCaFile)

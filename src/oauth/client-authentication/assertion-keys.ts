@@ -1,35 +1,35 @@
 /**
- * The keys that the engine verifies a client assertion with: those of the user, or one that fits nobody.
+ * The keys with which oidc-provider verifies a client assertion: those of the user, or decoys.
  *
- * Without a key that could fit, the engine would answer sooner, and the time would tell who has keys. So there is always
- * one: the signature of a stranger, of a user without keys and of a wrong key are all verified, and all fail.
+ * Without a fitting key oidc-provider would answer sooner, and the time would reveal which users have keys. So a signature is always
+ * verified, also for an unknown user and for a user without keys, and fails with a decoy.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Client } from 'oidc-provider'
 import { isLive, type UserKey } from '../../domain/identities/credential.ts'
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
-import type { NamedUser } from './named-user.ts'
+import type { ClaimedUser } from './claimed-user.ts'
 
 type VerificationKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
 
-/** The engine's key store of a client, which its published types leave out. */
-interface EngineKeyStore {
+/** The key store of an oidc-provider client, which the published types omit. */
+interface ProviderKeyStore {
   add(key: VerificationKey): void
   clear(): void
   selectForVerify(options: { readonly alg: string; readonly kid?: unknown }): VerificationKey[]
-  /** When no key verifies an assertion, the engine refreshes a store that is not fresh, and tries once more. */
+  /** When no key verifies an assertion, oidc-provider refreshes a store that is not fresh and tries once more. */
   fresh(): boolean
   refresh(): Promise<void>
 }
 
-/** Keys that nobody has the other half of, one of each kind. */
+/** Public keys without private keys, one of each kind. */
 export type Decoys = readonly PublicJwk[]
 
-/** Makes decoys for an engine. */
+/** Makes the decoys of one provider. */
 export function createDecoys(): Decoys {
   const curves = ['P-256', 'P-384', 'P-521'] as const
   return [
-    // Bits that look like a modulus take as long to verify with as a modulus does, and no time to generate.
+    // Verification takes as long with random bits as with a real modulus, which is slow to generate.
     { kty: 'RSA', n: randomModulus(2048).toString('base64url'), e: 'AQAB' },
     ...curves.map((namedCurve) => generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' })),
     generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }),
@@ -37,21 +37,21 @@ export function createDecoys(): Decoys {
 }
 
 /**
- * Gives a client those keys of its user that can be used now, and decoys for when none of them fits. Which of them were tried
- * becomes the user's proof, which is one only if the engine goes on.
+ * Gives a client the live keys of its user, and decoys for when none of them fits. The keys that oidc-provider tries become the
+ * user's proof, which is valid only if the verification succeeds.
  *
- * When none verifies the assertion, the user is read from the database and they are tried again.
+ * When no key verifies the assertion, the user is read from the database and its keys are tried again.
  */
 export function addAssertionKeys(
   client: Client,
-  named: NamedUser,
+  claimed: ClaimedUser,
   { decoys, now }: { readonly decoys: Decoys; readonly now: Date },
 ): void {
-  const store = (client as unknown as { readonly asymmetricKeyStore: EngineKeyStore }).asymmetricKeyStore
+  const store = (client as unknown as { readonly asymmetricKeyStore: ProviderKeyStore }).asymmetricKeyStore
   const ids = new WeakMap<VerificationKey, string>()
   const fill = (): void => {
     store.clear()
-    for (const userKey of named.user?.keys ?? []) {
+    for (const userKey of claimed.user?.keys ?? []) {
       if (!isLive(userKey, now)) continue
       const key = toVerificationKey(userKey)
       ids.set(key, userKey.keyId)
@@ -63,27 +63,27 @@ export function addAssertionKeys(
   const select = store.selectForVerify.bind(store)
   store.selectForVerify = (options) => {
     const fitting = select(options)
-    named.proof = { kind: 'key', keyIds: fitting.map((key) => ids.get(key) ?? '') }
+    claimed.proof = { kind: 'key', keyIds: fitting.map((key) => ids.get(key) ?? '') }
     return fitting.length > 0 ? fitting : decoys.filter((decoy) => fits(decoy, options.alg)).map((key) => ({ ...key }))
   }
 
   let isFresh = false
   store.fresh = () => isFresh
-  // Also for a user who has been read: that the second try is left out would tell that the user was not in memory.
+  // Also for a user who has been read: skipping the second try would reveal that the user was not in memory.
   store.refresh = async () => {
     isFresh = true
-    await named.confirm()
+    await claimed.confirm()
     fill()
   }
 }
 
 /**
- * A key without `kid` can be named by its id. A new object each time, like a decoy: the engine is quicker with an object
- * that it has seen before.
+ * A key without `kid` gets its id as one. A new object each time, like a decoy: oidc-provider is faster with an object that it has
+ * seen before.
  */
 function toVerificationKey({ keyId, publicJwk }: UserKey): VerificationKey {
   const { alg, ...key } = publicJwk
-  // There is one algorithm for Ed25519 keys, but it has two names, and either will do.
+  // The algorithm of Ed25519 keys has two names, and both are accepted.
   return { ...key, kid: key.kid ?? keyId, ...(alg === undefined || key.kty === 'OKP' ? {} : { alg }) }
 }
 

@@ -1,10 +1,9 @@
 /**
- * What makes a client assertion good (`private_key_jwt`, RFC 7523 §3), beyond what the engine checks itself: signature,
- * algorithm, and that the claims are there. And what a client is told that is refused.
+ * Validates the header and claims of client assertions (`private_key_jwt`, RFC 7523 §3), prevents their replay, and describes
+ * refusals to clients. oidc-provider checks the signature, the algorithm and that the claims are present.
  *
- * Stricter than the RFC where that closes a gap: the audience is the issuer alone, unless it is configured otherwise, so that
- * an assertion for another server, or for several, is never good here; it lives for an hour at most; and it is used once on
- * all replicas.
+ * Stricter than the RFC: unless configured otherwise, the audience must be the issuer alone, so that an assertion for another server
+ * is never accepted here; the lifetime is at most an hour; and an assertion is used once over all replicas.
  */
 import { createHash } from 'node:crypto'
 import { type Client, errors, type Provider } from 'oidc-provider'
@@ -13,7 +12,7 @@ import type { CredentialUses, RequestContext } from '../../domain/ports.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
 
-/** Algorithms that assertions may be signed with: all asymmetric ones that keys of users can have. */
+/** The signature algorithms of assertions: all that keys of users can have. */
 export const ASSERTION_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -25,45 +24,45 @@ export const ASSERTION_ALGORITHMS = [
   'ES384',
   'ES512',
   'EdDSA',
-  // The same as EdDSA here; what newer libraries call it (RFC 9864).
+  // The newer name of EdDSA with this curve (RFC 9864).
   'Ed25519',
 ] as const
 
-/** How far the clock of a client may be off, in seconds. */
+/** The tolerated clock skew of a client, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
 
 /**
- * The engine looks at the clock of this machine and cannot be given another one. So it is told to tolerate anything, ten
- * years, and the dates are looked at here.
+ * oidc-provider compares dates with the clock of this machine only. So its tolerance is ten years, and dates are checked here with
+ * the service's clock.
  */
-export const ENGINE_TOLERANCE_SECONDS = 10 * 365 * 86_400
+export const PROVIDER_TOLERANCE_SECONDS = 10 * 365 * 86_400
 
-/** What `typ` may say, in lower case; it may also be missing (RFC 7523 has no type of its own, its update has the second). */
+/** Values of `typ` in lower case. It may be missing: RFC 7523 defines no type; its update defines the second. */
 const TYPES: readonly unknown[] = ['jwt', 'client-authentication+jwt', undefined]
 
 const MAX_LIFETIME_SECONDS = 3600
 const MAX_ID_LENGTH = 200
 
 /**
- * Which audience makes an assertion good: the issuer alone (FAPI 2.0 Security Profile §5.3.2.1), or the address of the token
- * endpoint as well (RFC 7523 §3), which many libraries still put there.
+ * The accepted audience: the issuer alone (FAPI 2.0 Security Profile §5.3.2.1), or also the URL of the token endpoint (RFC 7523 §3),
+ * which many libraries still send.
  */
 export type AssertionAudience = 'issuer' | 'endpoint'
 
-/** What the audience is judged by. */
+/** What decides the accepted audiences. */
 export interface AudienceRules {
   readonly issuer: string
   readonly assertionAudience: AssertionAudience
 }
 
-/** Says what is wrong with an assertion whose signature is good. The client is told the detail. */
+/** An invalid assertion with a valid signature. The detail is sent to the client. */
 class AssertionProblem extends errors.InvalidClientAuth {}
 
 /**
- * Checks the form and the header of an assertion whose signature is good. @throws `invalid_client`.
+ * Checks the encoding and the header of an assertion with a valid signature. @throws `invalid_client`.
  *
- * A JWT of another type is no assertion, even one with all the claims of one (RFC 8725 §3.11); a JWT is always encoded (RFC
- * 7797 §7), and no extension is understood here (RFC 7515 §4.1.11).
+ * A JWT of another type is not an assertion, even with all its claims (RFC 8725 §3.11); a JWT payload is always encoded (RFC 7797
+ * §7); no extension is supported (RFC 7515 §4.1.11).
  */
 export function assertAssertionHeader(assertion: unknown, { typ, crit, b64 }: Readonly<Record<string, unknown>>): void {
   if (typeof assertion !== 'string' || !isCompactJws(assertion))
@@ -74,7 +73,7 @@ export function assertAssertionHeader(assertion: unknown, { typ, crit, b64 }: Re
 }
 
 /**
- * Checks the claims of an assertion whose signature is good. The audience may be a list of one. @throws `invalid_client`.
+ * Checks the claims of an assertion with a valid signature. The audience may be a list of one. @throws `invalid_client`.
  */
 export function assertAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
@@ -97,11 +96,11 @@ const EARLY = 'nbf must not lie in the future'
 const BAD_ID = `jti must be a text of 1 to ${MAX_ID_LENGTH} characters`
 const OTHER_ISSUER = 'iss must be the client_id'
 
-/** What a client is told for what the engine says about a claim that it checks itself. */
-type Wordings = Readonly<Record<string, string | ((rules: AudienceRules) => string)>>
+/** Descriptions for clients, by the internal error detail of oidc-provider. */
+type Descriptions = Readonly<Record<string, string | ((rules: AudienceRules) => string)>>
 
-/** Before the signature: what an assertion lacks, whomever it names. No key and no user has a part in it. */
-const BEFORE_SIGNATURE: Wordings = {
+/** Errors before the signature check. They depend on neither keys nor users. */
+const BEFORE_SIGNATURE: Descriptions = {
   'sub (JWT subject) must be provided in the client_assertion JWT': 'sub must be the client_id',
   'expiration must be specified in the client_assertion JWT': 'exp must be there',
   'unique jti (JWT ID) must be provided in the client_assertion JWT': BAD_ID,
@@ -111,8 +110,8 @@ const BEFORE_SIGNATURE: Wordings = {
   'list of audience (aud) must include the endpoint url, issuer identifier or token endpoint url': wrongAudience,
 }
 
-/** Behind the signature, and before it is looked at whether the user may assert. */
-const BEHIND_SIGNATURE: Wordings = {
+/** Errors after the signature check, before the user is checked. */
+const AFTER_SIGNATURE: Descriptions = {
   'invalid aud value': wrongAudience,
   'invalid exp value': 'exp must be a number',
   'jwt expired': PAST,
@@ -124,48 +123,48 @@ const BEHIND_SIGNATURE: Wordings = {
 }
 
 /**
- * Tells clients, and the log, which claim of an assertion was refused and what it should be. Until the signature is good a
- * client is told nothing that depends on keys or users, and of a user who may not assert, nothing at all.
+ * Describes to clients, and in the log, which claim of an assertion was refused and what is expected. Before the signature is
+ * verified a description reveals nothing about keys or users; an assertion of a disabled user or with a dead key gets none.
  */
-export function tellProblems(
+export function describeAssertionErrors(
   provider: Provider,
   {
-    notes,
+    contexts,
     mayAssert,
     ...rules
   }: AudienceRules & {
-    readonly notes: Pick<RequestContext, 'explained'>
-    /** Whether the user behind a client may use the key that has signed its assertion. */
+    readonly contexts: Pick<RequestContext, 'explained'>
+    /** Whether the user of a client is enabled and the key of its assertion is live. */
     readonly mayAssert: (client: Client) => boolean
   },
 ): void {
-  // The engine would look at the audience before the signature. It is looked at above, behind it.
+  // oidc-provider would check the audience before the signature. `assertAssertionClaims` checks it after.
   provider.OIDCContext.prototype.clientJwtAuthExpectedAudience = () => new AnyAudience()
   provider.on('grant.error', (ctx, error) => {
     const client = ctx.oidc.entities.Client
-    const problem = problemOf(error, { ...rules, mayAssert: () => client !== undefined && mayAssert(client) })
-    if (problem === undefined) return
-    ctx.body = { error: error.error, error_description: problem }
-    notes.explained(ctx.req, problem)
+    const description = descriptionOf(error, { ...rules, mayAssert: () => client !== undefined && mayAssert(client) })
+    if (description === undefined) return
+    ctx.body = { error: error.error, error_description: description }
+    contexts.explained(ctx.req, description)
   })
 }
 
-/** Has whatever it is asked for. */
+/** Contains every audience. */
 class AnyAudience extends Set<string> {
   override has(): boolean {
     return true
   }
 }
 
-function problemOf(
+function descriptionOf(
   error: errors.OIDCProviderError,
   rules: AudienceRules & { readonly mayAssert: () => boolean },
 ): string | undefined {
   if (error instanceof AssertionProblem) return error.error_detail
   if (!(error instanceof errors.InvalidClientAuth) || error.error_detail === undefined) return undefined
   const { error_detail: detail } = error
-  const problem = BEFORE_SIGNATURE[detail] ?? (rules.mayAssert() ? BEHIND_SIGNATURE[detail] : undefined)
-  return typeof problem === 'function' ? problem(rules) : problem
+  const description = BEFORE_SIGNATURE[detail] ?? (rules.mayAssert() ? AFTER_SIGNATURE[detail] : undefined)
+  return typeof description === 'function' ? description(rules) : description
 }
 
 function audiencesOf({ issuer, assertionAudience }: AudienceRules): readonly unknown[] {
@@ -178,13 +177,13 @@ function wrongAudience(rules: AudienceRules): string {
 }
 
 /**
- * Makes the engine use an assertion once on all replicas.
+ * Replay protection: an assertion is accepted once over all replicas.
  *
- * The engine's own way looks whether an assertion was used, and then notes it: two requests at once could both pass.
+ * oidc-provider's own check reads first and writes later, so two simultaneous requests could both pass.
  */
-export function useAssertionsOnce(provider: Provider, uses: Pick<CredentialUses, 'useAssertionOnce'>): void {
+export function preventReplay(provider: Provider, uses: Pick<CredentialUses, 'useAssertionOnce'>): void {
   provider.ReplayDetection.unique = async (issuer, assertionId, tolerantlyExpiresAtSeconds) => {
-    const expiresAtSeconds = tolerantlyExpiresAtSeconds - ENGINE_TOLERANCE_SECONDS + CLOCK_TOLERANCE_SECONDS
+    const expiresAtSeconds = tolerantlyExpiresAtSeconds - PROVIDER_TOLERANCE_SECONDS + CLOCK_TOLERANCE_SECONDS
     const id = createHash('sha256')
       .update(JSON.stringify([issuer, assertionId]))
       .digest('base64url')

@@ -1,9 +1,9 @@
 /**
- * Service users as the clients of the engine.
+ * Service users as clients of oidc-provider.
  *
- * The engine wants a client object with its own metadata for each client. All service users have the same, but for the
- * client ID, the secrets and the keys, so one object is made in the engine's way and each request gets one derived from
- * it. Known and unknown clients take the same steps, so that the time of an answer does not tell which user exists.
+ * oidc-provider needs a client object with metadata. All service users have the same metadata except for client ID, secrets and
+ * keys, so one validated object is the prototype of each request's client. Known and unknown clients take the same steps, so that
+ * the response time does not reveal which users exist.
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -14,81 +14,80 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { RequestContext } from '../../domain/ports.ts'
 import { toTooManyFailures, toUnavailable } from '../errors.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
-import { foundBefore } from './found-user.ts'
-import { type LookUpOptions, type Named, NamedUser, readNamed } from './named-user.ts'
-import { matchingSecret } from './secret-match.ts'
+import { type Claim, ClaimedUser, type ReadOptions, readClaimedUser, rememberedLookup } from './claimed-user.ts'
+import { verifySecret } from './secret-verification.ts'
 
-/** A client of the engine: the user that its client ID names, who may not exist, and the project. */
-interface NamedClient {
-  readonly user: NamedUser
+/** The user and the project that a client ID names. The user may not exist. */
+interface ClaimedClient {
+  readonly user: ClaimedUser
   readonly projectName: string
 }
 
-/** A service user who has proved a credential, with the project that its client ID names. */
+/** A service user who has proved a credential, and the project that its client ID names. */
 export interface AuthenticatedUser {
   readonly user: ServiceUser
   readonly projectName: string
 }
 
-/** What the rest of the engine asks about clients. */
+/** What the configuration of oidc-provider needs to know about clients. */
 export interface Clients {
-  /** The service user behind a client that the engine has authenticated. */
+  /** The service user of a client that oidc-provider has authenticated. */
   userOf(client: Client): AuthenticatedUser
-  /** The user whom a client claims to be, proved or not; undefined if there is no such user. */
+  /** The user that a client claims to be, proved or not; undefined if there is no such user. */
   claimedUserIdOf(client: Client | undefined): string | undefined
-  /** The secret that a client has proved; null if it was something else. */
+  /** The secret that a client has proved; null if it has proved a key. */
   secretIdOf(client: Client): string | null
   /**
-   * Has the user of an authenticated client read from the database, if it was only in memory, before it is denied something.
+   * Reads the user of an authenticated client from the database, if it was only in memory. Call it before a denial.
    *
-   * @throws `invalid_client` if what it has proved is not there any more; `temporarily_unavailable`.
+   * @throws `invalid_client` if the proved credential is not live any more; `temporarily_unavailable`.
    */
   confirm(client: Client): Promise<void>
-  /** Whether the user of a client may use what it has proved, as far as is known without asking the database. */
+  /** Whether the user of a client is enabled and the proved credential is live, without a read of the database. */
   mayAssert(client: Client): boolean
-  /** Checks that the user whose key has signed an assertion may use it. Called after the signature, like a secret. */
+  /** The same for an assertion, with a read of the database before a denial. Called after the signature check. @throws `invalid_client`. */
   assertMayAssert(client: Client): Promise<void>
   /**
-   * Must be called before an authentication is answered as failed, whatever it failed for: it makes all of them cost the same
-   * look at the database, counts them, and notes them.
+   * Must be called before any failed authentication is answered: reads the user from the database, so that all failures cost the
+   * same, and counts the failure for the rate limit.
    *
-   * @throws `temporarily_unavailable`: then it has not failed.
+   * @throws `temporarily_unavailable`: then the authentication has not failed.
    */
   failed(client: Client, req: IncomingMessage): Promise<void>
 }
 
-/** What this file needs. */
-export interface ClientsOptions extends LookUpOptions {
+/** What authenticating clients needs. */
+export interface ClientsOptions extends ReadOptions {
   readonly attempts: AttemptLimiter
-  /** The time at which credentials are looked at. */
+  /** The time at which credentials must be live. */
   readonly now: () => Date
-  readonly notes: RequestContext
+  readonly contexts: RequestContext
 }
 
-/** Makes the engine find its clients among the service users. */
+/** Makes oidc-provider find its clients among the service users. */
 export function connectClients(provider: Provider, options: ClientsOptions): Clients {
-  const { directory, attempts, now, notes } = options
-  const known = new WeakMap<Client, NamedClient>()
+  const { directory, attempts, now, contexts } = options
+  const known = new WeakMap<Client, ClaimedClient>()
   const template = newClient(provider)
   const decoys = createDecoys()
 
-  // The types promise a text, but this is also called with the subject of an assertion, which can be anything.
-  provider.Client.find = async (named: unknown): Promise<Client> => {
-    const clientId = typeof named === 'string' ? named : ''
+  // The types say string, but the subject of an assertion can be any JSON value.
+  provider.Client.find = async (id: unknown): Promise<Client> => {
+    const clientId = typeof id === 'string' ? id : ''
     const ctx = currentContext()
     const parts = splitClientId(clientId)
-    if (parts !== undefined) notes.identified(ctx.req, clientId)
-    assertMayTry(ctx, { name: clientId, address: notes.addressOf(ctx.req) }, attempts)
+    if (parts !== undefined) contexts.identified(ctx.req, clientId)
+    assertMayTry(ctx, { name: clientId, address: contexts.addressOf(ctx.req) }, attempts)
 
     const user =
       parts === undefined
-        ? new NamedUser(undefined, null)
+        ? new ClaimedUser(undefined, null)
         : await findUser(ctx.req, { clientId, userId: parts.userId }, options)
     const method = authenticationMethod(ctx)
     const client: Client = Object.create(template, {
       clientId: { value: clientId, enumerable: true },
       tokenEndpointAuthMethod: { value: method, enumerable: true },
-      // An unknown client gets this far too, and fails here like one with a wrong secret.
+      // An unknown client fails here too, like one with a wrong secret.
       compareClientSecret: { value: (secret: string) => proveSecret(user, secret, { directory, now }) },
     })
     if (method === 'private_key_jwt') addAssertionKeys(client, user, { decoys, now: now() })
@@ -96,51 +95,52 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
     return client
   }
 
-  const namedBy = (client: Client): NamedClient => {
-    const named = known.get(client)
-    if (named === undefined) throw new Error('the client is none of ours')
-    return named
+  const claimedBy = (client: Client): ClaimedClient => {
+    const claimed = known.get(client)
+    if (claimed === undefined) throw new Error('the client was not created here')
+    return claimed
   }
 
   return {
     userOf: (client) => {
-      const { user, projectName } = namedBy(client)
+      const { user, projectName } = claimedBy(client)
       if (user.user === undefined) throw new Error('the client has not been authenticated')
       return { user: user.user, projectName }
     },
     claimedUserIdOf: (client) => (client === undefined ? undefined : known.get(client)?.user.user?.userId),
     secretIdOf: (client) => {
-      const { proof } = namedBy(client).user
+      const { proof } = claimedBy(client).user
       return proof?.kind === 'secret' ? proof.secretId : null
     },
     confirm: async (client) => {
-      const { user } = namedBy(client)
+      const { user } = claimedBy(client)
       await confirmed(user)
-      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('what was proved is not there any more')
+      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('the proved credential is not live any more')
     },
-    mayAssert: (client) => namedBy(client).user.hasProved(now()),
+    mayAssert: (client) => claimedBy(client).user.hasProved(now()),
     assertMayAssert: async (client) => {
-      const { user } = namedBy(client)
+      const { user } = claimedBy(client)
       if (!user.hasProved(now())) await confirmed(user)
-      if (!user.hasProved(now())) throw new errors.InvalidClientAuth('the user is disabled, or a key is gone')
+      if (!user.hasProved(now()))
+        throw new errors.InvalidClientAuth('the user is disabled, or the key is not live any more')
     },
     failed: async (client, req) => {
-      await confirmed(namedBy(client).user)
-      attempts.fail({ name: client.clientId, address: notes.addressOf(req) })
-      notes.refused(req, 'invalid_client')
+      await confirmed(claimedBy(client).user)
+      attempts.fail({ name: client.clientId, address: contexts.addressOf(req) })
+      contexts.refused(req, 'invalid_client')
     },
   }
 }
 
-/** Notes why requests are refused, but for failed authentications, which may turn out to be none. */
-export function noteRefusals(provider: Provider, { notes }: Pick<ClientsOptions, 'notes'>): void {
-  provider.on('server_error', (ctx) => notes.refused(ctx.req, 'server_error'))
+/** Records why requests are refused, except for failed authentications: `Clients.failed` records those. */
+export function recordRefusals(provider: Provider, { contexts }: Pick<ClientsOptions, 'contexts'>): void {
+  provider.on('server_error', (ctx) => contexts.refused(ctx.req, 'server_error'))
   provider.on('grant.error', (ctx, error) => {
-    if (failedClient(ctx) === undefined) notes.refused(ctx.req, error.error)
+    if (failedClient(ctx) === undefined) contexts.refused(ctx.req, error.error)
   })
 }
 
-/** The client of a request that has failed to authenticate. The engine names it only once it was allowed to try. */
+/** The client of a request that failed to authenticate. oidc-provider sets it only if the rate limit admitted the attempt. */
 export function failedClient({ status, oidc }: Pick<KoaContextWithOIDC, 'status'> & Partial<KoaContextWithOIDC>) {
   return status === 401 ? oidc?.entities.Client : undefined
 }
@@ -148,7 +148,7 @@ export function failedClient({ status, oidc }: Pick<KoaContextWithOIDC, 'status'
 /** The request that is being answered. */
 function currentContext(): KoaContextWithOIDC {
   const ctx = Provider.ctx
-  if (ctx === undefined) throw new Error('clients are only known to requests')
+  if (ctx === undefined) throw new Error('there is no request')
   return ctx
 }
 
@@ -159,26 +159,23 @@ function assertMayTry(ctx: KoaContextWithOIDC, attempt: Attempt, attempts: Attem
   throw toTooManyFailures()
 }
 
-/**
- * A service user may use any of its credentials, so its method is the one that the request uses. The engine has refused
- * requests that use two.
- */
+/** A service user may use any of its credentials, so the request decides the method. oidc-provider has refused two at once. */
 function authenticationMethod({ oidc }: KoaContextWithOIDC): 'private_key_jwt' | 'client_secret_basic' {
   return oidc.params?.client_assertion ? 'private_key_jwt' : 'client_secret_basic'
 }
 
-async function findUser(req: IncomingMessage, named: Named, options: LookUpOptions): Promise<NamedUser> {
-  const read = () => readNamed(req, named, options)
-  const before = foundBefore(req, named.userId)
-  if (before !== undefined) return new NamedUser(before.user, null)
-  const inMemory = options.directory.recallServiceUser(named.userId)
-  const user = new NamedUser(inMemory, read)
+async function findUser(req: IncomingMessage, claim: Claim, options: ReadOptions): Promise<ClaimedUser> {
+  const read = () => readClaimedUser(req, claim, options)
+  const before = rememberedLookup(req, claim.userId)
+  if (before !== undefined) return new ClaimedUser(before.user, null)
+  const inMemory = options.directory.recallServiceUser(claim.userId)
+  const user = new ClaimedUser(inMemory, read)
   if (inMemory === undefined) await confirmed(user)
   return user
 }
 
 /** @throws `temporarily_unavailable`. */
-async function confirmed(user: NamedUser): Promise<void> {
+async function confirmed(user: ClaimedUser): Promise<void> {
   try {
     await user.confirm()
   } catch (error) {
@@ -187,26 +184,26 @@ async function confirmed(user: NamedUser): Promise<void> {
 }
 
 async function proveSecret(
-  named: NamedUser,
+  claimed: ClaimedUser,
   secret: string,
   { directory, now }: Pick<ClientsOptions, 'directory' | 'now'>,
 ): Promise<boolean> {
-  const prove = () => matchingSecret(directory.secrets, named.user, { secret, now: now() })
-  let proved = prove()
-  if (proved === undefined && !named.isConfirmed) {
-    await confirmed(named)
-    proved = prove()
+  const verify = () => verifySecret(directory.secrets, claimed.user, { secret, now: now() })
+  let verified = verify()
+  if (verified === undefined && !claimed.isConfirmed) {
+    await confirmed(claimed)
+    verified = verify()
   }
-  if (proved !== undefined) named.proof = { kind: 'secret', secretId: proved.secretId }
-  return proved !== undefined
+  if (verified !== undefined) claimed.proof = { kind: 'secret', secretId: verified.secretId }
+  return verified !== undefined
 }
 
 function newClient(provider: Provider): Client {
-  // The published types leave the constructor out. It validates the metadata like any other client's.
+  // The published types omit the constructor, which validates the metadata.
   const Client = provider.Client as unknown as new (metadata: Record<string, unknown>) => Client
   return new Client({
     client_id: 'service-user',
-    // The engine asks for a secret here. Nothing compares with it: see `compareClientSecret` above.
+    // Required, but never compared: see `compareClientSecret` above.
     client_secret: randomBytes(32).toString('base64url'),
     grant_types: ['client_credentials'],
     response_types: [],

@@ -1,33 +1,31 @@
 /**
- * When a failed authentication is answered, so that its time does not tell whose it was.
+ * Constant-time refusal of failed authentications, so that the response time does not reveal which users exist.
  *
- * Every one of them has waited for the database once (`named-user.ts`). What is left, such as the time that the database takes
- * to find a row and not none, is covered by answering at whole multiples of a time.
+ * Every failure includes one read of the database (`claimed-user.ts`). The remaining differences, such as between a row that exists
+ * and one that does not, are hidden by responding at multiples of 50 ms only.
  */
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** In milliseconds since the request. With a database that is near, all failures are answered at the first one. */
-const FAILURE_EVERY = 50
+/** In milliseconds since the authentication began. With a database nearby, all failures are answered at the first multiple. */
+const QUANTUM = 50
 
-const BEGUN = Symbol('begun')
+const STARTED_AT = Symbol('startedAt')
 
-/** A request, perhaps with the time at which its authentication began. */
-type Authenticated = IncomingMessage & { [BEGUN]?: number }
+type AuthenticatedRequest = IncomingMessage & { [STARTED_AT]?: number }
 
-/** From now on the time that passes may tell something about a user. The first call counts. */
-export function beginAuthentication(req: Authenticated): void {
-  req[BEGUN] ??= performance.now()
+/** Starts the clock of a request. Later calls change nothing. */
+export function startAuthentication(req: AuthenticatedRequest): void {
+  req[STARTED_AT] ??= performance.now()
 }
 
 /** Waits until a failure may be answered. */
-export async function untilFailureMayBeTold(req: Authenticated): Promise<void> {
+export async function delayRefusal(req: AuthenticatedRequest): Promise<void> {
   const now = performance.now()
-  await delay(millisecondsUntilTold(now - (req[BEGUN] ?? now)))
+  await delay(refusalDelay(now - (req[STARTED_AT] ?? now)))
 }
 
-/** How long a failure waits that is known after so many milliseconds. */
-export function millisecondsUntilTold(passed: number): number {
-  const told = Math.max(1, Math.ceil(passed / FAILURE_EVERY)) * FAILURE_EVERY
-  return told - passed
+/** How long to delay a failure that took so many milliseconds. */
+export function refusalDelay(elapsed: number): number {
+  return Math.max(1, Math.ceil(elapsed / QUANTUM)) * QUANTUM - elapsed
 }

@@ -1,8 +1,8 @@
 /**
  * The discovery document, the same for RFC 8414 and OpenID Connect Discovery.
  *
- * It is written here and not by the engine, because the engine's names endpoints that machines have no use for, such
- * as one for authorization, and derives addresses from the request instead of from the base URL.
+ * Not that of oidc-provider, which names endpoints that machines do not need, such as one for authorization, and derives URLs from the
+ * request instead of the base URL.
  */
 
 import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'

@@ -1,8 +1,8 @@
 /**
  * The public key set: the keys of all states, public members only (Spec §4.2).
  *
- * The engine publishes the same keys from the same ring; a test holds the two together. This one adds what the engine
- * has no place for: bytes that are made once, a validator and a cache time.
+ * oidc-provider publishes the same keys, which a test compares. This document is serialized once and has a validator and a cache
+ * time.
  */
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
 import { inKeySetOrder, type KeyRing } from '../../domain/keys/key-ring.ts'

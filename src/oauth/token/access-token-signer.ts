@@ -1,19 +1,29 @@
 /**
- * Signs access tokens (RFC 9068) with one key, in the form in which the engine does.
+ * The claims of access tokens (RFC 9068 §2.2), and their signature on the fast path, in the same format as oidc-provider's.
  */
 import { randomFillSync } from 'node:crypto'
+import type { GrantedToken } from '../../domain/identities/token-grant.ts'
 import type { Signer } from '../../domain/ports.ts'
 
-/** 256 bits, as the engine's ids have. */
+/** 256 bits, like the ids of oidc-provider. */
 const ID_BYTES = 32
 
-/** How many ids are drawn at once: asking for random bytes costs more than the bytes. */
-const IDS_AT_ONCE = 128
+/** Ids for which random bytes are drawn at once: the call costs more than the bytes. */
+const ID_BATCH = 128
 
-/** Signs claims. They must be complete but for `jti`. */
+/** The claims that depend on the grant. `iss`, `client_id` and `jti` are added when a token is signed. */
+export function grantedClaims(
+  { subject, audience, scopes, roleClaims }: GrantedToken,
+  { now, lifetimeSeconds }: { readonly now: Date; readonly lifetimeSeconds: number },
+) {
+  const iat = Math.floor(now.getTime() / 1000)
+  return { ...roleClaims, iat, exp: iat + lifetimeSeconds, sub: subject, aud: audience, scope: scopes.join(' ') }
+}
+
+/** Adds `jti` to claims and signs them. */
 export type AccessTokenSigner = (claims: Readonly<Record<string, unknown>>) => Promise<string>
 
-/** Makes a writer of tokens that this signer signs. */
+/** Makes a signer of access tokens with one key. */
 export function createAccessTokenSigner({ key, sign }: Signer): AccessTokenSigner {
   const header = encode({ alg: key.algorithm, typ: 'at+jwt', kid: key.keyId })
   const nextId = createIds()
@@ -27,7 +37,7 @@ export function createAccessTokenSigner({ key, sign }: Signer): AccessTokenSigne
 }
 
 function createIds(): () => string {
-  const random = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
+  const random = Buffer.alloc(ID_BYTES * ID_BATCH)
   let at = random.length
   return () => {
     if (at === random.length) {

@@ -1,129 +1,117 @@
 /**
- * Answers the token requests that nearly all clients send, and that get a token, without the engine: it would spend most
- * of the time of a request on choices that these requests leave no room for.
+ * The fast path of the token endpoint: grants the plain requests of nearly all clients without oidc-provider, which would take most
+ * of a request's time.
  *
- * Nobody is refused here, but for the lack of a key or a database. Whatever is not recognised or not granted goes to the
- * engine as if nobody had looked at it. Who has proved a secret, what is granted and what a token says is decided by what
- * the engine asks as well.
+ * It only grants. A request that is not recognised or not granted goes to oidc-provider unchanged. Secrets, grants and claims are
+ * decided by the same functions on both paths.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
-import { beginAuthentication } from '../client-authentication/constant-time-refusal.ts'
-import { writeDownFailure } from '../client-authentication/failed-authentications.ts'
-import { leaveFound } from '../client-authentication/found-user.ts'
-import { readNamed } from '../client-authentication/named-user.ts'
-import { matchingSecret } from '../client-authentication/secret-match.ts'
+import type { Signer } from '../../domain/ports.ts'
+import { auditFailure } from '../client-authentication/audit-failure.ts'
+import { readClaimedUser, rememberLookup } from '../client-authentication/claimed-user.ts'
+import { startAuthentication } from '../client-authentication/constant-time-refusal.ts'
+import { verifySecret } from '../client-authentication/secret-verification.ts'
 import { isUnavailable } from '../errors.ts'
-import { type Head, setHead } from '../head.ts'
 import type { ProviderOptions } from '../provider.ts'
-import { answerUnavailable } from '../unavailable.ts'
-import type { AccessTokenSigner } from './access-token-signer.ts'
+import { createAccessTokenSigner, grantedClaims } from './access-token-signer.ts'
+import { hasSmallForm, takeForm } from './form-body.ts'
 import { type PlainRequest, readPlainRequest } from './plain-request.ts'
-import { hasSmallForm, takeForm } from './small-form.ts'
-import { grantedClaims } from './token-claims.ts'
 
-/** Answers token requests. @param head Headers that are sent with the answer's own. */
-export type TokenHandler = (req: IncomingMessage, res: ServerResponse, head: Head) => Promise<void>
-
-/** What the engine says of each answer with a token. */
-const HEAD: Head = ['vary', 'Origin', 'cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8']
-
-/** A request that has been recognised, and who it says it is from. */
+/** A plain request, and the user that it claims to be from. */
 interface Recognised extends PlainRequest {
   readonly userId: string
   readonly projectName: string
 }
 
-interface Granted {
+/** A request that gets a token. */
+export interface Granted {
   readonly clientId: string
   readonly secretId: string
   readonly grant: GrantedToken
 }
 
-/** What a key ring issues tokens with. */
-export interface Issuing {
-  readonly engine: (req: IncomingMessage, res: ServerResponse) => Promise<void>
-  readonly write: AccessTokenSigner
+/** Decides a request. Undefined: oidc-provider must answer it. `unavailable`: the user cannot be read from the database. */
+export type FastPath = (req: IncomingMessage) => Promise<Granted | undefined | 'client_left' | 'unavailable'>
+
+/** Makes the fast path. */
+export function createFastPath(options: ProviderOptions): FastPath {
+  return (req) => (hasSmallForm(req) ? takeForm(req, (form) => decide(req, form, options)) : NOT_RECOGNISED)
 }
 
-/**
- * Makes a handler that leaves to the engine what it does not answer itself.
- *
- * @param issuing By the newest key ring; null while no key can sign. Asked when the form is here, however long that takes:
- * a key that was replaced or revoked meanwhile signs no more.
- */
-export function createFastPath(issuing: () => Issuing | null, options: ProviderOptions): TokenHandler {
-  const { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses, notes } = options
-  return async (req, res, head) => {
-    let granted: Granted | undefined | null
-    try {
-      granted = hasSmallForm(req) ? await takeForm(req, (form) => decide(req, form, options)) : undefined
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      return answerUnavailable(req, res, { head, notes })
-    }
-    if (granted === null) return
-    const by = issuing()
-    if (by === null) return answerUnavailable(req, res, { head, notes })
-    if (granted === undefined) {
-      setHead(res, head)
-      return by.engine(req, res)
-    }
+const NOT_RECOGNISED = Promise.resolve(undefined)
 
-    const { clientId, secretId, grant } = granted
+/** Issues tokens that one key signs. @returns The body of the response (RFC 6749 §5.1). */
+export function createTokenIssuer(
+  signer: Signer,
+  { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses }: ProviderOptions,
+): (granted: Granted) => Promise<string> {
+  const sign = createAccessTokenSigner(signer)
+  return async ({ clientId, secretId, grant }) => {
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
-    const token = await by.write({ ...claims, client_id: clientId, iss: issuer })
+    const token = await sign({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())
-    send(res, head, answerWith(token, { scope: claims.scope, lifetimeSeconds }))
+    // No character of a token needs an escape, which `JSON.stringify` would look for.
+    const members = JSON.stringify({ expires_in: lifetimeSeconds, scope: claims.scope, token_type: 'Bearer' })
+    return `{"access_token":"${token}",${members.slice(1)}`
   }
 }
 
-/** Null, sooner or later: the client has left. A promise fails if the user has to be looked up and cannot be. */
+/** Synchronous for a user in memory. */
 function decide(
   req: IncomingMessage,
   form: string,
   options: ProviderOptions,
-): Granted | undefined | Promise<Granted | undefined | null> {
+): Granted | undefined | ReturnType<typeof decideByDatabase> {
   const request = recognise(req, form, options)
   if (request === undefined) return undefined
-  beginAuthentication(req)
-  options.notes.identified(req, request.clientId)
+  startAuthentication(req)
+  options.contexts.identified(req, request.clientId)
   const user = options.directory.recallServiceUser(request.userId)
   const granted = user === undefined ? undefined : grant(user, request, options)
-  // What is not in memory may have been made elsewhere a moment ago.
-  return granted ?? lookUp(req, request, options)
+  // Another replica may have changed the user a moment ago.
+  return granted ?? decideByDatabase(req, request, options)
 }
 
-async function lookUp(
+function recognise(
+  req: IncomingMessage,
+  form: string,
+  { attempts, contexts }: ProviderOptions,
+): Recognised | undefined {
+  const request = readPlainRequest(req.headers, form)
+  const claimed = request === undefined ? undefined : splitClientId(request.clientId)
+  if (request === undefined || claimed === undefined) return undefined
+  const { clientId, secret, scope } = request
+  if (attempts.blockedForSeconds({ name: clientId, address: contexts.addressOf(req) }) > 0) return undefined
+  return { clientId, secret, scope, userId: claimed.userId, projectName: claimed.projectName }
+}
+
+async function decideByDatabase(
   req: IncomingMessage,
   request: Recognised,
   options: ProviderOptions,
-): Promise<Granted | undefined | null> {
-  const { directory, attempts, notes, now } = options
+): Promise<Granted | undefined | 'client_left' | 'unavailable'> {
+  const { directory, attempts, contexts, now } = options
   const { userId, clientId, secret } = request
-  const user = await readNamed(req, request, options)
+  let user: ServiceUser | undefined
+  try {
+    user = await readClaimedUser(req, request, options)
+  } catch (error) {
+    if (isUnavailable(error)) return 'unavailable'
+    throw error
+  }
   const granted = grant(user, request, options)
   if (granted !== undefined) return granted
-  leaveFound(req, { userId, user })
+  rememberLookup(req, { userId, user })
   if (req.readable) return undefined
-  // The client has left, so the engine could not read what it should count.
-  const proved = matchingSecret(directory.secrets, user, { secret, now: now() })
-  if (proved === undefined) {
-    attempts.fail({ name: clientId, address: notes.addressOf(req) })
-    if (user !== undefined) writeDownFailure(req, userId, options)
+  // The client has left, so oidc-provider could not read the form and count the failure.
+  if (verifySecret(directory.secrets, user, { secret, now: now() }) === undefined) {
+    attempts.fail({ name: clientId, address: contexts.addressOf(req) })
+    if (user !== undefined) auditFailure(req, userId, options)
   }
-  return null
-}
-
-function recognise(req: IncomingMessage, form: string, { attempts, notes }: ProviderOptions): Recognised | undefined {
-  const request = readPlainRequest(req.headers, form)
-  const named = request === undefined ? undefined : splitClientId(request.clientId)
-  if (request === undefined || named === undefined) return undefined
-  const { clientId, secret, scope } = request
-  if (attempts.blockedForSeconds({ name: clientId, address: notes.addressOf(req) }) > 0) return undefined
-  return { clientId, secret, scope, userId: named.userId, projectName: named.projectName }
+  return 'client_left'
 }
 
 function grant(
@@ -131,25 +119,10 @@ function grant(
   { clientId, secret, scope, projectName }: Recognised,
   { issuer, now, directory }: ProviderOptions,
 ): Granted | undefined {
-  // Also without a user, so that the time tells nothing about who exists.
-  const proved = matchingSecret(directory.secrets, user, { secret, now: now() })
-  if (user === undefined || proved === undefined) return undefined
+  // In constant time: also without a user.
+  const verified = verifySecret(directory.secrets, user, { secret, now: now() })
+  if (user === undefined || verified === undefined) return undefined
   const granted = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
   if (granted.kind === 'denied') return undefined
-  return { clientId, secretId: proved.secretId, grant: granted }
-}
-
-/** The JSON of the answer (RFC 6749 §5.1). Nothing in a token needs to be escaped, and looking for that takes long. */
-function answerWith(
-  token: string,
-  { scope, lifetimeSeconds }: { readonly scope: string; readonly lifetimeSeconds: number },
-): string {
-  const members = JSON.stringify({ expires_in: lifetimeSeconds, scope, token_type: 'Bearer' })
-  return `{"access_token":"${token}",${members.slice(1)}`
-}
-
-/** The answer of the engine, header by header. A text goes out in one piece with the headers; it is nothing but ASCII. */
-function send(res: ServerResponse, head: Head, body: string): void {
-  res.writeHead(200, [...head, ...HEAD, 'content-length', String(body.length)])
-  res.end(body, 'latin1')
+  return { clientId, secretId: verified.secretId, grant: granted }
 }

@@ -1,14 +1,13 @@
 /**
- * Recognises the token request that nearly all clients send: the client credentials grant, with a secret (RFC 6749
- * §4.4.2, §2.3.1) and perhaps a scope.
+ * Parses the token request that nearly all clients send: the client credentials grant, with a secret (RFC 6749 §4.4.2, §2.3.1) and an
+ * optional scope.
  *
- * Recognising says nothing about what is right: what is not recognised is the engine's to judge. So this may be as narrow
- * as it likes, and must never read a request in another way than the engine.
+ * Any other request is left to oidc-provider. So this may recognise few requests, but must never understand one differently.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { parse } from 'node:querystring'
 
-/** Who asks for what. */
+/** The parameters of a plain request. */
 export interface PlainRequest {
   readonly clientId: string
   readonly secret: string
@@ -19,19 +18,19 @@ type Fields = Readonly<Record<string, string>>
 
 const FIELDS: ReadonlySet<string> = new Set(['grant_type', 'client_id', 'client_secret', 'scope'])
 
-/** Scopes with none of the characters that need a second look. */
+/** Scopes without unusual characters. */
 const PLAIN_SCOPE = /^[\w:.-]+(?: [\w:.-]+)*$/
 
 const BASIC = /^basic ([a-z0-9+/]+={0,2})$/i
 const PRINTABLE = /^[ -~]+$/
 
-/** Headers with which a request is another one. */
+/** Headers that change the meaning of a request. */
 const SPECIAL_HEADERS = ['dpop', 'oauth-client-attestation', 'oauth-client-attestation-pop']
 
-/** Reads a request, or returns undefined if there is anything unusual about it. */
+/** @returns Undefined if anything about the request is unusual. */
 export function readPlainRequest(headers: IncomingHttpHeaders, form: string): PlainRequest | undefined {
   for (const name of SPECIAL_HEADERS) if (headers[name] !== undefined) return undefined
-  // Without empty fields, no form of four names has a thousand fields, behind which the parser stops (`form-fields.ts`).
+  // Without empty fields, a form of four names cannot exceed the parser's limit of fields (`form-body.ts`).
   if (form.includes('&&')) return undefined
   const fields = parse(form)
   for (const name in fields) if (!FIELDS.has(name) || typeof fields[name] !== 'string') return undefined
@@ -43,12 +42,12 @@ export function readPlainRequest(headers: IncomingHttpHeaders, form: string): Pl
     return clientId && secret ? { clientId, secret, scope } : undefined
   }
   const basic = readBasic(headers.authorization)
-  // An empty `client_id` counts as none, so it is not recognised either.
+  // An empty `client_id` is not recognised, because oidc-provider ignores it.
   const conflicts = secret !== undefined || (clientId !== undefined && clientId !== basic?.clientId)
   return basic === undefined || conflicts ? undefined : { ...basic, scope }
 }
 
-/** The credentials of HTTP Basic, which are encoded like a form before they are joined (RFC 6749 §2.3.1). */
+/** The credentials of HTTP Basic, each form-encoded (RFC 6749 §2.3.1). */
 function readBasic(authorization: string): Omit<PlainRequest, 'scope'> | undefined {
   const encoded = BASIC.exec(authorization)?.[1] ?? ''
   const bytes = Buffer.from(encoded, 'base64')

@@ -1,24 +1,24 @@
 /**
- * Lets the domain's token policy decide inside the engine: scopes and audience when the engine asks what the token is
- * for, claims when it is about to sign.
+ * Connects the domain's token policy to oidc-provider: it decides scopes and audience when the resource server is asked for, and sets
+ * the claims before the token is signed.
  */
 import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { toOAuthError } from '../errors.ts'
-import { grantedClaims } from './token-claims.ts'
+import { grantedClaims } from './access-token-signer.ts'
 
-/** The claims of a token before it is signed, as the engine hands them out. */
+/** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
 
-/** What the policy needs to know about the service. */
+/** What the policy needs. */
 export interface TokenPolicyOptions {
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
-  /** The time that dates tokens. The engine only knows that of this machine. */
+  /** The service's clock. oidc-provider uses that of this machine. */
   readonly now: () => Date
-  /** The key that signs all tokens of this engine. */
+  /** The key that signs all tokens of the provider. */
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
   readonly confirm: Clients['confirm']
@@ -35,8 +35,7 @@ export class TokenPolicy {
   }
 
   /**
-   * The one resource that the engine knows, for a request that names none. Which audiences the token has is the grant's
-   * matter.
+   * The only resource of the provider, for a request that names none. The grant decides the audiences of the token.
    */
   defaultResource = (ctx: KoaContextWithOIDC): string => {
     this.#withoutResource.add(ctx)
@@ -44,9 +43,9 @@ export class TokenPolicy {
   }
 
   /**
-   * Decides about the request of an authenticated client.
+   * Decides the grant of an authenticated client.
    *
-   * The engine calls this for each `resource` of the request, so all of them must name this service (RFC 8707 §2).
+   * Called for each `resource` of the request, so all of them must name this service (RFC 8707 §2).
    *
    * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service; like
    * `Clients.confirm` if it would be one of the first two.
@@ -64,7 +63,7 @@ export class TokenPolicy {
     if (grant.kind === 'denied') throw toOAuthError(grant)
     this.#grants.set(ctx, grant)
     const scope = grant.scopes.join(' ')
-    // The engine answers with the scope of the request; a client that named none must be told (RFC 6749 §5.1).
+    // oidc-provider responds with the scope of the request. If that has none, the response must have the default (RFC 6749 §5.1).
     if (params !== undefined) params.scope = scope
     return {
       scope,
@@ -85,10 +84,10 @@ export class TokenPolicy {
     })
   }
 
-  /** Puts what was granted into the token. */
+  /** Sets the granted claims. */
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
     const grant = this.#grants.get(ctx)
-    if (grant === undefined) throw new Error('a token is being signed that nobody has granted')
+    if (grant === undefined) throw new Error('the token was not granted')
     const { now, tokenLifetimeSeconds: lifetimeSeconds } = this.#options
     Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
   }

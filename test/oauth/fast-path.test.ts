@@ -83,7 +83,7 @@ const clients: Clients = {
   assertions: {
     good: await assert(ISSUER, userKey),
     forElsewhere: await assert('https://elsewhere.example', userKey),
-    byNobody: await assert(ISSUER, otherKey),
+    byOtherKey: await assert(ISSUER, otherKey),
   },
   disabled: addUser(2, { enabled: false }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
@@ -100,7 +100,7 @@ type TokenServer = Awaited<ReturnType<typeof startTokenServer>>
 
 let direct: TokenServer
 let cold: TokenServer
-let engine: TokenServer
+let providerOnly: TokenServer
 
 async function newKeys(): Promise<KeySnapshot> {
   const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
@@ -114,14 +114,14 @@ beforeAll(async () => {
   const options = { issuer: ISSUER, keys, users, secrets, now: () => NOW }
   direct = await startTokenServer({ ...options, answers: 'from memory' })
   cold = await startTokenServer({ ...options, answers: 'from the database' })
-  engine = await startTokenServer({ ...options, answers: 'by the engine' })
+  providerOnly = await startTokenServer({ ...options, answers: 'by the provider' })
 })
 
 afterAll(async () => {
-  for (const server of [direct, cold, engine]) await server?.stop()
+  for (const server of [direct, cold, providerOnly]) await server?.stop()
 })
 
-/** What must be the same, whoever answers. What is different each time is looked at for its form. */
+/** The part of a response that must be equal on all paths. Of random parts only the format is checked. */
 async function comparable({ status, headers, body }: Received): Promise<unknown> {
   const { date, 'x-request-id': requestId, ...rest } = headers
   expect([date, requestId]).toEqual([expect.any(String), expect.any(String)])
@@ -135,15 +135,15 @@ async function comparable({ status, headers, body }: Received): Promise<unknown>
   return { status, headers: rest, members, header: decodeProtectedHeader(token), claims, length: body.length }
 }
 
-/** Compares the answers for a user in memory, for one who is looked up, and by the engine alone. */
+/** Compares the responses for a user in memory, for a user who is read from the database, and of oidc-provider alone. */
 async function compare(send: typeof post, request: TokenRequestCase): Promise<{ status: number; direct: boolean }> {
-  const servers = [direct, cold, engine]
+  const servers = [direct, cold, providerOnly]
   const before = servers.map((server) => server.record())
-  const calls = [direct.engineCalls(), cold.engineCalls()]
+  const calls = [direct.providerCalls(), cold.providerCalls()]
   const answers = await Promise.all(servers.map(({ url }) => send(url, request)))
-  const [fromMemory, fromDatabase, byEngine] = await Promise.all(answers.map(comparable))
-  expect(fromMemory).toEqual(byEngine)
-  expect(fromDatabase).toEqual(byEngine)
+  const [fromMemory, fromDatabase, byProvider] = await Promise.all(answers.map(comparable))
+  expect(fromMemory).toEqual(byProvider)
+  expect(fromDatabase).toEqual(byProvider)
 
   const { status = 0 } = answers[0] ?? {}
   await eventually(async () => {
@@ -158,7 +158,7 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
     // An assertion is no secret.
     expect(right?.used).toHaveLength(status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
   })
-  const unasked = [direct.engineCalls() === calls[0], cold.engineCalls() === calls[1]]
+  const unasked = [direct.providerCalls() === calls[0], cold.providerCalls() === calls[1]]
   expect(unasked[0]).toBe(unasked[1])
   return { status, direct: status === 200 && unasked[0] === true }
 }
@@ -173,9 +173,9 @@ function since({ record }: TokenServer, at: ReturnType<TokenServer['record']>) {
   }
 }
 
-describe('a token request that the engine is not needed for', () => {
+describe('a plain token request', () => {
   it.each(requests.map((request) => [request.name, request] as const))(
-    'is answered as the engine does it, and so is what is left to the engine: %s',
+    'is answered on the fast path as by oidc-provider, and any other request by oidc-provider: %s',
     async (_, request) => {
       expect((await compare(post, request)).direct).toBe(request.plain ?? false)
     },
@@ -255,7 +255,7 @@ describe('a token request that the engine is not needed for', () => {
     socket.setEncoding('latin1').on('data', (data) => {
       received += data
     })
-    const calls = direct.engineCalls()
+    const calls = direct.providerCalls()
     for (const wrong of [false, true]) {
       received = ''
       for (const piece of (wrong ? text.replace('client_id=0', 'client_id=1') : text).match(/.{1,90}/gs) ?? []) {
@@ -264,11 +264,11 @@ describe('a token request that the engine is not needed for', () => {
       }
       await eventually(async () => expect(received).toMatch(wrong ? /^HTTP\/1.1 401 .*\}$/s : /^HTTP\/1.1 200 .*\}$/s))
     }
-    expect(direct.engineCalls()).toBe(calls + 1)
+    expect(direct.providerCalls()).toBe(calls + 1)
     socket.destroy()
   })
 
-  it('may break off in the middle, and nobody fails', async () => {
+  it('that is aborted counts as no failed authentication', async () => {
     const { answered } = direct.record()
     const socket = connect(direct.port, '127.0.0.1')
     await once(socket, 'connect')
@@ -281,7 +281,7 @@ describe('a token request that the engine is not needed for', () => {
     expect(direct.log.lines).toEqual([])
   })
 
-  it('is signed by the key that is active when all of it is here', async () => {
+  it('is signed by the key that is active when the form is complete', async () => {
     const server = await startTokenServer({
       issuer: ISSUER,
       keys,
@@ -319,12 +319,12 @@ describe('a token request that the engine is not needed for', () => {
     }
   })
 
-  it('costs one look-up of a user who is not in memory, and the next request on the connection is read', async () => {
+  it('costs one read of a user who is not in memory, and the next request of the connection is answered', async () => {
     const socket = connect(cold.port, '127.0.0.1').setEncoding('latin1')
     await once(socket, 'connect')
     const head = 'POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n'
     const text = `${head}content-length: ${String(usual.body).length}\r\n\r\n${usual.body}`
-    const [lookUps, calls] = [cold.lookUps(), cold.engineCalls()]
+    const [lookUps, calls] = [cold.lookUps(), cold.providerCalls()]
     let received = ''
     socket.on('data', (data) => {
       received += data
@@ -332,21 +332,21 @@ describe('a token request that the engine is not needed for', () => {
     // Without waiting for the first answer.
     socket.write(text + text)
     await eventually(async () => expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2))
-    expect([cold.lookUps(), cold.engineCalls()]).toEqual([lookUps + 2, calls])
+    expect([cold.lookUps(), cold.providerCalls()]).toEqual([lookUps + 2, calls])
     socket.destroy()
   })
 
-  it('is told to come again if its user cannot be looked up', async () => {
+  it('is answered with 503 if its user cannot be read', async () => {
     const lookUps = cold.lookUps()
     cold.failWith(new DomainError('storage_unavailable', 'the database is not available'))
     try {
       const answer = await post(cold.url, usual)
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5'])
       expect(JSON.parse(answer.body)).toMatchObject({ error: 'temporarily_unavailable' })
-      // The engine would have waited for the same failure again.
+      // oidc-provider would have waited for the same error again.
       expect(cold.lookUps()).toBe(lookUps + 1)
-      const noted = { status: 503, failure: 'temporarily_unavailable', clientId }
-      await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(noted))
+      const recorded = { status: 503, failure: 'temporarily_unavailable', clientId }
+      await eventually(async () => expect(cold.record().answered.at(-1)).toEqual(recorded))
       expect(cold.log.lines).toEqual([])
     } finally {
       cold.failWith(undefined)
@@ -372,12 +372,12 @@ describe('a token request that the engine is not needed for', () => {
   describe.each([
     ['with a wrong secret', 'wrong', 1],
     ['with the right secret', first!.secret, 0],
-  ])('whose client leaves while its user is looked up, %s', (_, secret, failures) => {
+  ])('whose client leaves while its user is read, %s', (_, secret, failures) => {
     const form = new URLSearchParams({
       grant_type: 'client_credentials',
       client_id: clientId,
       client_secret: secret,
-      // Not granted, so the engine has to answer.
+      // Not granted, so that oidc-provider must answer.
       scope: 'admin',
     })
     const leaving = async (leave: () => Promise<void>): Promise<void> => {
@@ -405,17 +405,17 @@ describe('a token request that the engine is not needed for', () => {
       return socket
     }
 
-    it('is counted as failed if it has, when it closes its connection', () =>
+    it('is counted if it failed, when the connection is reset', () =>
       leaving(async () => {
         ;(await send(text)).resetAndDestroy()
       }))
 
-    it('is counted as failed if it has, when it breaks the protocol after it', () =>
+    it('is counted if it failed, when invalid bytes follow it', () =>
       leaving(async () => {
         await send(`${text}x\r\n\r\n`)
       }))
 
-    it('is counted as failed if it has, when it takes the request back over HTTP/2', () =>
+    it('is counted if it failed, when its HTTP/2 stream is reset', () =>
       leaving(async () => {
         const lookUps = cold.lookUps()
         const session = connectHttp2(cold.url)
@@ -433,35 +433,35 @@ describe('a token request that the engine is not needed for', () => {
       }))
   })
 
-  it('is looked up once, also if the engine refuses it', async () => {
+  it('reads its user once, also if oidc-provider refuses it', async () => {
     const refused = [
       { client_secret: 'wrong', scope: 'openid' },
       { client_secret: first!.secret, scope: 'admin' },
     ]
     for (const fields of refused) {
       const body = String(new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId, ...fields }))
-      const [lookUps, calls] = [cold.lookUps(), cold.engineCalls()]
+      const [lookUps, calls] = [cold.lookUps(), cold.providerCalls()]
       expect((await post(cold.url, { name: 'refused', body })).status).toBeGreaterThanOrEqual(400)
-      expect([cold.lookUps(), cold.engineCalls()]).toEqual([lookUps + 1, calls + 1])
+      expect([cold.lookUps(), cold.providerCalls()]).toEqual([lookUps + 1, calls + 1])
     }
   })
 
   it.each([
     ['a wrong secret', { client_secret: 'wrong' }],
     ['a scope that is not granted', { scope: 'admin' }],
-    ['a client who does not exist', { client_id: clients.unknown }],
+    ['an unknown client', { client_id: clients.unknown }],
     ['a disabled client', { client_id: clients.disabled }],
-    ['a wrong secret, for the engine', { client_secret: 'wrong', resource: ISSUER }],
-    ['a client who does not exist, for the engine', { client_id: clients.unknown, resource: ISSUER }],
-    ['an assertion by nobody', { client_assertion: clients.assertions.byNobody }],
+    ['a wrong secret, for oidc-provider', { client_secret: 'wrong', resource: ISSUER }],
+    ['an unknown client, for oidc-provider', { client_id: clients.unknown, resource: ISSUER }],
+    ['an assertion with a wrong key', { client_assertion: clients.assertions.byOtherKey }],
     ['an assertion for another server', { client_assertion: clients.assertions.forElsewhere }],
-  ])('is denied after one look at the database, with and without the user in memory: %s', async (_, fields) => {
+  ])('is denied after one read of the database, with and without the user in memory: %s', async (_, fields) => {
     const proof =
       'client_assertion' in fields
         ? { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
         : { client_id: clientId, client_secret: first!.secret }
     const body = String(new URLSearchParams({ grant_type: 'client_credentials', ...proof, ...fields }))
-    for (const server of [direct, cold, engine]) {
+    for (const server of [direct, cold, providerOnly]) {
       const before = server.lookUps()
       expect([400, 401]).toContain((await post(server.url, { name: 'denied', body })).status)
       expect(server.lookUps()).toBe(before + 1)
@@ -483,18 +483,20 @@ describe('a token request that the engine is not needed for', () => {
     }
   })
 
-  it('is granted from memory without a look at the database, by the engine as well', async () => {
-    const forTheEngine = String(new URLSearchParams([...new URLSearchParams(String(usual.body)), ['resource', ISSUER]]))
-    for (const body of [String(usual.body), forTheEngine]) {
+  it('is granted from memory without a read of the database, also by oidc-provider', async () => {
+    const forTheProvider = String(
+      new URLSearchParams([...new URLSearchParams(String(usual.body)), ['resource', ISSUER]]),
+    )
+    for (const body of [String(usual.body), forTheProvider]) {
       const before = direct.lookUps()
       expect((await post(direct.url, { name: 'granted', body })).status).toBe(200)
       expect(direct.lookUps()).toBe(before)
     }
   })
 
-  it('may be taken back over HTTP/2, and nobody fails', async () => {
+  it('that is reset over HTTP/2 counts as no failed authentication', async () => {
     const { answered } = direct.record()
-    const calls = direct.engineCalls()
+    const calls = direct.providerCalls()
     const session = connectHttp2(direct.url)
     await once(session, 'connect')
     const request = { ':method': 'POST', ':path': '/oauth/v2/token', 'content-length': '100' }
@@ -505,12 +507,12 @@ describe('a token request that the engine is not needed for', () => {
     stream.close(NGHTTP2_CANCEL)
     await eventually(async () => expect(direct.record().answered).toHaveLength(answered.length + 1))
     expect(direct.record().answered.at(-1)).toMatchObject({ status: 499, failure: 'aborted' })
-    expect(direct.engineCalls()).toBe(calls)
+    expect(direct.providerCalls()).toBe(calls)
     expect(direct.log.lines).toEqual([])
     session.close()
   })
 
-  it('is not answered from an address that has failed too often, as if it had never been read', async () => {
+  it('is answered with 429 from an address that has failed too often', async () => {
     const options = {
       issuer: ISSUER,
       keys,

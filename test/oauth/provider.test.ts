@@ -52,8 +52,8 @@ afterEach(() => {
   secondsOff = 0
 })
 
-/** The engine of a ring in which the key at `position` is active. */
-async function engineSigningWith(
+/** The provider of a ring in which the key at `position` is active. */
+async function providerSigningWith(
   position: number,
   assertions: ProviderOptions['assertions'] = { useAssertionOnce: async () => true },
 ) {
@@ -93,15 +93,15 @@ async function engineSigningWith(
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },
     secretUses: { note: (secretId: string) => used.push(secretId) },
-    notes: new RequestContexts(createAddressReader([])),
+    contexts: new RequestContexts(createAddressReader([])),
     log,
   }
-  return { ring, log, used, engine: createProvider(ring, signer, options) }
+  return { ring, log, used, provider: createProvider(ring, signer, options) }
 }
 
 let server: Server
 let url: string
-let current: Awaited<ReturnType<typeof engineSigningWith>>['engine']
+let current: Awaited<ReturnType<typeof providerSigningWith>>['provider']
 
 beforeAll(async () => {
   server = createServer((req, res) => void current.callback()(req, res)).listen(0, '127.0.0.1')
@@ -144,12 +144,12 @@ async function presentAssertion(assertionLifetime = 60): Promise<Response> {
   return fetch(`${url}/oauth/v2/token`, { method: 'POST', body })
 }
 
-describe('the engine', () => {
+describe('oidc-provider', () => {
   it.each(CONFIGS.map((config, i) => [JSON.stringify(config), i] as const))(
     'signs with the active key %s, whatever other keys are published [Spec §3]',
     async (_, position) => {
-      const { engine, ring, log } = await engineSigningWith(position)
-      current = engine
+      const { provider, ring, log } = await providerSigningWith(position)
+      current = provider
       const response = await requestToken()
       const { access_token } = (await response.json()) as { access_token: string }
 
@@ -167,8 +167,8 @@ describe('the engine', () => {
   )
 
   it('publishes the same key set as the endpoint that stands in for it, the active key first', async () => {
-    const { engine, ring } = await engineSigningWith(2)
-    current = engine
+    const { provider, ring } = await providerSigningWith(2)
+    current = provider
     const published = (await (await fetch(`${url}/.well-known/openid-configuration/jwks`)).json()) as {
       keys: { kid: string }[]
     }
@@ -179,33 +179,36 @@ describe('the engine', () => {
   })
 
   it('supports the algorithms that discovery names, all that may ever sign, when it has a key of each', async () => {
-    const { engine } = await engineSigningWith(0)
-    current = engine
+    const { provider } = await providerSigningWith(0)
+    current = provider
     const named = discoveryDocument(ISSUER)
-    const engines = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<string, string[]>
+    const published = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<
+      string,
+      string[]
+    >
     expect(named.id_token_signing_alg_values_supported).toEqual(Object.keys(KEY_ALGORITHMS))
     expect(named.id_token_signing_alg_values_supported).toEqual(CONFIGS.map(algorithmOf))
-    expect(engines.id_token_signing_alg_values_supported?.toSorted()).toEqual(CONFIGS.map(algorithmOf).sort())
-    expect(engines.token_endpoint_auth_signing_alg_values_supported).toEqual(
+    expect(published.id_token_signing_alg_values_supported?.toSorted()).toEqual(CONFIGS.map(algorithmOf).sort())
+    expect(published.token_endpoint_auth_signing_alg_values_supported).toEqual(
       named.token_endpoint_auth_signing_alg_values_supported,
     )
   })
 
-  it('tells which secret got a token, and of none that did not', async () => {
-    const { engine, used } = await engineSigningWith(3)
-    current = engine
+  it('records which secret got a token, and no other', async () => {
+    const { provider, used } = await providerSigningWith(3)
+    current = provider
     expect((await requestToken('wrong')).status).toBe(401)
     expect(used).toEqual([])
     expect((await requestToken()).status).toBe(200)
     expect(used).toEqual(['1'])
   })
 
-  it('notes each assertion under a short id, until it and the tolerance of clocks have passed', async () => {
+  it('records each assertion under a short id, until it and the tolerance of clocks have passed', async () => {
     const marks: { id: string; expiresAt: Date }[] = []
-    const { engine, used } = await engineSigningWith(3, {
+    const { provider, used } = await providerSigningWith(3, {
       useAssertionOnce: async (id, expiresAt) => marks.push({ id, expiresAt }) === 1,
     })
-    current = engine
+    current = provider
     const before = Date.now()
     expect((await presentAssertion()).status).toBe(200)
     expect((await presentAssertion()).status).toBe(401)
@@ -219,8 +222,8 @@ describe('the engine', () => {
     ['ahead of', 600],
     ['behind', -600],
   ])('goes by the time of the instance when that is %s this machine', async (_, seconds) => {
-    const { engine, ring } = await engineSigningWith(3)
-    current = engine
+    const { provider, ring } = await providerSigningWith(3)
+    current = provider
     secondsOff = seconds
     const now = Math.floor(Date.now() / 1000) + seconds
     const body = (await (await requestToken()).json()) as { access_token: string; expires_in: number }
@@ -236,11 +239,11 @@ describe('the engine', () => {
     expect((await presentAssertion(60)).status).toBe(200)
   })
 
-  it('does not accept an assertion when nobody can say whether it was used', async () => {
-    const { engine, log } = await engineSigningWith(3, {
+  it('does not accept an assertion when its replay cannot be checked', async () => {
+    const { provider, log } = await providerSigningWith(3, {
       useAssertionOnce: () => Promise.reject(new DomainError('storage_unavailable', 'no database')),
     })
-    current = engine
+    current = provider
     const response = await presentAssertion()
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
     expect(await response.json()).toMatchObject({ error: 'temporarily_unavailable' })

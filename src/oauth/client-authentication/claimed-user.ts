@@ -1,10 +1,8 @@
 /**
- * The service user that a request names: from memory if it is there, and before anything is denied by it, as the database
- * has it.
+ * The service user that a request claims to be from: from memory if possible, and read from the database before a denial.
  *
- * What is not in memory may have been made on another replica a moment ago, or while this one is cut off from the database.
- * So each denial costs one look at the database, whether the user is in memory, is not, or does not exist, and while the
- * database cannot be asked there is none.
+ * A user that is not in memory may have been created on another replica a moment ago. So each denial costs one read, whether the
+ * user is in memory, only in the database, or does not exist; without the database nothing is denied.
  */
 import type { IncomingMessage } from 'node:http'
 import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
@@ -13,58 +11,79 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { RequestContext } from '../../domain/ports.ts'
 
-/** Where service users are, and how their secrets are compared. */
+/** Finds service users and compares their secrets. */
 export interface ClientDirectory {
-  /** A service user that is in memory. Undefined means nothing. */
+  /** A service user from memory. Undefined: it is not in memory, but may exist. */
   recallServiceUser(userId: string): ServiceUser | undefined
   /** A service user as the database has it now. @throws {DomainError} `storage_unavailable`. */
   readServiceUser(userId: string): Promise<ServiceUser | undefined>
   readonly secrets: ClientSecrets
 }
 
-/** What looking a user up takes. */
-export interface LookUpOptions {
+/** What reading a user needs. */
+export interface ReadOptions {
   readonly directory: ClientDirectory
   readonly attempts: Pick<AttemptLimiter, 'leaveOpen'>
-  readonly notes: Pick<RequestContext, 'addressOf'>
+  readonly contexts: Pick<RequestContext, 'addressOf'>
 }
 
-/** What has been proved: a secret, or the possession of one of these keys. */
+/** What a request has proved: a secret, or the possession of one of these keys. */
 export type Proof =
   | { readonly kind: 'secret'; readonly secretId: string }
   | { readonly kind: 'key'; readonly keyIds: readonly string[] }
 
-/** Who a request says it is from. */
-export interface Named {
+/** The identity that a request claims. */
+export interface Claim {
   readonly userId: string
   readonly clientId: string
 }
 
-/** Reads a user from the database. An attempt that cannot be judged counts, or an outage would be a time to guess. */
-export async function readNamed(
+/** Reads the user from the database. An attempt that fails for lack of the database counts, so that an outage allows no guessing. */
+export async function readClaimedUser(
   req: IncomingMessage,
-  { userId, clientId }: Named,
-  { directory, attempts, notes }: LookUpOptions,
+  { userId, clientId }: Claim,
+  { directory, attempts, contexts }: ReadOptions,
 ): Promise<ServiceUser | undefined> {
   try {
     return await directory.readServiceUser(userId)
   } catch (error) {
-    attempts.leaveOpen({ name: clientId, address: notes.addressOf(req) })
+    attempts.leaveOpen({ name: clientId, address: contexts.addressOf(req) })
     throw error
   }
 }
 
-export class NamedUser {
+const LOOKUP = Symbol('lookup')
+
+/** The result of a read. */
+interface Lookup {
+  readonly userId: string
+  /** Undefined: there is no such user. */
+  readonly user: ServiceUser | undefined
+}
+
+type RequestWithLookup = IncomingMessage & { [LOOKUP]?: Lookup }
+
+/** Keeps a result with the request, so that oidc-provider need not read the user again. */
+export function rememberLookup(req: RequestWithLookup, lookup: Lookup): void {
+  req[LOOKUP] = lookup
+}
+
+/** The result that the request has for this user id. */
+export function rememberedLookup(req: RequestWithLookup, userId: string): Lookup | undefined {
+  const lookup = req[LOOKUP]
+  return lookup?.userId === userId ? lookup : undefined
+}
+
+export class ClaimedUser {
   readonly #read: () => Promise<ServiceUser | undefined>
   #user: ServiceUser | undefined
   #confirming: Promise<void> | undefined
   #isConfirmed: boolean
-  /** What the request has proved. */
   proof: Proof | undefined
 
   /**
-   * @param user As it is in memory; undefined if it is not there.
-   * @param read Reads it from the database; null if that was done for this request.
+   * @param user From memory; undefined if it is not there.
+   * @param read Reads it from the database; null if `user` has been read for this request.
    */
   constructor(user: ServiceUser | undefined, read: (() => Promise<ServiceUser | undefined>) | null) {
     this.#user = user
@@ -76,18 +95,18 @@ export class NamedUser {
     return this.#user
   }
 
-  /** Whether this is the user as the database has it. */
+  /** Whether `user` has been read from the database for this request. */
   get isConfirmed(): boolean {
     return this.#isConfirmed
   }
 
-  /** Reads the user again, once. @throws {DomainError} `storage_unavailable`, each time. */
+  /** Reads the user from the database, once. @throws {DomainError} `storage_unavailable`, each time. */
   confirm(): Promise<void> {
     this.#confirming ??= this.#confirm()
     return this.#confirming
   }
 
-  /** Whether the proof is good for the user as it is known now. */
+  /** Whether the user is enabled and the proved credential is live. */
   hasProved(now: Date): boolean {
     const user = this.#user
     if (user?.enabled !== true || this.proof === undefined) return false

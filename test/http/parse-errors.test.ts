@@ -32,16 +32,16 @@ beforeAll(async () => {
     fallback: notFound,
     maxBodyBytes: 100,
     log,
-    notes: new RequestContexts(createAddressReader([])),
+    contexts: new RequestContexts(createAddressReader([])),
     onAnswered: () => {},
   })
-  const limits = { ...DEFAULT_LIMITS, headTimeout: 300, requestTimeout: 400, checkEvery: 50 }
+  const limits = { ...DEFAULT_LIMITS, headTimeout: 300, requestTimeout: 400, checkInterval: 50 }
   listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits, log, handler })
 })
 
 afterAll(() => listener.close(0))
 
-/** Everything that the server answers to these bytes until it closes the connection. */
+/** All that the server sends in response until it closes the connection. */
 async function answerTo(bytes: string): Promise<string> {
   const socket = connect(listener.port, '127.0.0.1')
   socket.on('error', () => {})
@@ -75,7 +75,7 @@ describe('a request that HTTP does not allow', () => {
       `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}\r\nx\r\n0\r\n\r\n`,
     ],
     ['without a host', 400, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'],
-  ])('%s is answered with %d in the form of all errors', async (_name, status, request) => {
+  ])('%s is answered with %d in the format of all errors', async (_name, status, request) => {
     const answer = await answerTo(request)
     const [head = '', body = ''] = answer.split('\r\n\r\n', 2)
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -85,22 +85,22 @@ describe('a request that HTTP does not allow', () => {
     expect(JSON.parse(body)).toEqual({ error: 'invalid_request', error_description: expect.any(String) })
   })
 
-  it('that is no HTTP at all is not answered', async () => {
+  it('that is not HTTP is not answered', async () => {
     expect(await answerTo('\u0016\u0003\u0001\u0002\u0000\u0001 hello')).toBe('')
     expect((await fetch(listener.url)).status).toBe(200)
   })
 
-  it('is not answered in the place of an earlier one on its connection', async () => {
+  it('is not answered before an earlier one of its connection', async () => {
     const answer = await answerTo('GET /held HTTP/1.1\r\nHost: x\r\n\r\nGARBAGE\r\n\r\n')
     release()
     expect(answer).toBe('')
   })
 
-  it('is not answered in the place of an earlier one that nobody has read', async () => {
+  it('is not answered before an earlier one that has not been read', async () => {
     expect(await answerTo('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbodyGARBAGE\r\n\r\n')).toBe('')
   })
 
-  it('is answered after the answers to the earlier ones', async () => {
+  it('is answered after the earlier ones', async () => {
     const socket = connect(listener.port, '127.0.0.1')
     socket.setEncoding('latin1').write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     const [first] = await once(socket, 'data')
@@ -112,7 +112,7 @@ describe('a request that HTTP does not allow', () => {
   })
 })
 
-it('an expectation that means nothing is not held against a request', async () => {
+it('an unknown expectation is ignored [RFC 9110 §10.1.1]', async () => {
   expect(await answerTo('GET / HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\nConnection: close\r\n\r\n')).toMatch(
     /^HTTP\/1\.1 200 /,
   )

@@ -1,6 +1,6 @@
 /**
- * Failed authentications of users that exist, for the audit trail. What names no such user is only counted
- * (`app/access/attempt-limiter.ts`): there is nothing that it could harm.
+ * Records failed authentications of existing users in the audit trail. Those of unknown users are only rate-limited
+ * (`app/access/attempt-limiter.ts`).
  */
 import type { IncomingMessage } from 'node:http'
 import { userResource } from '../../app/audit/audit-resources.ts'
@@ -11,16 +11,19 @@ import type { RequestContext } from '../../domain/ports.ts'
 /** The action of every request to the token endpoint. */
 const ACTION = 'oauth/token'
 
-/** The error of RFC 6749 §5.2, in the form of a reason. */
+/** The error of RFC 6749 §5.2, in the format of a reason. */
 const OUTCOME = 'INVALID_CLIENT'
 
-/** Writes down that a request claimed to be from the user and did not prove it. Call it when the answer is out. */
-export function writeDownFailure(
+/** Records that a request claimed to be from the user and did not prove it. Call it after the response was sent. */
+export function auditFailure(
   req: IncomingMessage,
   userId: string,
-  { audit, notes }: { readonly audit: Pick<AuditTrail, 'refuse'>; readonly notes: Pick<RequestContext, 'addressOf'> },
+  {
+    audit,
+    contexts,
+  }: { readonly audit: Pick<AuditTrail, 'refuse'>; readonly contexts: Pick<RequestContext, 'addressOf'> },
 ): void {
   const requestId = String(req.headers['x-request-id'] ?? '')
-  const clientAddress = notes.addressOf(req)
+  const clientAddress = contexts.addressOf(req)
   audit.refuse({ actor: ANONYMOUS, action: ACTION, resource: userResource(userId), requestId, clientAddress }, OUTCOME)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ServiceUser } from '../../src/domain/identities/service-user.ts'
-import { NamedUser } from '../../src/oauth/client-authentication/named-user.ts'
+import { ClaimedUser } from '../../src/oauth/client-authentication/claimed-user.ts'
 
 const NOW = new Date('2030-01-01T12:00:00Z')
 
@@ -10,14 +10,14 @@ function withKeys(...keyIds: string[]): ServiceUser {
   return { enabled: true, keys, secrets: [] } as unknown as ServiceUser
 }
 
-describe('a named user', () => {
+describe('a claimed user', () => {
   it.each([
     [['a'], true],
     [['a', 'b'], true],
     [['a', 'gone'], false],
     [[], false],
-  ])('with the keys a and b has proved possession by the keys %j: %j', (keyIds, proved) => {
-    const user = new NamedUser(withKeys('a', 'b'), null)
+  ])('with the keys a and b, whose request proved the keys %j: %j', (keyIds, proved) => {
+    const user = new ClaimedUser(withKeys('a', 'b'), null)
     user.proof = { kind: 'key', keyIds }
     expect(user.hasProved(NOW)).toBe(proved)
   })

@@ -1,0 +1,82 @@
+/**
+ * The form of a token request: its content coding, reading it for the fast path, and the limit of its fields for oidc-provider.
+ */
+import type { IncomingMessage } from 'node:http'
+
+/** Far more than a client ID, a secret and scopes take, in bytes. */
+const MAX_SMALL_FORM_BYTES = 4096
+
+/** The parser of oidc-provider, `node:querystring`, silently ignores later fields. */
+const MAX_FIELDS = 1000
+
+const FORM = /^application\/x-www-form-urlencoded(?:; ?charset=utf-8)?$/i
+const SEPARATOR = '&'.charCodeAt(0)
+
+/** Whether the form is compressed. `identity` means it is not, although RFC 9110 §8.4.1 reserves it for `Accept-Encoding`. */
+export function hasContentCoding({ headers }: IncomingMessage): boolean {
+  const coding = headers['content-encoding']
+  return coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity'
+}
+
+/** Whether the request has a form that `takeForm` can take. */
+export function hasSmallForm({ method, headers }: IncomingMessage): boolean {
+  const length = Number(headers['content-length'])
+  return method === 'POST' && length > 0 && length <= MAX_SMALL_FORM_BYTES && FORM.test(headers['content-type'] ?? '')
+}
+
+/**
+ * Passes the form to `take` when it is complete. If `take` returns undefined or a promise, the form is put back, so that
+ * oidc-provider can read it.
+ *
+ * @param req Must have a small form that has not been read.
+ * @param take Must not throw.
+ * @returns What `take` returns; `client_left` if the client leaves before the form is complete.
+ */
+export function takeForm<T>(
+  req: IncomingMessage,
+  take: (form: string) => T | undefined | Promise<T | undefined>,
+): Promise<T | undefined | 'client_left'> {
+  const length = Number(req.headers['content-length'])
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let received = 0
+    const end = (taken: T | undefined | 'client_left' | Promise<T | undefined>): void => {
+      req.off('data', add).off('close', leave)
+      resolve(taken)
+    }
+    const leave = (): void => end('client_left')
+    const add = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      received += chunk.length
+      if (received < length) return
+      const body = chunks.length === 1 ? chunk : Buffer.concat(chunks)
+      const taken = take(body.toString())
+      // A stream takes nothing back after its end, which is emitted next.
+      if (taken === undefined || taken instanceof Promise) {
+        req.pause()
+        req.unshift(body)
+      }
+      end(taken)
+    }
+    req.on('data', add).once('close', leave)
+  })
+}
+
+/**
+ * Makes reading the body fail after 1000 fields, which oidc-provider answers with `invalid_request`. A repeated parameter must be
+ * refused (RFC 6749 §3.2), and its parser would not see it there.
+ */
+export function limitFields(req: IncomingMessage): void {
+  const iterate = req.iterator.bind(req)
+  req.iterator = (options) => withFieldLimit(iterate(options))
+}
+
+/** Every character set that oidc-provider reads has this byte in each separator. */
+async function* withFieldLimit(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  let fields = 1
+  for await (const chunk of chunks) {
+    for (let at = chunk.indexOf(SEPARATOR); at >= 0; at = chunk.indexOf(SEPARATOR, at + 1)) fields += 1
+    if (fields > MAX_FIELDS) throw new Error(`the form has more than ${MAX_FIELDS} fields`)
+    yield chunk
+  }
+}
