@@ -8,21 +8,20 @@ import type { Log } from '../domain/ports.ts'
 import { lockDataDirectory } from '../storage/data-directory.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../storage/postgres/database.ts'
-import type { Stack } from './stack.ts'
 
-/** Opens the database until the stack unwinds. @throws {Error} that says what to do. */
-export async function openConfigured(config: Config, log: Log, stack: Stack): Promise<Database> {
+/** Opens the database until the stack is disposed of. @throws {Error} that says what to do. */
+export async function openConfigured(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Database> {
   if (config.database.kind === 'embedded') {
     const lock = await lockDataDirectory(config.dataDir)
-    stack.push(async () => lock.release())
+    stack.defer(() => lock.release())
   }
   const database = await openDatabase(databaseOptions(config, log))
-  stack.push(() => database.close())
+  stack.defer(() => database.close())
   return database
 }
 
 /** Like `openConfigured` for a database that is there already: no empty one is left behind. */
-export async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
+export async function openExisting(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Database> {
   const { database, dataDir } = config
   if (database.kind === 'embedded' && !existsSync(join(dataDir, DATABASE_FOLDER))) {
     throw new Error(

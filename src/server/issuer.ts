@@ -9,18 +9,13 @@ import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
-import { Stack } from './stack.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
-  const stack = new Stack()
-  try {
-    const database = await openExisting(config, log, stack)
-    await assertMigrated(database)
-    return await createIssuerStore(database).find()
-  } finally {
-    await stack.unwind()
-  }
+  await using stack = new AsyncDisposableStack()
+  const database = await openExisting(config, log, stack)
+  await assertMigrated(database)
+  return await createIssuerStore(database).find()
 }
 
 /**
@@ -36,13 +31,9 @@ export async function replaceIssuer(
   log: Log,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const stack = new Stack()
-  try {
-    const database = await openExisting(config, log, stack)
-    await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
-    await assertSetUp(database)
-    return await changeIssuer(createIssuerStore(database), issuer)
-  } finally {
-    await stack.unwind()
-  }
+  await using stack = new AsyncDisposableStack()
+  const database = await openExisting(config, log, stack)
+  await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
+  await assertSetUp(database)
+  return await changeIssuer(createIssuerStore(database), issuer)
 }

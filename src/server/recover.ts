@@ -20,7 +20,6 @@ import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
-import { Stack } from './stack.ts'
 
 /** How many users or projects are read at a time. */
 const PAGE = 1000
@@ -45,22 +44,18 @@ export interface Recovered {
  */
 export async function recoverOwner(config: Config, log: Log, signal: AbortSignal): Promise<Recovered> {
   const baseUrl = baseUrlOf(config)
-  const stack = new Stack()
-  try {
-    const database = await openExisting(config, log, stack)
-    const source = masterKeySource(config, log)
-    await bringUpToDate(database, { source, log, signal })
-    const { publicKeys, secrets } = await proveOperator(source, database, signal)
-    const identities = createIdentityStore(database, publicKeys)
-    const owner = await mostUsableOwner(identities)
-    const clientId = await giveSecret(identities, owner, {
-      secrets,
-      file: credentialsFile(config.credentialsFile, baseUrl),
-    })
-    return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
-  } finally {
-    await stack.unwind()
-  }
+  await using stack = new AsyncDisposableStack()
+  const database = await openExisting(config, log, stack)
+  const source = masterKeySource(config, log)
+  await bringUpToDate(database, { source, log, signal })
+  const { publicKeys, secrets } = await proveOperator(source, database, signal)
+  const identities = createIdentityStore(database, publicKeys)
+  const owner = await mostUsableOwner(identities)
+  const clientId = await giveSecret(identities, owner, {
+    secrets,
+    file: credentialsFile(config.credentialsFile, baseUrl),
+  })
+  return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
 }
 
 /** Opens the integrity key, without which a secret is good for nothing. No private key is opened for that. */

@@ -16,7 +16,6 @@ import type { Database } from '../storage/postgres/database.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
-import { Stack } from './stack.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {
@@ -74,10 +73,6 @@ export async function masterKeyStatus(config: Config, log: Log, signal: AbortSig
 }
 
 async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
-  const stack = new Stack()
-  try {
-    return await work(await openExisting(config, log, stack))
-  } finally {
-    await stack.unwind()
-  }
+  await using stack = new AsyncDisposableStack()
+  return await work(await openExisting(config, log, stack))
 }

@@ -42,7 +42,6 @@ import { whenAvailable } from './database-wait.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { PublicListener } from './public-listener.ts'
 import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
-import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
 
@@ -87,11 +86,13 @@ interface StartOptions {
  * @throws {Error} that says what to do, after everything that had been started is stopped again.
  */
 export async function startServer(config: Config, log: ServerLog, options: StartOptions = {}): Promise<RunningServer> {
-  const stack = new Stack()
+  const stack = new AsyncDisposableStack()
   try {
     return await start(config, log, { ...options, stack })
   } catch (error) {
-    await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
+    await stack
+      .disposeAsync()
+      .catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
   }
 }
@@ -103,26 +104,22 @@ export async function startServer(config: Config, log: ServerLog, options: Start
  * @returns The names of the migrations that were applied.
  */
 export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
-  const stack = new Stack()
-  try {
-    const source = masterKeySource(config, log)
-    return await bringUpToDate(await openConfigured(config, log, stack), { source, log, signal })
-  } finally {
-    await stack.unwind()
-  }
+  await using stack = new AsyncDisposableStack()
+  const source = masterKeySource(config, log)
+  return await bringUpToDate(await openConfigured(config, log, stack), { source, log, signal })
 }
 
 async function start(
   config: Config,
   log: ServerLog,
-  { stack, ...options }: StartOptions & { readonly stack: Stack },
+  { stack, ...options }: StartOptions & { readonly stack: AsyncDisposableStack },
 ): Promise<RunningServer> {
   const { servesMetrics = true, openEarly, signal = new AbortController().signal } = options
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
-  stack.push(() => metrics.stop())
-  if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  stack.defer(() => metrics.stop())
+  if (servesMetrics) stack.defer(await serveMetrics(config.metricsListen, () => metrics.text(), log))
   const tracing = await startTracing(config, log)
-  stack.push(() => tracing.stop())
+  stack.defer(() => tracing.stop())
 
   await checkConfigFiles(config)
 
@@ -140,7 +137,7 @@ async function start(
       tracing.end(answered)
     },
   })
-  stack.push(() => door.close(GRACE))
+  stack.defer(() => door.close(GRACE))
   if (openEarly === undefined) await door.open()
   else
     openEarly
@@ -195,7 +192,7 @@ async function start(
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,
   })
-  stack.push(() => replica.stop())
+  stack.defer(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
   const rows = new UnreadableRows({ clock: systemClock, log })
@@ -247,12 +244,19 @@ async function start(
   metrics.observeConnections(() => door.connections())
   await door.open()
   // Requests in flight need everything else, so once there are any the port is the first to close.
-  stack.push(() => door.close(GRACE))
-  const stop = async ({ drains = false }: StopOptions = {}): Promise<void> => {
+  stack.defer(() => door.close(GRACE))
+  let stopping: Promise<void> | undefined
+  const stop = async ({ drains = false }: StopOptions): Promise<void> => {
     if (drains) await drain(door, config.drainSeconds, log)
-    await stack.unwind()
+    await stack.disposeAsync()
   }
-  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop }
+  return {
+    baseUrl,
+    listenUrl: door.listenUrl,
+    initialised,
+    metrics: () => metrics.text(),
+    stop: (options = {}) => (stopping ??= stop(options)),
+  }
 }
 
 async function drain(door: PublicListener, seconds: number, log: Log): Promise<void> {
