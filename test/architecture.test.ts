@@ -14,7 +14,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
   config: ['crypto', 'node:', 'zod'],
-  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', '@opentelemetry/'],
+  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'app', 'config', 'crypto', 'oauth', 'storage', 'node:', 'zod'],
   server: [
     'domain',
@@ -29,7 +29,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'secret-files',
     'node:',
   ],
-  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:'],
+  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
   cli: [
     'domain',
     'oauth',

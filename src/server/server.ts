@@ -32,7 +32,7 @@ import { createChangeFeed } from '../storage/postgres/change-feed.ts'
 import { shareOut } from '../storage/postgres/postgres-pool.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 import { logRequests } from '../telemetry/log/request-log.ts'
-import { createMetrics, NO_METRICS } from '../telemetry/metrics/metrics.ts'
+import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/metrics/metrics.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
@@ -53,8 +53,8 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
-  /** The metrics of this process, as Prometheus reads them. */
-  metrics(): Promise<string>
+  /** The metrics of this process, to be added to those of other workers. */
+  metrics(): Promise<MetricFamilies>
   /** Finishes what is in flight and lets go of everything, after the configured drain if there is to be one. */
   stop(options?: StopOptions): Promise<void>
 }
@@ -254,7 +254,7 @@ async function start(
     baseUrl,
     listenUrl: door.listenUrl,
     initialised,
-    metrics: () => metrics.text(),
+    metrics: () => metrics.families(),
     stop: (options = {}) => (stopping ??= stop(options)),
   }
 }

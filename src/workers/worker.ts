@@ -94,7 +94,7 @@ function answerMeasurements(server: RunningServer, log: Log): void {
         log.warn({ err: error }, 'the metrics could not be read')
         return null
       })
-      .then((text) => report({ kind: 'metrics', text }))
+      .then((families) => report({ kind: 'metrics', families }))
   })
 }
 

@@ -18,7 +18,7 @@ const FOR_EVER = 2 ** 31 - 1
 export class Workers {
   readonly #config: Config
   readonly #log: Log
-  readonly #metrics = new WorkerMetrics()
+  readonly #metrics: WorkerMetrics
   readonly #slots: readonly WorkerSupervisor[]
   /** What workers are told to listen on. */
   #port: number
@@ -36,6 +36,7 @@ export class Workers {
     this.#log = log
     this.#port = config.listen.port
     this.#slots = Array.from({ length: config.workers }, () => this.#createSlot())
+    this.#metrics = new WorkerMetrics(this.#slots)
   }
 
   /**
@@ -70,8 +71,7 @@ export class Workers {
   async #start(): Promise<ServerFacts | undefined> {
     await checkConfigFiles(this.#config)
     if (this.#stopping !== undefined) return undefined
-    const text = () => this.#metrics.sum(this.#slots)
-    this.#metricsServer = serveMetrics(this.#config.metricsListen, text, this.#log)
+    this.#metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
     await this.#metricsServer
     const [first, ...others] = this.#slots
     if (this.#stopping !== undefined || first === undefined) return undefined
@@ -97,7 +97,7 @@ export class Workers {
     return new WorkerSupervisor({
       fork: () => this.#fork(),
       onEnd: (worker) => {
-        this.#metrics.keep(worker)
+        void this.#metrics.keep(worker)
         if (this.#stopping === undefined && !this.#isPortHeld()) this.#openPort()
       },
       clock: systemClock,
