@@ -1,7 +1,7 @@
 /**
- * The composition root: makes a server of all the parts, and takes it apart again in the reverse order.
+ * Starts a server from its parts, and stops them in the reverse order.
  *
- * Here and in `services.ts` concrete classes of `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` are named together,
+ * This folder is the composition root: the parts of `app/`, `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` are made in it,
  * and nowhere else.
  */
 import { randomUUID } from 'node:crypto'
@@ -22,7 +22,6 @@ import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
-import { credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
@@ -36,16 +35,17 @@ import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/met
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
-import { checkConfigFiles } from './config-files.ts'
+import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
 import { databaseOptions, openConfigured } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
+import { keepHeapSmall } from './heap.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { PublicListener } from './public-listener.ts'
 import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
 
-/** A server that answers. */
+/** A started server. */
 export interface RunningServer {
   /** The base URL: where clients reach it, and the issuer of its tokens. */
   readonly baseUrl: string
@@ -55,13 +55,13 @@ export interface RunningServer {
   readonly initialised: boolean
   /** The metrics of this process, to be added to those of other workers. */
   metrics(): Promise<MetricFamilies>
-  /** Finishes what is in flight and lets go of everything, after the configured drain if there is to be one. */
+  /** Shuts down gracefully: drains if asked to, finishes requests in flight, releases everything. */
   stop(options?: StopOptions): Promise<void>
 }
 
 /** How to stop. */
 export interface StopOptions {
-  /** Whether clients get the time to go elsewhere. Default false. */
+  /** Whether to drain first, for the configured time. Default false. */
   readonly drains?: boolean
 }
 
@@ -70,25 +70,27 @@ interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean
   /**
-   * Given if others serve the port already: then it is opened when there is something to serve, or before that when this
-   * resolves, with the port to open. The base URL must be configured. By default the port is opened at once: an operator
-   * can ask a server that starts what it waits for.
+   * Given if other workers serve the port: then it is opened when the server is ready, or earlier when this resolves to
+   * the port. The base URL must be configured. By default the port is opened at once, and `/readyz` says what the start
+   * waits for.
    */
   readonly openEarly?: Promise<number>
-  /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
+  /** Aborts the start: the call then throws its reason. It has no effect on a started server. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Starts a server. It listens from the beginning, unless others serve the port, and says that it is not ready until it can serve. A PostgreSQL server
- * that cannot be reached is waited for.
+ * Starts a server. It listens at once, unless other workers serve the port, and is not ready until it can serve. It waits for
+ * a PostgreSQL server that cannot be reached.
  *
- * @throws {Error} that says what to do, after everything that had been started is stopped again.
+ * @throws {Error} that says what to do, after everything that was started is stopped.
  */
 export async function startServer(config: Config, log: ServerLog, options: StartOptions = {}): Promise<RunningServer> {
   const stack = new AsyncDisposableStack()
   try {
-    return await start(config, log, { ...options, stack })
+    const server = await start(config, log, { ...options, stack })
+    keepHeapSmall()
+    return server
   } catch (error) {
     await stack
       .disposeAsync()
@@ -162,7 +164,7 @@ async function start(
         initializer,
         generator,
         newIntegrity: () => generateIntegrity(masterKeys),
-        credentials: credentialsFile(config.credentialsFile, baseUrl),
+        credentials: adminCredentialsFile(config, baseUrl),
         issuer: baseUrl,
         newId: randomUUID,
       }),
