@@ -15,8 +15,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
   config: ['crypto', 'node:', 'zod'],
-  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', '@opentelemetry/'],
-  'secret-files': ['domain', 'app', 'config', 'crypto', 'oauth', 'embedded-postgres', 'node:', 'zod'],
+  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
+  'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
   server: [
     'domain',
     'app',
@@ -31,7 +31,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'secret-files',
     'node:',
   ],
-  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:'],
+  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
   cli: [
     'domain',
     'oauth',
@@ -54,6 +54,9 @@ const ALLOWED: Record<string, readonly string[]> = {
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
   .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+/** A class, or a function that makes a part. */
+const PART = /^export (?:class|(?:async )?function (?=create|open|start)) ?(\w+)/gm
 
 describe('the source', () => {
   it('has a rule for every folder', () => {
@@ -80,6 +83,26 @@ describe('the source', () => {
     ])
   })
 
+  it('makes the parts of a server in server/ only', () => {
+    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http']
+    const partsOf = (room: string): string[] => {
+      const files = sources.filter((file) => folderOf(file) === room)
+      return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))
+    }
+    const made = rooms.flatMap((room) => {
+      const parts = partsOf(room)
+      const others = sources.filter((file) => ![room, 'server'].includes(folderOf(file)))
+      return others.flatMap((file) =>
+        valuesFrom(room, file)
+          .filter((name) => parts.includes(name))
+          .map((name) => `${file} ${name}`),
+      )
+    })
+    expect(partsOf('storage')).toContain('createKeyStore')
+    expect(valuesFrom('storage', 'src/server/services.ts')).toContain('createKeyStore')
+    expect(made).toEqual([])
+  })
+
   it('reads the environment in config/, and the arguments in cli/ only', () => {
     const readers = (text: RegExp) => sources.filter((file) => text.test(read(file))).map(folderOf)
     expect(new Set(readers(/process\.env/))).toEqual(new Set(['config']))
@@ -92,6 +115,14 @@ function importsOf(file: string): string[] {
     if (specifier === undefined || !specifier.startsWith('.')) return specifier ?? ''
     const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
     return target.startsWith('gen') ? 'gen' : folderOf(target)
+  })
+}
+
+/** What a file imports from a folder by value. */
+function valuesFrom(folder: string, file: string): string[] {
+  return [...read(file).matchAll(/^import \{([^}]*)\} from '(\.[^']*)'/gm)].flatMap(([, names = '', path = '']) => {
+    if (folderOf(relative(ROOT, resolve(ROOT, dirname(file), path))) !== folder) return []
+    return names.split(',').map((name) => name.trim())
   })
 }
 

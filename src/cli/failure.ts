@@ -1,5 +1,5 @@
 /**
- * What a user is told when a command fails.
+ * The message of a command that fails.
  */
 import { ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
@@ -19,6 +19,8 @@ export function describeFailure(error: unknown): string {
     const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''
     return `${error.message}${reasonOf(error)}${advice}`
   }
+  if (error instanceof SuppressedError)
+    return `${describeFailure(error.suppressed)}; then ${describeFailure(error.error)}`
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -1,13 +1,10 @@
 /**
- * The file with the first administrator's credentials: written once by the server, read by the command line.
+ * The file with an administrator's credentials: written by the server and by `recover`, read by the command line.
  */
 import { lstat, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import type { CredentialsSink } from '../app/replica/bootstrap.ts'
 import { DomainError } from '../domain/errors.ts'
-import { makeFolder } from '../embedded-postgres/make-folder.ts'
-import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type Draft, discardingAtFailure, writeDraft } from './durable-file.ts'
 
 const schema = z.object({
@@ -20,10 +17,15 @@ const schema = z.object({
 /** What a client needs to get a token. */
 export type Credentials = z.output<typeof schema>
 
-type NewCredentials = Parameters<CredentialsSink['write']>[0]
+interface NewCredentials {
+  readonly clientId: string
+  readonly clientSecret: string
+}
 
-/** Where credentials are written. */
-export interface CredentialsFile extends CredentialsSink {
+/** The file, for writing. */
+export interface CredentialsFile {
+  /** Stores them durably. */
+  write(credentials: NewCredentials): Promise<void>
   /**
    * Stores them durably before they work, and gives them the name of the file once `change` has made them work.
    *
@@ -32,15 +34,24 @@ export interface CredentialsFile extends CredentialsSink {
   writeAround(credentials: NewCredentials, change: () => Promise<void>): Promise<void>
 }
 
+/** What the file needs. */
+export interface CredentialsFileOptions {
+  readonly path: string
+  /** Makes the folder of the file, unless it is there. */
+  readonly makeFolder: (path: string) => Promise<void>
+  readonly baseUrl: string
+  readonly tokenEndpoint: string
+}
+
 /**
- * Writes the file, readable by its owner only. What a crash leaves is a whole file or none. A file that is there
- * already is kept beside it under another name: it may hold the only secret of another instance.
+ * Writes the file, readable by its owner only. A crash leaves a whole file or none. An existing file is renamed and
+ * kept beside it: it may hold the only secret of another instance.
  */
-export function credentialsFile(path: string, baseUrl: string): CredentialsFile {
+export function credentialsFile({ path, makeFolder, baseUrl, tokenEndpoint }: CredentialsFileOptions): CredentialsFile {
   const prepare = ({ clientId, clientSecret }: NewCredentials): Promise<Draft> => {
     const credentials: Credentials = {
       base_url: baseUrl,
-      token_endpoint: baseUrl + OAUTH_PATHS.token,
+      token_endpoint: tokenEndpoint,
       client_id: clientId,
       client_secret: clientSecret,
     }
@@ -71,7 +82,7 @@ export function credentialsFile(path: string, baseUrl: string): CredentialsFile 
       try {
         await publish(draft)
       } catch (error) {
-        // They work already, and there is no other copy.
+        // They work, and there is no other copy.
         throw new Error(`the credentials are in ${draft.path} and cannot be renamed: ${reasonOf(error)}`, {
           cause: error,
         })
@@ -120,7 +131,7 @@ export async function readCredentials(path: string): Promise<Credentials> {
   }
 }
 
-/** @returns Whether there is something to keep aside. @throws {Error} if that is not a file. */
+/** @returns Whether there is a file to keep. @throws {Error} if something else than a file is there. */
 async function assertReplaceable(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined)
   if (found !== undefined && !found.isFile()) throw new Error('there is something else than a file')

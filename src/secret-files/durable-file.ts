@@ -1,6 +1,5 @@
 /**
- * Writes files that hold a secret, so that under their name there is a whole one or none, whenever the process or the
- * machine ends.
+ * Atomic, durable writes of files that hold a secret: a crash of the process or the machine leaves the whole file or none.
  */
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm } from 'node:fs/promises'
@@ -8,15 +7,15 @@ import { basename, dirname, join } from 'node:path'
 
 const DRAFT = '.new'
 
-/** A file that is whole on the disk, beside the one that it is to replace. */
+/** A whole file on the disk, under a temporary name beside the file that it replaces. */
 export interface Draft {
   readonly path: string
-  /** Gives it its name. When this returns, that lasts as well: what follows may rely on it. */
+  /** Renames it to its final name, durably. */
   publish(): Promise<void>
   discard(): Promise<void>
 }
 
-/** Writes a file that only its owner can read, and leaves what has its name alone. */
+/** Writes a draft that only its owner can read. An existing file under the final name stays as it is. */
 export async function writeDraft(path: string, text: string): Promise<Draft> {
   const draft = `${path}.${randomUUID()}${DRAFT}`
   const discard = () => rm(draft, { force: true })
@@ -31,7 +30,7 @@ export async function writeDraft(path: string, text: string): Promise<Draft> {
   }
 }
 
-/** Does something after which a draft is of no use if it fails. Passes the error through. */
+/** Discards a draft if `work` fails. Passes the error through. */
 export async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -41,13 +40,13 @@ export async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: (
   }
 }
 
-/** Writes a file that only its owner can read. When this returns, it is on the disk with its name. */
+/** Replaces a file, atomically and durably, with one that only its owner can read. */
 export async function replaceDurably(path: string, text: string): Promise<void> {
   const draft = await writeDraft(path, text)
   await discardingAtFailure(draft, () => draft.publish())
 }
 
-/** Removes what was left behind by a process that ended while it wrote the file. Nobody may be writing it now. */
+/** Removes drafts of processes that crashed. No process may be writing the file. */
 export async function removeDrafts(path: string): Promise<void> {
   const names = await readdir(dirname(path))
   const drafts = names.filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(DRAFT))

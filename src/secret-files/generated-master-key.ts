@@ -1,8 +1,8 @@
 /**
- * The master key of an embedded setup, which Keyturn makes itself and keeps beside the database that it protects: handy
- * for one machine, no protection against who can read both.
+ * The master key of an embedded setup. Keyturn generates it and keeps it beside the database: handy for one machine, no
+ * protection against a reader of both.
  *
- * Whoever calls this holds the lock of the data directory.
+ * Callers hold the lock of the data directory.
  */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -10,12 +10,12 @@ import { generateMasterKey, type MasterKeys, parseMasterKeys } from '../crypto/m
 import { removeDrafts, replaceDurably } from './durable-file.ts'
 
 /**
- * Sees to it that the file is there.
+ * Generates the file if it is missing.
  *
  * @param mayGenerate Whether a missing key may be generated. A new key opens nothing that another one sealed.
  * @throws {Error} if it is missing and may not be generated.
  */
-export async function assureGenerated(path: string, mayGenerate: boolean): Promise<void> {
+export async function ensureGenerated(path: string, mayGenerate: boolean): Promise<void> {
   if (existsSync(path)) return
   if (!mayGenerate) {
     throw new Error(`the master key ${path} of the embedded database is missing: restore it from a backup`)
@@ -24,15 +24,15 @@ export async function assureGenerated(path: string, mayGenerate: boolean): Promi
 }
 
 /**
- * Puts a new master key in the place of the one in the file. Until `reseal` is done the file has both, the new one
- * first; if it fails or the process ends, the next call goes on with the same new key.
+ * Replaces the master key in the file. Until `reseal` is done the file has both, the new one first; if `reseal` fails
+ * or the process ends, the next call continues with the same new key.
  *
  * @throws {Error} what `reseal` throws.
  */
 export async function rotateGenerated<T>(path: string, reseal: (masterKeys: MasterKeys) => Promise<T>): Promise<T> {
-  await assureGenerated(path, false)
+  await ensureGenerated(path, false)
   const text = (await readFile(path, 'utf8')).trim()
-  // Before anything is made of it.
+  // Checked before a new key is added to it.
   const before = parseMasterKeys(text)
   await removeDrafts(path)
   const both = before.ids.length > 1 ? text : `${generateMasterKey()},${text}`

@@ -1,7 +1,7 @@
 /**
  * Runs the command that prints the master keys, for example one that asks a vault or a key management service.
  *
- * What it prints on standard output is nobody else's business: it is in no message and no log.
+ * Its standard output never reaches an error or a log.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,24 +13,24 @@ const TIME_LIMIT_MILLIS = 30_000
 const MAX_OUTPUT_BYTES = 64 * 1024
 const MAX_LOGGED_CHARACTERS = 4096
 
-/** How long its pipes may stay open after it has ended, because something that it leaves behind has them too. */
+/** How long its pipes may stay open after it has exited: a process that it started may hold them. */
 const PIPES_GRACE_MILLIS = 1_000
 
-/** What could be a key in a text for people, such as the trace of a shell, in either alphabet of base64. */
+/** Anything like a key in standard error, such as the trace of a shell: base64 or base64url. */
 const LIKE_A_KEY = /[\w+/-]{43,}={0,2}/g
 
-/** How to run it. */
+/** How to run the command. */
 export interface ProcessOptions {
   readonly log: Log
-  /** Ends it. */
+  /** Kills it. */
   readonly signal?: AbortSignal | undefined
   /** Default 30 seconds. */
   readonly timeLimitMillis?: number
 }
 
 /**
- * Runs a program without a shell, with the environment of this process, and returns its standard output. What it says on
- * standard error goes to the log.
+ * Runs a program without a shell, with the environment of this process, and returns its standard output. Its standard
+ * error goes to the log.
  *
  * @throws {Error} if it cannot be run, fails, or takes more than 30 seconds or 64 KiB; the signal's reason if it aborts.
  */
@@ -39,7 +39,7 @@ export async function outputOfMasterKeyCommand(
   { log, signal, timeLimitMillis = TIME_LIMIT_MILLIS }: ProcessOptions,
 ): Promise<string> {
   signal?.throwIfAborted()
-  // A group of its own, so that what it starts itself can be ended with it.
+  // A process group of its own, so that its child processes can be killed with it.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const closed = new Promise((resolve) => child.once('close', resolve))
   const failed = Promise.withResolvers<never>()
@@ -49,7 +49,7 @@ export async function outputOfMasterKeyCommand(
   const stdout = collect(child.stdout, () => failed.reject(new Error(`it printed more than ${MAX_OUTPUT_BYTES} bytes`)))
   const stderr = collect(child.stderr, () => {})
   try {
-    // Also rejects with the error of a program that cannot be run.
+    // Also rejects if the program cannot be run.
     const [code, endedBy] = await Promise.race([once(child, 'exit'), failed.promise])
     await Promise.race([closed, delay(PIPES_GRACE_MILLIS, undefined, { ref: false }), failed.promise])
     if (code !== 0) throw new Error(`it ended with ${code === null ? endedBy : `exit code ${code}`}`)
@@ -67,7 +67,7 @@ export async function outputOfMasterKeyCommand(
   }
 }
 
-/** Keeps what a stream says up to a limit, and lets the rest go by. */
+/** Collects the data of a stream up to a limit. The rest is read and dropped. */
 function collect(stream: Readable, onTooMuch: () => void): () => string {
   const chunks: Buffer[] = []
   let length = 0
@@ -79,11 +79,11 @@ function collect(stream: Readable, onTooMuch: () => void): () => string {
   return () => Buffer.concat(chunks).toString('utf8')
 }
 
-/** Ends it with all that it has started. */
+/** Kills the process group. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // All of them are gone already.
+    // The group has ended.
   }
 }

@@ -6,20 +6,20 @@ import { join } from 'node:path'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
 import { type MasterKeys, parseMasterKeys } from '../crypto/master-keys.ts'
 import type { Log } from '../domain/ports.ts'
-import { assureGenerated } from './generated-master-key.ts'
+import { ensureGenerated } from './generated-master-key.ts'
 import { outputOfMasterKeyCommand } from './master-key-process.ts'
 
-/** How to read them. */
+/** How to load them. */
 interface LoadOptions {
   /** Whether a missing key may be generated. A new key opens nothing that another one sealed. */
   readonly mayGenerate: boolean
-  /** Ends the reading. */
+  /** Aborts the load. */
   readonly signal?: AbortSignal
 }
 
 /** A place that master keys come from. */
 export interface MasterKeySource {
-  /** @throws {Error} that names the place and holds nothing of a key. */
+  /** @throws {Error} that names the place and contains no part of a key. */
   load(options: LoadOptions): Promise<MasterKeys>
 }
 
@@ -38,7 +38,7 @@ export function masterKeySource({ masterKeys, dataDir }: Config, log: Log): Mast
       const path = join(dataDir, MASTER_KEY_FILE)
       return {
         async load(options) {
-          await assureGenerated(path, options.mayGenerate)
+          await ensureGenerated(path, options.mayGenerate)
           return await masterKeyFile(path).load(options)
         },
       }

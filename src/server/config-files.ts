@@ -1,14 +1,17 @@
 /**
- * The files that the configuration names, looked at before anything starts.
+ * The files that the configuration names.
  */
 import { type Config, ConfigError } from '../config/config.ts'
+import { makeFolder } from '../embedded-postgres/make-folder.ts'
 import { readCertificate } from '../http/tls/tls-files.ts'
+import { OAUTH_PATHS } from '../oauth/endpoints.ts'
+import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeyFile } from '../secret-files/master-key-source.ts'
 
 /**
- * Reads every file that must be there: master keys, certificate and key. A generated master key is not one of them.
+ * Reads every file that must exist before a start: master keys, certificate and key. A generated master key need not.
  *
- * @throws {ConfigError} that names all that cannot be used.
+ * @throws {ConfigError} that names every file that cannot be used.
  */
 export async function checkConfigFiles(config: Config): Promise<void> {
   const checks = [
@@ -20,4 +23,9 @@ export async function checkConfigFiles(config: Config): Promise<void> {
     .filter((outcome) => outcome.status === 'rejected')
     .map(({ reason }) => String(reason.message))
   if (problems.length > 0) throw new ConfigError(problems)
+}
+
+/** The file for the credentials of the first administrator, or of a recovered one. */
+export function adminCredentialsFile({ credentialsFile: path }: Config, baseUrl: string): CredentialsFile {
+  return credentialsFile({ path, makeFolder, baseUrl, tokenEndpoint: baseUrl + OAUTH_PATHS.token })
 }

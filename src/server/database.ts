@@ -11,53 +11,53 @@ import { socketAddress } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { type Database, openDatabase } from '../storage/postgres/database.ts'
 import type { PostgresOptions } from '../storage/postgres/postgres-pool.ts'
-import type { Stack } from './stack.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
 
 /**
- * Starts the embedded database until the stack unwinds, if that is the configured one.
+ * Starts the embedded database until the stack is disposed of, if that is the configured one.
  *
  * @returns The folder with its socket; null if another database is configured.
  * @throws {Error} that says what to do.
  */
-export async function startEmbedded(config: Config, log: Log, stack: Stack): Promise<string | null> {
+export async function startEmbedded(config: Config, log: Log, stack: CleanupStack): Promise<string | null> {
   if (config.database.kind !== 'embedded') return null
   const { dataDir, databaseMaxConnections, workers } = config
   const embedded = await startEmbeddedPostgres({ dataDir, connections: databaseMaxConnections * workers, log })
-  stack.push(() => embedded.stop())
+  stack.defer(() => embedded.stop())
   return embedded.folder
 }
 
 /**
- * Where the configured database is, until the stack unwinds.
+ * Where the configured database is, until the stack is disposed of.
  *
  * @param socketFolder Of the embedded database, if that is the configured one.
  */
 export function databaseOptions(
   { database, databaseMaxConnections: maxConnections, changeFeed }: Config,
   socketFolder: string | null,
-  { log, stack }: { readonly log: Log; readonly stack: Stack },
+  { log, stack }: { readonly log: Log; readonly stack: CleanupStack },
 ): PostgresOptions {
   if (database.kind === 'postgres') return { url: database.url, log, maxConnections, changeFeed }
   if (socketFolder === null) throw new Error('the embedded database was not started')
   const address = socketAddress(socketFolder)
-  stack.push(async () => address.close())
+  stack.defer(() => address.close())
   return { url: address.url, log, maxConnections, changeFeed }
 }
 
-/** Opens the configured database for a command, until the stack unwinds. @throws {Error} that says what to do. */
-export async function openConfigured(config: Config, log: Log, stack: Stack): Promise<Database> {
-  return openUntilUnwound(databaseOptions(config, await startEmbedded(config, log, stack), { log, stack }), stack)
+/** Opens the configured database for a command, until the stack is disposed of. @throws {Error} that says what to do. */
+export async function openConfigured(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
+  return openUntilDisposed(databaseOptions(config, await startEmbedded(config, log, stack), { log, stack }), stack)
 }
 
-/** Opens a database until the stack unwinds. */
-export function openUntilUnwound(options: PostgresOptions, stack: Stack): Database {
+/** Opens a database until the stack is disposed of. */
+export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack): Database {
   const database = openDatabase(options)
-  stack.push(() => database.close())
+  stack.defer(() => database.close())
   return database
 }
 
 /** Like `openConfigured` for a database that is there already: no empty one is left behind. */
-export async function openExisting(config: Config, log: Log, stack: Stack): Promise<Database> {
+export async function openExisting(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
   const { database, dataDir } = config
   if (database.kind === 'embedded') {
     await assertNotFormer(dataDir)

@@ -1,26 +1,24 @@
 /**
  * Shows and changes the issuer of the instance, directly on the database: no server may start with another base URL.
  */
+
 import { changeIssuer } from '../app/replica/issuer.ts'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
+import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
-import { Stack } from './stack.ts'
 
 /** The issuer of the instance; null if none is stored. Nothing is changed. @throws {Error} that says what to do. */
 export async function storedIssuer(config: Config, log: Log): Promise<string | null> {
-  const stack = new Stack()
-  try {
+  return await withCleanup(async (stack) => {
     const database = await openExisting(config, log, stack)
     await assertMigrated(database)
     return await createIssuerStore(database).find()
-  } finally {
-    await stack.unwind()
-  }
+  })
 }
 
 /**
@@ -36,13 +34,10 @@ export async function replaceIssuer(
   log: Log,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const stack = new Stack()
-  try {
+  return await withCleanup(async (stack) => {
     const database = await openExisting(config, log, stack)
     await bringUpToDate(database, { source: masterKeySource(config, log), log, signal })
     await assertSetUp(database)
     return await changeIssuer(createIssuerStore(database), issuer)
-  } finally {
-    await stack.unwind()
-  }
+  })
 }

@@ -1,9 +1,9 @@
 /**
- * The way back in when all secrets of the owners are lost: a new one, made directly in the database.
+ * Recovery of access when all secrets of the owners are lost: a new secret, written directly to the database.
  *
- * Who may do it is who has the database and a master key that opens the integrity key of the instance, and could sign tokens
- * anyway.
+ * It takes the database and a master key that opens the integrity key of the instance. With both, one could sign tokens anyway.
  */
+
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -14,15 +14,16 @@ import { createProject, type Project } from '../domain/identities/project.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/identities/service-user.ts'
 import type { ClientSecrets, Integrity } from '../domain/integrity.ts'
 import type { IdentityStore, Log } from '../domain/ports.ts'
-import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
+import type { CredentialsFile } from '../secret-files/credentials-file.ts'
 import { type MasterKeySource, masterKeySource } from '../secret-files/master-key-source.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
+import { withCleanup } from './cleanup-stack.ts'
+import { adminCredentialsFile } from './config-files.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
-import { Stack } from './stack.ts'
 
-/** How many users or projects are read at a time. */
+/** How many users or projects are read at once. */
 const PAGE = 1000
 
 const PROJECT_NAME = 'keyturn'
@@ -41,35 +42,32 @@ export interface Recovered {
  *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
- * master keys do not open the integrity key. Nothing but the version of the schema is changed then.
+ * master keys do not open the integrity key. Then at most the schema has been changed.
  */
 export async function recoverOwner(config: Config, log: Log, signal: AbortSignal): Promise<Recovered> {
   const baseUrl = baseUrlOf(config)
-  const stack = new Stack()
-  try {
+  return await withCleanup(async (stack) => {
     const database = await openExisting(config, log, stack)
     const source = masterKeySource(config, log)
     await bringUpToDate(database, { source, log, signal })
     const { publicKeys, secrets } = await proveOperator(source, database, signal)
     const identities = createIdentityStore(database, publicKeys)
     const owner = await mostUsableOwner(identities)
-    const clientId = await giveSecret(identities, owner, {
+    const clientId = await addOwnerSecret(identities, owner, {
       secrets,
-      file: credentialsFile(config.credentialsFile, baseUrl),
+      file: adminCredentialsFile(config, baseUrl),
     })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
-  } finally {
-    await stack.unwind()
-  }
+  })
 }
 
-/** Opens the integrity key, without which a secret is good for nothing. No private key is opened for that. */
+/** Opens the integrity key, without which no secret can be made. No private key is opened. */
 async function proveOperator(source: MasterKeySource, database: Database, signal: AbortSignal): Promise<Integrity> {
   await assertSetUp(database)
   return await loadIntegrity(database, await source.load({ mayGenerate: false, signal }))
 }
 
-/** The owner that has to be changed least. Undefined if none can take another secret. */
+/** An enabled owner, or else a disabled one. Undefined if none can take another secret. */
 async function mostUsableOwner(identities: IdentityStore): Promise<ServiceUser | undefined> {
   let disabled: ServiceUser | undefined
   for await (const user of everyUser(identities)) {
@@ -104,8 +102,8 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   } while (page.length === PAGE)
 }
 
-/** @returns The client ID of the owner, whose secret is in the file. None is stored that could not be written there. */
-async function giveSecret(
+/** Stores a secret only after it is in the file. @returns The client ID of the owner. */
+async function addOwnerSecret(
   identities: IdentityStore,
   owner: ServiceUser | undefined,
   { secrets, file }: { readonly secrets: ClientSecrets; readonly file: CredentialsFile },
@@ -138,7 +136,7 @@ function asOwner(user: ServiceUser): ServiceUser {
   }
 }
 
-/** A project for a new owner: the one that the first administrator was in, or the first there is, or a new one. */
+/** A project for a new owner: that of the first administrator, or else any, or else a new one. */
 async function someProject(identities: IdentityStore): Promise<{ projectId: string; projectName: string }> {
   const projects = await identities.listProjects({ after: null, limit: PAGE })
   const project = projects.find(({ name }) => name === PROJECT_NAME) ?? projects[0] ?? (await addProject(identities))

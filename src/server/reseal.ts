@@ -2,6 +2,7 @@
  * Rotates master keys, and tells how they are used, directly on the database: servers may serve meanwhile, but for those
  * with an embedded database, whose data directory they have.
  */
+
 import { join } from 'node:path'
 import { assertAllOpen, lookAtMasterKeys, type MasterKeyStatus, type Resealed, resealAll } from '../app/keys/reseal.ts'
 import { type Config, MASTER_KEY_FILE } from '../config/config.ts'
@@ -13,9 +14,9 @@ import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import { assertMigrated } from '../storage/schema/migrate.ts'
+import { withCleanup } from './cleanup-stack.ts'
 import { assertSetUp, openExisting } from './database.ts'
 import { bringUpToDate } from './integrity.ts'
-import { Stack } from './stack.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {
@@ -67,10 +68,7 @@ export async function masterKeyStatus(config: Config, log: Log, signal: AbortSig
 }
 
 async function withInstance<T>(config: Config, log: Log, work: (database: Database) => Promise<T>): Promise<T> {
-  const stack = new Stack()
-  try {
+  return await withCleanup(async (stack) => {
     return await work(await openExisting(config, log, stack))
-  } finally {
-    await stack.unwind()
-  }
+  })
 }

@@ -1,7 +1,7 @@
 /**
- * The composition root: makes a server of all the parts, and takes it apart again in the reverse order.
+ * Starts a server from its parts, and stops them in the reverse order.
  *
- * Here and in `services.ts` concrete classes of `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` are named together,
+ * This folder is the composition root: the parts of `app/`, `crypto/`, `storage/`, `oauth/`, `rpc/` and `http/` are made in it,
  * and nowhere else.
  */
 import { randomUUID } from 'node:crypto'
@@ -22,7 +22,6 @@ import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
-import { credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
@@ -32,21 +31,22 @@ import { createChangeFeed } from '../storage/postgres/change-feed.ts'
 import { shareOut } from '../storage/postgres/postgres-pool.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
 import { logRequests } from '../telemetry/log/request-log.ts'
-import { createMetrics, NO_METRICS } from '../telemetry/metrics/metrics.ts'
+import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/metrics/metrics.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
-import { checkConfigFiles } from './config-files.ts'
-import { databaseOptions, openConfigured, openUntilUnwound, startEmbedded } from './database.ts'
+import { CleanupStack, withCleanup } from './cleanup-stack.ts'
+import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
+import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
+import { keepHeapSmall } from './heap.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
 import { PublicListener } from './public-listener.ts'
 import { createApi, createAuditTrail, createTokenEndpoints } from './services.ts'
-import { Stack } from './stack.ts'
 import { GRACE } from './stop-limit.ts'
 import { systemClock, systemTime } from './system-clock.ts'
 
-/** A server that answers. */
+/** A started server. */
 export interface RunningServer {
   /** The base URL: where clients reach it, and the issuer of its tokens. */
   readonly baseUrl: string
@@ -54,15 +54,15 @@ export interface RunningServer {
   readonly listenUrl: string
   /** Whether this start filled an empty instance and wrote the credentials file. */
   readonly initialised: boolean
-  /** The metrics of this process, as Prometheus reads them. */
-  metrics(): Promise<string>
-  /** Finishes what is in flight and lets go of everything, after the configured drain if there is to be one. */
+  /** The metrics of this process, to be added to those of other workers. */
+  metrics(): Promise<MetricFamilies>
+  /** Shuts down gracefully: drains if asked to, finishes requests in flight, releases everything. */
   stop(options?: StopOptions): Promise<void>
 }
 
 /** How to stop. */
 export interface StopOptions {
-  /** Whether clients get the time to go elsewhere. Default false. */
+  /** Whether to drain first, for the configured time. Default false. */
   readonly drains?: boolean
 }
 
@@ -71,29 +71,33 @@ interface StartOptions {
   /** Whether it listens on the metrics address itself, as a process on its own does. Default true. */
   readonly servesMetrics?: boolean
   /**
-   * Given if others serve the port already: then it is opened when there is something to serve, or before that when this
-   * resolves, with the port to open. The base URL must be configured. By default the port is opened at once: an operator
-   * can ask a server that starts what it waits for.
+   * Given if other workers serve the port: then it is opened when the server is ready, or earlier when this resolves to
+   * the port. The base URL must be configured. By default the port is opened at once, and `/readyz` says what the start
+   * waits for.
    */
   readonly openEarly?: Promise<number>
   /** Of the embedded database, if that is the configured one and another process has started it. */
   readonly socketFolder?: string | null
-  /** Ends the start when it is aborted: the call then throws its reason. A started server is left alone. */
+  /** Aborts the start: the call then throws its reason. It has no effect on a started server. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Starts a server. It listens from the beginning, unless others serve the port, and says that it is not ready until it can serve. A PostgreSQL server
- * that cannot be reached is waited for.
+ * Starts a server. It listens at once, unless other workers serve the port, and is not ready until it can serve. It waits for
+ * a PostgreSQL server that cannot be reached.
  *
- * @throws {Error} that says what to do, after everything that had been started is stopped again.
+ * @throws {Error} that says what to do, after everything that was started is stopped.
  */
 export async function startServer(config: Config, log: ServerLog, options: StartOptions = {}): Promise<RunningServer> {
-  const stack = new Stack()
+  const stack = new CleanupStack()
   try {
-    return await start(config, log, { ...options, stack })
+    const server = await start(config, log, { ...options, stack })
+    keepHeapSmall()
+    return server
   } catch (error) {
-    await stack.unwind().catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
+    await stack
+      .disposeAsync()
+      .catch((failure: unknown) => log.error({ err: failure }, 'the server did not stop cleanly'))
     throw error
   }
 }
@@ -105,26 +109,23 @@ export async function startServer(config: Config, log: ServerLog, options: Start
  * @returns The names of the migrations that were applied.
  */
 export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
-  const stack = new Stack()
-  try {
+  return await withCleanup(async (stack) => {
     const source = masterKeySource(config, log)
     return await bringUpToDate(await openConfigured(config, log, stack), { source, log, signal })
-  } finally {
-    await stack.unwind()
-  }
+  })
 }
 
 async function start(
   config: Config,
   log: ServerLog,
-  { stack, ...options }: StartOptions & { readonly stack: Stack },
+  { stack, ...options }: StartOptions & { readonly stack: CleanupStack },
 ): Promise<RunningServer> {
   const { servesMetrics = true, openEarly, socketFolder, signal = new AbortController().signal } = options
   const metrics = config.metricsListen === null ? NO_METRICS : createMetrics()
-  stack.push(() => metrics.stop())
-  if (servesMetrics) stack.push(await serveMetrics(config.metricsListen, () => metrics.text(), log))
+  stack.defer(() => metrics.stop())
+  if (servesMetrics) stack.defer(await serveMetrics(config.metricsListen, () => metrics.text(), log))
   const tracing = await startTracing(config, log)
-  stack.push(() => tracing.stop())
+  stack.defer(() => tracing.stop())
 
   await checkConfigFiles(config)
 
@@ -142,7 +143,7 @@ async function start(
       tracing.end(answered)
     },
   })
-  stack.push(() => door.close(GRACE))
+  stack.defer(() => door.close(GRACE))
   if (openEarly === undefined) await door.open()
   else
     openEarly
@@ -152,7 +153,7 @@ async function start(
 
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, stack))
   const where = databaseOptions(config, embeddedIn, { log, stack })
-  const database = openUntilUnwound(where, stack)
+  const database = openUntilDisposed(where, stack)
   const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => door.wait(reason) }
   const source = masterKeySource(config, log)
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
@@ -169,7 +170,7 @@ async function start(
         initializer,
         generator,
         newIntegrity: () => generateIntegrity(masterKeys),
-        credentials: credentialsFile(config.credentialsFile, baseUrl),
+        credentials: adminCredentialsFile(config, baseUrl),
         issuer: baseUrl,
         newId: randomUUID,
       }),
@@ -199,7 +200,7 @@ async function start(
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,
   })
-  stack.push(() => replica.stop())
+  stack.defer(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
   assertCanSign(replica)
   const rows = new UnreadableRows({ clock: systemClock, log })
@@ -251,12 +252,19 @@ async function start(
   metrics.observeConnections(() => door.connections())
   await door.open()
   // Requests in flight need everything else, so once there are any the port is the first to close.
-  stack.push(() => door.close(GRACE))
-  const stop = async ({ drains = false }: StopOptions = {}): Promise<void> => {
+  stack.defer(() => door.close(GRACE))
+  let stopping: Promise<void> | undefined
+  const stop = async ({ drains = false }: StopOptions): Promise<void> => {
     if (drains) await drain(door, config.drainSeconds, log)
-    await stack.unwind()
+    await stack.disposeAsync()
   }
-  return { baseUrl, listenUrl: door.listenUrl, initialised, metrics: () => metrics.text(), stop }
+  return {
+    baseUrl,
+    listenUrl: door.listenUrl,
+    initialised,
+    metrics: () => metrics.families(),
+    stop: (options = {}) => (stopping ??= stop(options)),
+  }
 }
 
 async function drain(door: PublicListener, seconds: number, log: Log): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * Makes what is served: the OAuth endpoints and the RPC services, with what they need in the background.
  */
+
 import { hash, randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
@@ -33,15 +34,15 @@ import { createKeyStore } from '../storage/keys/key-store.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
-import type { Stack } from './stack.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What every service is made with. */
 export interface ServicesOptions {
   readonly config: Config
   readonly log: Log
-  /** What runs in the background is stopped when it unwinds. */
-  readonly stack: Stack
+  /** Stops what runs in the background. */
+  readonly stack: CleanupStack
   readonly database: Database
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
@@ -71,8 +72,8 @@ export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): Audit
   const { config, log, stack, database, now, tracing } = options
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, now, log })
-  stack.push(() => audit.stop())
-  stack.push(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
+  stack.defer(() => audit.stop())
+  stack.defer(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
   return audit
 }
 
@@ -81,7 +82,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, contexts, audit, attempts } = options
   const uses = createCredentialUses(database)
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
-  stack.push(() => secretUses.stop())
+  stack.defer(() => secretUses.stop())
 
   const service = new TokenService({
     issuer: baseUrl,
@@ -133,7 +134,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     audit,
     log,
   })
-  stack.push(() => rotator.stop())
+  stack.defer(() => rotator.stop())
   rotator.start()
   metrics.observeRotation(() => rotator.status)
   const calls = new DeprecatedCalls(log)

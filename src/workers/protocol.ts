@@ -2,6 +2,7 @@
  * What the primary process and its workers say to each other. Nothing in it is secret: settings and secrets reach a
  * worker the way they reached the primary, by the command line and the environment.
  */
+import type { MetricFamilies } from '../telemetry/metrics/metrics.ts'
 
 /** From the primary to a worker. */
 export type Order =
@@ -28,7 +29,7 @@ export type Report =
   /** It could not start. The process ends after this. */
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** Null: they could not be read this time. */
-  | { readonly kind: 'metrics'; readonly text: string | null }
+  | { readonly kind: 'metrics'; readonly families: MetricFamilies | null }
 
 /** What the primary tells the operator about the server. */
 export interface ServerFacts {

@@ -1,42 +1,76 @@
 /**
- * The metrics of all workers as one text, and how the workers themselves are.
+ * The metrics of all workers as one text, and the metrics of the workers themselves.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { AggregatorRegistry, Registry } from 'prom-client'
+import type { MetricFamilies } from '../telemetry/metrics/metrics.ts'
+import { observeCounter, observeGauge } from '../telemetry/metrics/observed-metrics.ts'
 import { READY } from '../telemetry/metrics/replica-metrics.ts'
-import { type Exposition, formatExposition, parseExposition } from './exposition.ts'
-import { combine, onlyCounters } from './metric-sums.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSupervisor } from './worker-supervisor.ts'
 
-/** What counts while no worker says better. */
-const NOT_READY = parseExposition(
-  [`# HELP ${READY.name} ${READY.description}`, `# TYPE ${READY.name} gauge`, `${READY.name} 0`].join('\n'),
-)
-
-/** How long a worker may take to hand over its metrics, in milliseconds. */
+/** How long a worker may take to send its metrics, in milliseconds. */
 const ANSWER_TIMEOUT = 2_000
 
 export class WorkerMetrics {
-  /** Counters of the workers that are gone, so that no sum ever goes backwards. */
-  #past: Exposition = new Map()
+  readonly #supervisors: readonly WorkerSupervisor[]
+  /** The metrics of this process. */
+  readonly #own = new Registry()
+  /** Counters of workers that have ended, so that no sum decreases. */
+  #ended: readonly MetricFamilies[] = []
 
-  /** Keeps what a worker that is gone has counted. What it counted after it was last asked is lost. */
-  keep({ lastMetrics }: WorkerProcess): void {
-    this.#past = combine([this.#past, onlyCounters(parseExposition(lastMetrics))])
+  constructor(supervisors: readonly WorkerSupervisor[]) {
+    this.#supervisors = supervisors
+    observeGauge(
+      this.#own,
+      { name: 'keyturn_workers', help: 'Worker processes by state.', labelNames: ['state'] },
+      () => {
+        const running = supervisors.filter(({ ready }) => ready).length
+        return [
+          { labels: { state: 'running' }, value: running },
+          { labels: { state: 'restarting' }, value: supervisors.length - running },
+        ]
+      },
+    )
+    observeCounter(
+      this.#own,
+      {
+        name: 'keyturn_worker_restarts_total',
+        help: 'Worker processes that were started to replace one that ended.',
+      },
+      () => supervisors.reduce((sum, { restarts }) => sum + restarts, 0),
+    )
   }
 
-  /** Asks those that serve. One that does not answer in time counts with what it last said, but not its gauges. */
-  async sum(slots: readonly WorkerSupervisor[]): Promise<string> {
-    await Promise.all(slots.map((slot) => (slot.ready ? answerOf(slot.worker) : undefined)))
-    // From here on nothing waits: a worker that ends is either among the slots or in the past.
-    const expositions = slots.flatMap(({ worker }) => {
+  /** Keeps the counters of a worker that has ended. What it counted since it sent its metrics is lost. */
+  async keep({ lastMetrics }: WorkerProcess): Promise<void> {
+    const ended = [...this.#ended, onlyCounters(lastMetrics)]
+    this.#ended = ended
+    const sum = await AggregatorRegistry.aggregate(ended).getMetricsAsJSON()
+    if (this.#ended === ended) this.#ended = [sum]
+  }
+
+  /** Asks the workers that serve. Of one that does not answer in time, the last counters are in the sum, and no gauges. */
+  async text(): Promise<string> {
+    await Promise.all(this.#supervisors.map(({ ready, worker }) => (ready ? answerOf(worker) : undefined)))
+    const own = await this.#own.getMetricsAsJSON()
+    // From here on nothing waits: each worker is counted once, as one that runs or as one that has ended.
+    const running = this.#supervisors.flatMap(({ worker }) => {
       if (worker === undefined) return []
-      const families = parseExposition(worker.lastMetrics)
-      return [worker.hasAnswered ? families : onlyCounters(families)]
+      return [worker.hasAnswered ? worker.lastMetrics : onlyCounters(worker.lastMetrics)]
     })
-    const families = new Map([...NOT_READY, ...combine([this.#past, ...expositions])])
-    return formatExposition(families) + describeWorkers(slots)
+    return await AggregatorRegistry.aggregate([own, ...this.#ended, ...withReadiness(running)]).metrics()
   }
+}
+
+/** No worker that says whether it is ready counts as one that is not. */
+function withReadiness(running: readonly MetricFamilies[]): readonly object[] {
+  if (running.flat().some(({ name }) => name === READY.name)) return running
+  return [...running, [{ ...READY, type: 'gauge', values: [{ labels: {}, value: 0 }] }]]
+}
+
+function onlyCounters(families: MetricFamilies): MetricFamilies {
+  return families.filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
 }
 
 async function answerOf(worker: WorkerProcess | undefined): Promise<void> {
@@ -44,19 +78,4 @@ async function answerOf(worker: WorkerProcess | undefined): Promise<void> {
   const { signal } = giveUp
   await Promise.race([worker?.measure(), delay(ANSWER_TIMEOUT, undefined, { signal }).catch(() => undefined)])
   giveUp.abort()
-}
-
-function describeWorkers(slots: readonly WorkerSupervisor[]): string {
-  const running = slots.filter(({ ready }) => ready).length
-  const restarts = slots.reduce((sum, slot) => sum + slot.restarts, 0)
-  return [
-    '# HELP keyturn_workers Worker processes by state.',
-    '# TYPE keyturn_workers gauge',
-    `keyturn_workers{state="running"} ${running}`,
-    `keyturn_workers{state="restarting"} ${slots.length - running}`,
-    '# HELP keyturn_worker_restarts_total Worker processes that were started to replace one that ended.',
-    '# TYPE keyturn_worker_restarts_total counter',
-    `keyturn_worker_restarts_total ${restarts}`,
-    '',
-  ].join('\n')
 }

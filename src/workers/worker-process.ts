@@ -2,6 +2,7 @@
  * A worker as the primary sees it: a process that was told to start.
  */
 import cluster, { type Worker } from 'node:cluster'
+import type { MetricFamilies } from '../telemetry/metrics/metrics.ts'
 import type { Failure, Order, Report, ServerFacts } from './protocol.ts'
 
 /** How a worker ended. */
@@ -23,7 +24,7 @@ export interface WorkerProcess {
   /** Tells it to open the port now, although it has nothing to serve yet. */
   open(port: number): void
   /** The newest metrics it has handed over. */
-  readonly lastMetrics: string
+  readonly lastMetrics: MetricFamilies
   /** Whether they are its answer to the newest question for them. */
   readonly hasAnswered: boolean
   /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
@@ -47,6 +48,8 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
   // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
   // loses those that are on their way to a worker that dies.
   cluster.schedulingPolicy = cluster.SCHED_NONE
+  // JSON has no infinity, which metrics may have.
+  cluster.setupPrimary({ serialization: 'advanced' })
   let worker: Worker
   try {
     worker = cluster.fork()
@@ -57,7 +60,7 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
   const exited = Promise.withResolvers<Exit>()
   let holdsPort = facts.baseUrl === null
   let failure: Failure | null = null
-  let metrics = ''
+  let metrics: MetricFamilies = []
   let hasAnswered = true
   let measuring: PromiseWithResolvers<void> | undefined
   let hasEnded = false
@@ -69,8 +72,8 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
     }
     if (report.kind === 'failed') failure = report.failure
     if (report.kind === 'metrics') {
-      hasAnswered = report.text !== null
-      metrics = report.text ?? metrics
+      hasAnswered = report.families !== null
+      metrics = report.families ?? metrics
       measuring?.resolve()
       measuring = undefined
     }
@@ -129,7 +132,7 @@ function neverStarted(error: unknown): WorkerProcess {
     exited: Promise.resolve({ code: null, signal: null, failure: failureOf(error) }),
     holdsPort: false,
     open: () => {},
-    lastMetrics: '',
+    lastMetrics: [],
     hasAnswered: true,
     measure: async () => {},
     stop: () => {},

@@ -6,7 +6,6 @@ import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { keepHeapSmall } from '../server/heap.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
@@ -54,7 +53,6 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
     return error
   }
   if (server === undefined) return undefined
-  keepHeapSmall()
   const { listenUrl, initialised } = server
   answerMeasurements(server, log)
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
@@ -95,7 +93,7 @@ function answerMeasurements(server: RunningServer, log: Log): void {
         log.warn({ err: error }, 'the metrics could not be read')
         return null
       })
-      .then((text) => report({ kind: 'metrics', text }))
+      .then((families) => report({ kind: 'metrics', families }))
   })
 }
 

@@ -3,10 +3,10 @@
  */
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
+import { CleanupStack } from '../server/cleanup-stack.ts'
 import { checkConfigFiles } from '../server/config-files.ts'
 import { startEmbedded } from '../server/database.ts'
 import type { StopOptions } from '../server/server.ts'
-import { Stack } from '../server/stack.ts'
 import { systemClock } from '../server/system-clock.ts'
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import type { ServerFacts } from './protocol.ts'
@@ -20,7 +20,7 @@ const FOR_EVER = 2 ** 31 - 1
 export class Workers {
   readonly #config: Config
   readonly #log: Log
-  readonly #metrics = new WorkerMetrics()
+  readonly #metrics: WorkerMetrics
   readonly #slots: readonly WorkerSupervisor[]
   /** What workers are told to listen on. */
   #port: number
@@ -30,7 +30,7 @@ export class Workers {
   #baseUrl: string | null = null
   #keepAlive: NodeJS.Timeout | undefined
   /** The embedded database, which ends after the workers. */
-  readonly #stack = new Stack()
+  readonly #stack = new CleanupStack()
   #starting: Promise<string | null> = Promise.resolve(null)
   #socketFolder: string | null = null
   /** Resolves to what stops them. */
@@ -42,6 +42,7 @@ export class Workers {
     this.#log = log
     this.#port = config.listen.port
     this.#slots = Array.from({ length: config.workers }, () => this.#createSlot())
+    this.#metrics = new WorkerMetrics(this.#slots)
   }
 
   /**
@@ -76,8 +77,7 @@ export class Workers {
   async #start(): Promise<ServerFacts | undefined> {
     await checkConfigFiles(this.#config)
     if (this.#stopping !== undefined) return undefined
-    const text = () => this.#metrics.sum(this.#slots)
-    this.#metricsServer = serveMetrics(this.#config.metricsListen, text, this.#log)
+    this.#metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
     await this.#metricsServer
     if (this.#stopping !== undefined) return undefined
     this.#starting = startEmbedded(this.#config, this.#log, this.#stack)
@@ -98,7 +98,7 @@ export class Workers {
   async #stop(drainSeconds: number): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop(drainSeconds)))
     await this.#starting.catch(() => {})
-    await this.#stack.unwind()
+    await this.#stack.disposeAsync()
     const stopMetrics = await this.#metricsServer
     await stopMetrics()
     clearInterval(this.#keepAlive)
@@ -108,7 +108,7 @@ export class Workers {
     return new WorkerSupervisor({
       fork: () => this.#fork(),
       onEnd: (worker) => {
-        this.#metrics.keep(worker)
+        void this.#metrics.keep(worker)
         if (this.#stopping === undefined && !this.#isPortHeld()) this.#openPort()
       },
       clock: systemClock,

@@ -288,6 +288,12 @@ describe('the Dockerfile', () => {
     }
   })
 
+  it('compiles modules that exist', () => {
+    const modules = read('Dockerfile').match(/[\w/-]+\.ts(?=')/g) ?? []
+    expect(modules.filter((name) => !existsSync(join(ROOT, 'src', name)))).toEqual([])
+    expect(modules).toContain('cli/main.ts')
+  })
+
   it('starts the command line that package.json names, on the major version of Node.js that it is tested with', () => {
     const manifest = JSON.parse(read('package.json')) as {
       bin: { keyturn: string }

@@ -79,7 +79,7 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
 
 /** What the primary of several processes has besides the sums. */
 async function scrapeWorkers(): Promise<Map<string, Family>> {
-  return parsePrometheusText(await new WorkerMetrics().sum([]))
+  return parsePrometheusText(await new WorkerMetrics([]).text())
 }
 
 beforeAll(async () => {

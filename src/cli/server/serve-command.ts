@@ -38,10 +38,9 @@ async function serve(config: Config): Promise<void> {
   const stopped = firstSignal()
   void stopped.then(() => stopping.abort())
   // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-  const [{ startServer }, { openLog }, { keepHeapSmall }] = await Promise.all([
+  const [{ startServer }, { openLog }] = await Promise.all([
     import('../../server/server.ts'),
     import('../../telemetry/log/log.ts'),
-    import('../../server/heap.ts'),
   ])
   const log = openLog(config.logLevel)
   const starting = startServer(config, log, { signal: stopping.signal })
@@ -50,7 +49,6 @@ async function serve(config: Config): Promise<void> {
     if (!stopping.signal.aborted) throw error
   })
   if (server === undefined) return
-  keepHeapSmall()
   announce(server, config)
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
   const signal = await stopped

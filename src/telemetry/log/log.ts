@@ -55,10 +55,11 @@ function isoTimes(): () => string {
   }
 }
 
-/** What of an error is logged: its own words and those of its causes, not the objects that hang on it. */
-function describeError(error: unknown): object {
+/** The logged part of an error: name, message, code and stack, also of its causes and of the errors in an `AggregateError`. */
+export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
   const cause = error.cause === undefined ? {} : { cause: describeError(error.cause) }
-  return { name: error.name, message: error.message, ...code, stack: error.stack, ...cause }
+  const errors = error instanceof AggregateError ? { errors: error.errors.map(describeError) } : {}
+  return { name: error.name, message: error.message, ...code, stack: error.stack, ...cause, ...errors }
 }

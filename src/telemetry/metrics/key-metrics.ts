@@ -1,41 +1,50 @@
 /**
  * Metrics of the key ring that this replica serves.
  */
-import type { Meter } from '@opentelemetry/api'
+import type { Registry } from 'prom-client'
 import type { KeySnapshot } from '../../app/keys/live-key-ring.ts'
 import { activeKey } from '../../domain/keys/key-ring.ts'
 import type { WebKeyState } from '../../domain/keys/web-key.ts'
+import { observeGauge } from './observed-metrics.ts'
 
-/** Whose keys are measured. */
+/** Where the key ring comes from. */
 export interface KeySource {
   onKeys(listener: (snapshot: KeySnapshot) => void): () => void
 }
 
 const STATES: readonly WebKeyState[] = ['initial', 'active', 'inactive']
 
-/** Makes the instruments. @param now The time of the instance, which dates the keys. */
-export function measureKeys(meter: Meter, source: KeySource, now: () => Date): void {
+/** Registers the metrics. @param now The time of the instance, which dates the keys. */
+export function measureKeys(registry: Registry, source: KeySource, now: () => Date): void {
   let snapshot: KeySnapshot = { ring: [], signer: null }
   source.onKeys((newest) => {
     snapshot = newest
   })
-  meter.createObservableGauge('keyturn_web_keys', { description: 'Web keys by state.' }).addCallback((result) => {
-    for (const state of STATES) result.observe(snapshot.ring.filter((key) => key.state === state).length, { state })
-  })
-  meter
-    .createObservableGauge('keyturn_active_key_age_seconds', {
-      description: 'Time since the active web key was activated.',
-    })
-    .addCallback((result) => {
+  observeGauge(registry, { name: 'keyturn_web_keys', help: 'Web keys by state.', labelNames: ['state'] }, () =>
+    STATES.map((state) => ({ labels: { state }, value: snapshot.ring.filter((key) => key.state === state).length })),
+  )
+  observeGauge(
+    registry,
+    {
+      name: 'keyturn_active_key_age_seconds',
+      help: 'Time since the active web key was activated.',
+      labelNames: ['algorithm'],
+    },
+    () => {
       const active = activeKey(snapshot.ring)
-      if (active === undefined) return
+      if (active === undefined) return []
       // The clock of the instance is known to some milliseconds.
       const ageSeconds = Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000)
-      result.observe(ageSeconds, { algorithm: active.algorithm })
-    })
-  meter
-    .createObservableGauge('keyturn_can_sign', {
-      description: 'Whether there is an active web key whose private key is open: 1 or 0.',
-    })
-    .addCallback((result) => result.observe(snapshot.signer === null ? 0 : 1))
+      return [{ labels: { algorithm: active.algorithm }, value: ageSeconds }]
+    },
+  )
+  observeGauge(
+    registry,
+    {
+      name: 'keyturn_can_sign',
+      help: 'Whether there is an active web key whose private key is open: 1 or 0.',
+      aggregator: 'min',
+    },
+    () => (snapshot.signer === null ? 0 : 1),
+  )
 }

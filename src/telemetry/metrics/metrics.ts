@@ -1,20 +1,21 @@
 /**
- * What this process measures, in the form that Prometheus reads. `metrics-server.ts` serves it, `docs/metrics.md` says
- * what each metric means.
+ * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
  */
-import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
-import { MeterProvider } from '@opentelemetry/sdk-metrics'
+import { Registry } from 'prom-client'
 import type { CallCount } from '../../app/access/deprecated-calls.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
-import { HotMetrics } from './hot-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
+import { observeGauge } from './observed-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
-import { createUnreadableGauge, measureReplica } from './replica-metrics.ts'
+import { measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
 import { measureDeprecatedCalls, measureRotation, type RotationStatus } from './rotation-metrics.ts'
+
+/** All metrics of a process at a moment. */
+export type MetricFamilies = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -37,7 +38,9 @@ export interface Metrics {
   observeConnections(count: () => number): void
   /** All of them as they are now, as text. */
   text(): Promise<string>
-  stop(): Promise<void>
+  /** All of them as they are now, to be added to those of other workers. */
+  families(): Promise<MetricFamilies>
+  stop(): void
 }
 
 /** Measures nothing. */
@@ -52,43 +55,37 @@ export const NO_METRICS: Metrics = {
   observeDeprecatedCalls: () => {},
   observeConnections: () => {},
   text: async () => '',
-  stop: async () => {},
+  families: async () => [],
+  stop: () => {},
 }
 
 /** Starts measuring. */
 export function createMetrics(): Metrics {
-  const hot = new HotMetrics()
-  const unreadable = createUnreadableGauge()
-  const exporter = new PrometheusExporter({ preventServerStart: true, metricProducers: [hot, unreadable] })
-  // Neither the target nor the scope of a metric says anything that its name does not.
-  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
-  const provider = new MeterProvider({ readers: [exporter] })
-  const meter = provider.getMeter('keyturn')
-  const requests = measureRequests(meter, hot)
-  const database = measureDatabase(meter)
-  const inMemory = measureReplica(meter, unreadable)
-  const endProcess = measureProcess(meter)
+  const registry = new Registry()
+  const requests = measureRequests(registry)
+  const database = measureDatabase(registry)
+  const inMemory = measureReplica(registry)
+  const endProcess = measureProcess(registry)
   return {
     around: requests.around,
     recordRequest: requests.record,
     countTokens: requests.countTokens,
     recordChangeLag: database.recordChangeLag,
     observe: (replica, now) => {
-      measureKeys(meter, replica, now)
+      measureKeys(registry, replica, now)
       inMemory.observe(replica)
     },
     observeDatabase: database.observe,
-    observeRotation: (status) => measureRotation(meter, status),
-    observeDeprecatedCalls: (counts) => measureDeprecatedCalls(meter, counts),
-    observeConnections: (count) => {
-      meter
-        .createObservableGauge('keyturn_http_connections', { description: 'Open connections of clients.' })
-        .addCallback((result) => result.observe(count()))
-    },
-    text: async () => `${serializer.serialize((await exporter.collect()).resourceMetrics).trimEnd()}\n`,
-    stop: async () => {
-      endProcess()
-      await provider.shutdown()
-    },
+    observeRotation: (status) => measureRotation(registry, status),
+    observeDeprecatedCalls: (counts) => measureDeprecatedCalls(registry, counts),
+    observeConnections: (count) =>
+      observeGauge(
+        registry,
+        { name: 'keyturn_http_connections', help: 'Open connections of clients.', aggregator: 'sum' },
+        count,
+      ),
+    text: () => registry.metrics(),
+    families: () => registry.getMetricsAsJSON(),
+    stop: endProcess,
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Metrics of what this replica has in memory, and of how well it follows the database.
  */
-import type { Meter } from '@opentelemetry/api'
+import type { Registry } from 'prom-client'
 import type { Replica } from '../../app/replica/replica.ts'
-import { PassingGauge, type PassingPoint } from './passing-gauge.ts'
+import { observeCounter, observeGauge } from './observed-metrics.ts'
 
 /** Longer than any id that Keyturn makes. */
 const MAX_ID_LENGTH = 100
@@ -11,58 +11,71 @@ const MAX_ID_LENGTH = 100
 /** The part of a replica that is measured. */
 export type ReplicaSource = Pick<Replica, 'status' | 'readiness' | 'identityCounts'>
 
-/** The metric that says whether anything is served, which must never be missing: an alert would see nothing. */
+/** The metric that says whether the server is ready. It must never be missing: an alert would not fire. */
 export const READY = {
   name: 'keyturn_replica_ready',
-  description: 'Whether tokens can be issued and all that is known was taken over: 1 or 0.',
-}
+  help: 'Whether tokens can be issued and all that is known was taken over: 1 or 0.',
+  aggregator: 'min',
+} as const
 
-/** The row because of which a newer state cannot be taken over: one series, so that its labels are bounded. */
-export function createUnreadableGauge(): PassingGauge {
-  const description = 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.'
-  return new PassingGauge('keyturn_replica_unreadable', { description })
-}
-
-/** Makes the instruments. There is nothing to see in most of them before there is a replica. */
-export function measureReplica(meter: Meter, unreadable: PassingGauge) {
+/** Registers the metrics. `observe` registers those that need a replica. */
+export function measureReplica(registry: Registry) {
   let isReady = () => false
-  meter
-    .createObservableGauge(READY.name, { description: READY.description })
-    .addCallback((result) => result.observe(isReady() ? 1 : 0))
+  observeGauge(registry, READY, () => (isReady() ? 1 : 0))
   return {
     observe: (replica: ReplicaSource): void => {
       isReady = () => replica.readiness().ready
-      unreadable.read = () => [unreadablePoint(replica)]
-      observe(meter, replica)
+      observe(registry, replica)
     },
   }
 }
 
-function unreadablePoint(replica: ReplicaSource): PassingPoint {
-  const row = replica.status().unreadableRow
-  if (row === undefined) return { attributes: { kind: 'none', id: '' }, value: 0 }
-  return { attributes: { kind: row.kind, id: row.id.slice(0, MAX_ID_LENGTH) }, value: 1 }
-}
-
-function observe(meter: Meter, replica: ReplicaSource): void {
-  meter
-    .createObservableGauge('keyturn_replica_version', { description: 'Version of the instance in memory.' })
-    .addCallback((result) => result.observe(replica.status().version))
-  meter
-    .createObservableGauge('keyturn_replica_staleness_seconds', {
-      description: 'Time since the state in memory was last confirmed against the database.',
-    })
-    .addCallback((result) => result.observe(replica.status().stalenessSeconds))
-  meter
-    .createObservableCounter('keyturn_identity_cache_lookups_total', {
-      description: 'Look-ups of service users, by result: in memory, or read from the database.',
-    })
-    .addCallback((result) => {
+function observe(registry: Registry, replica: ReplicaSource): void {
+  observeGauge(
+    registry,
+    {
+      name: 'keyturn_replica_unreadable',
+      help: 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.',
+      labelNames: ['kind', 'id'],
+    },
+    // One series, so that the labels are bounded.
+    () => {
+      const row = replica.status().unreadableRow
+      if (row === undefined) return [{ labels: { kind: 'none', id: '' }, value: 0 }]
+      return [{ labels: { kind: row.kind, id: row.id.slice(0, MAX_ID_LENGTH) }, value: 1 }]
+    },
+  )
+  observeGauge(
+    registry,
+    { name: 'keyturn_replica_version', help: 'Version of the instance in memory.' },
+    () => replica.status().version,
+  )
+  observeGauge(
+    registry,
+    {
+      name: 'keyturn_replica_staleness_seconds',
+      help: 'Time since the state in memory was last confirmed against the database.',
+    },
+    () => replica.status().stalenessSeconds,
+  )
+  observeCounter(
+    registry,
+    {
+      name: 'keyturn_identity_cache_lookups_total',
+      help: 'Look-ups of service users, by result: in memory, or read from the database.',
+      labelNames: ['result'],
+    },
+    () => {
       const { hits, misses } = replica.identityCounts()
-      result.observe(hits, { result: 'hit' })
-      result.observe(misses, { result: 'miss' })
-    })
-  meter
-    .createObservableGauge('keyturn_identity_cache_entries', { description: 'Service users in memory.' })
-    .addCallback((result) => result.observe(replica.identityCounts().users))
+      return [
+        { labels: { result: 'hit' }, value: hits },
+        { labels: { result: 'miss' }, value: misses },
+      ]
+    },
+  )
+  observeGauge(
+    registry,
+    { name: 'keyturn_identity_cache_entries', help: 'Service users in memory.' },
+    () => replica.identityCounts().users,
+  )
 }

@@ -1,14 +1,15 @@
 /**
  * Metrics of requests: how many, how long, and why some are refused.
  *
- * No label has a value that a client can make up, or the number of series would be theirs to choose.
+ * No label has a value that a client can choose, so the number of series is bounded.
  */
-import type { Meter } from '@opentelemetry/api'
+import { Counter, type Registry } from 'prom-client'
 import type { Signer, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/rpc-route.ts'
-import type { CounterSeries, HistogramSeries, HotMetrics } from './hot-metrics.ts'
+import { observeGauge } from './observed-metrics.ts'
+import { HistogramSeries, registerHistogram } from './request-histogram.ts'
 
 /** A request that has been answered. */
 export interface MeasuredRequest {
@@ -42,48 +43,51 @@ const TOKEN_FAILURES = [
 
 const KNOWN_TOKEN_FAILURES: ReadonlySet<string> = new Set(TOKEN_FAILURES)
 
-/** The form of the words for refusals at the API, which come from a fixed list. */
+/** The form of the reasons of RPC errors, which come from a fixed list. */
 const RPC_REASON = /^(?:[A-Z][A-Z_]{1,63}|aborted|server_error)$/
 
 const TOO_MANY_REQUESTS = 429
 
-/** Makes the instruments. */
-export function measureRequests(meter: Meter, hot: HotMetrics) {
+/** Registers the metrics. */
+export function measureRequests(registry: Registry) {
   let inFlight = 0
-  const seconds = hot.histogram('keyturn_request_duration_seconds', {
-    description: 'Time to answer a request, by route, method and status.',
-    boundaries: DURATION_BUCKETS,
+  const { secondsOf, all } = createSeries()
+  registerHistogram(
+    registry,
+    { name: 'keyturn_request_duration_seconds', help: 'Time to answer a request, by route, method and status.' },
+    all,
+  )
+  const issueSeconds = new HistogramSeries({}, DURATION_BUCKETS)
+  registerHistogram(
+    registry,
+    { name: 'keyturn_token_issue_duration_seconds', help: 'Time to answer a request that got a token.' },
+    () => [issueSeconds],
+  )
+  const issued = new Counter({
+    name: 'keyturn_tokens_issued_total',
+    help: 'Tokens signed, by algorithm.',
+    labelNames: ['algorithm'],
+    registers: [registry],
   })
-  const issueSeconds = hot.histogram('keyturn_token_issue_duration_seconds', {
-    description: 'Time to answer a request that got a token.',
-    boundaries: DURATION_BUCKETS,
-  })
-  const issued = hot.counter('keyturn_tokens_issued_total', { description: 'Tokens signed, by algorithm.' })
-  const issueSecondsAll = issueSeconds.with()
-  // By route first, whose name is there already: to put a key together takes longer than all look-ups.
-  const known = new Map<
-    string,
-    { readonly status: number; readonly method: string; readonly series: HistogramSeries }[]
-  >()
-  const secondsOf = (route: string, status: number, method: string): HistogramSeries => {
-    const ofRoute = known.get(route) ?? []
-    const found = ofRoute.find((one) => one.status === status && one.method === method)
-    if (found !== undefined) return found.series
-    const series = seconds.with({ route, status: String(status), method })
-    known.set(route, [...ofRoute, { status, method, series }])
-    return series
-  }
-  const tokenFailures = meter.createCounter('keyturn_token_failures_total', {
-    description: 'Token requests that got no token, by reason.',
+  const tokenFailures = new Counter({
+    name: 'keyturn_token_failures_total',
+    help: 'Token requests that got no token, by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
   })
   // A series that begins with its first failure has no increase that an alert could see.
-  for (const reason of TOKEN_FAILURES) tokenFailures.add(0, { reason })
-  const rpcFailures = meter.createCounter('keyturn_rpc_failures_total', {
-    description: 'RPCs that failed, by method and reason.',
+  for (const reason of TOKEN_FAILURES) tokenFailures.inc({ reason }, 0)
+  const rpcFailures = new Counter({
+    name: 'keyturn_rpc_failures_total',
+    help: 'RPCs that failed, by method and reason.',
+    labelNames: ['method', 'reason'],
+    registers: [registry],
   })
-  meter
-    .createObservableGauge('keyturn_requests_in_flight', { description: 'Requests that are being answered.' })
-    .addCallback((result) => result.observe(inFlight))
+  observeGauge(
+    registry,
+    { name: 'keyturn_requests_in_flight', help: 'Requests that are being answered.', aggregator: 'sum' },
+    () => inFlight,
+  )
 
   return {
     around: (handler: Handler): Handler => {
@@ -97,40 +101,56 @@ export function measureRequests(meter: Meter, hot: HotMetrics) {
       const { route, method = 'other', status } = request
       secondsOf(route, status, method).record(request.seconds)
       if (route === OAUTH_PATHS.token) {
-        if (status === 200) issueSecondsAll.record(request.seconds)
-        else tokenFailures.add(1, { reason: tokenFailureOf(request) })
+        if (status === 200) issueSeconds.record(request.seconds)
+        else tokenFailures.inc({ reason: tokenFailureOf(request) })
       } else if (isRpc(route)) {
         const reason = rpcFailureOf(request)
-        if (reason !== undefined) rpcFailures.add(1, { method: rpcMethodOf(route), reason })
+        if (reason !== undefined) rpcFailures.inc({ method: rpcMethodOf(route), reason })
       }
     },
     countTokens: (signers: SignerFactory): SignerFactory => ({
       open: async (key, sealedPrivateKey) => {
         const signer = await signers.open(key, sealedPrivateKey)
-        return counting(signer, issued.with({ algorithm: key.algorithm }))
+        return counting(signer, issued.labels({ algorithm: key.algorithm }))
       },
     }),
   }
 }
 
-function counting(signer: Signer, signed: CounterSeries): Signer {
+/** The series of requests. They are found by route first: joining the labels to a key takes longer than all look-ups. */
+function createSeries() {
+  const byRoute = new Map<string, HistogramSeries[]>()
+  return {
+    all: () => [...byRoute.values()].flat(),
+    secondsOf: (route: string, status: number, method: string): HistogramSeries => {
+      const ofRoute = byRoute.get(route) ?? []
+      const found = ofRoute.find(({ labels }) => labels.status === String(status) && labels.method === method)
+      if (found !== undefined) return found
+      const series = new HistogramSeries({ route, status: String(status), method }, DURATION_BUCKETS)
+      byRoute.set(route, [...ofRoute, series])
+      return series
+    },
+  }
+}
+
+function counting(signer: Signer, signed: Counter.Internal): Signer {
   return {
     key: signer.key,
     sign: async (data) => {
       const signature = await signer.sign(data)
-      signed.add()
+      signed.inc()
       return signature
     },
   }
 }
 
 function tokenFailureOf({ status, failure = 'other' }: MeasuredRequest): string {
-  // The wire has one word for this and for a server that cannot issue tokens.
+  // The OAuth error is the same for a rate limit and for a server that cannot issue tokens.
   if (status === TOO_MANY_REQUESTS) return 'too_many_failures'
   return KNOWN_TOKEN_FAILURES.has(failure) ? failure : 'other'
 }
 
-/** In gRPC the HTTP status is 200 whatever happened, so the reason tells. */
+/** In gRPC the HTTP status is 200 even for errors, so the reason decides. */
 function rpcFailureOf({ status, failure }: MeasuredRequest): string | undefined {
   if (failure === undefined) return status < 400 ? undefined : 'other'
   return RPC_REASON.test(failure) ? failure : 'other'

@@ -1,10 +1,11 @@
 /**
- * Metrics of the rotation of keys, and of who still calls deprecated services.
+ * Metrics of the rotation of keys, and of the callers of deprecated services.
  */
-import type { Meter } from '@opentelemetry/api'
+import type { Registry } from 'prom-client'
 import type { CallCount } from '../../app/access/deprecated-calls.ts'
+import { observeCounter, observeGauge } from './observed-metrics.ts'
 
-/** What is known of the rotation at a moment. */
+/** The state of the rotation at a moment. */
 export interface RotationStatus {
   readonly enabled: boolean
   /** How long the active key has been signing beyond the policy's interval, in seconds; 0 if it has not. */
@@ -13,32 +14,37 @@ export interface RotationStatus {
   readonly failures: number
 }
 
-/** Makes the instruments. */
-export function measureRotation(meter: Meter, status: () => RotationStatus): void {
-  meter
-    .createObservableGauge('keyturn_rotation_enabled', {
-      description: 'Whether web keys rotate by themselves: 1 or 0.',
-    })
-    .addCallback((result) => result.observe(status().enabled ? 1 : 0))
-  meter
-    .createObservableGauge('keyturn_rotation_overdue_seconds', {
-      description: 'Time for which the active web key has been signing longer than the rotation policy says.',
-    })
-    .addCallback((result) => result.observe(status().overdueSeconds))
-  meter
-    .createObservableCounter('keyturn_rotation_failures_total', {
-      description: 'Steps of the rotation that failed.',
-    })
-    .addCallback((result) => result.observe(status().failures))
+/** Registers the metrics. */
+export function measureRotation(registry: Registry, status: () => RotationStatus): void {
+  observeGauge(
+    registry,
+    { name: 'keyturn_rotation_enabled', help: 'Whether web keys rotate by themselves: 1 or 0.' },
+    () => (status().enabled ? 1 : 0),
+  )
+  observeGauge(
+    registry,
+    {
+      name: 'keyturn_rotation_overdue_seconds',
+      help: 'Time for which the active web key has been signing longer than the rotation policy says.',
+    },
+    () => status().overdueSeconds,
+  )
+  observeCounter(
+    registry,
+    { name: 'keyturn_rotation_failures_total', help: 'Steps of the rotation that failed.' },
+    () => status().failures,
+  )
 }
 
-/** Makes the instruments. */
-export function measureDeprecatedCalls(meter: Meter, counts: () => Iterable<CallCount>): void {
-  meter
-    .createObservableCounter('keyturn_deprecated_calls_total', {
-      description: 'Calls of deprecated methods, by caller.',
-    })
-    .addCallback((result) => {
-      for (const { method, caller, calls } of counts()) result.observe(calls, { method, caller })
-    })
+/** Registers the metrics. */
+export function measureDeprecatedCalls(registry: Registry, counts: () => Iterable<CallCount>): void {
+  observeCounter(
+    registry,
+    {
+      name: 'keyturn_deprecated_calls_total',
+      help: 'Calls of deprecated methods, by caller.',
+      labelNames: ['method', 'caller'],
+    },
+    () => [...counts()].map(({ method, caller, calls }) => ({ labels: { method, caller }, value: calls })),
+  )
 }

@@ -19,7 +19,7 @@ function createPuppet(pid: number) {
     exited: exited.promise,
     holdsPort: true,
     open: () => {},
-    lastMetrics: '',
+    lastMetrics: [],
     hasAnswered: true,
     measure: async () => {},
     stop: () => void orders.push('stop'),

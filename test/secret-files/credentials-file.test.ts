@@ -15,7 +15,12 @@ afterEach(() => removeFolder(folder))
 
 /** Writes credentials around a change that fails, and returns the message. */
 async function writeAround(error: DomainError): Promise<string> {
-  const file = credentialsFile(join(folder, 'admin.json'), 'http://localhost')
+  const file = credentialsFile({
+    path: join(folder, 'admin.json'),
+    makeFolder: async () => {},
+    baseUrl: 'http://localhost',
+    tokenEndpoint: 'http://localhost/token',
+  })
   const change = () => Promise.reject(error)
   return await file.writeAround(CREDENTIALS, change).then(String, ({ message }: Error) => message)
 }

@@ -7,11 +7,11 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { forkWorker, type WorkerProcess } from '../../src/workers/worker-process.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 
-/** A process that cannot measure the first time, and then counts how often it was asked. */
+/** A process that cannot measure the first time, and then has a counter of the requests for its metrics. */
 const SCRIPT = `
 let asked = 0
 process.on('message', ({ kind }) => {
-  if (kind === 'measure') process.send({ kind: 'metrics', text: ++asked === 1 ? null : String(asked) })
+  if (kind === 'measure') process.send({ kind: 'metrics', families: ++asked === 1 ? null : [{ name: 'asked', values: [{ value: asked / 0 }] }] })
 })`
 
 let folder: string
@@ -29,11 +29,14 @@ afterEach(async () => {
   await removeFolder(folder)
 })
 
-it('a worker whose metrics could not be read once is asked again', async () => {
+it('a worker whose metrics could not be read once is asked again, and may say infinity', async () => {
   await worker.measure()
-  expect([worker.hasAnswered, worker.lastMetrics]).toEqual([false, ''])
+  expect([worker.hasAnswered, worker.lastMetrics]).toEqual([false, []])
   await worker.measure()
-  expect([worker.hasAnswered, worker.lastMetrics]).toEqual([true, '2'])
+  expect([worker.hasAnswered, worker.lastMetrics]).toEqual([
+    true,
+    [{ name: 'asked', values: [{ value: Number.POSITIVE_INFINITY }] }],
+  ])
 })
 
 it('a worker that has ended is not waited for', async () => {
@@ -42,7 +45,7 @@ it('a worker that has ended is not waited for', async () => {
   await worker.measure()
 })
 
-it('nothing of a question to a worker is kept once it is answered', async () => {
+it('no request for metrics is kept in memory once it is answered', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const asked = new WeakRef(worker.measure())
