@@ -12,7 +12,8 @@ import { type Makers, namingFolder, workingFolder, workingIn } from './database-
 import { type LineLimit, ServerLog } from './server-log.ts'
 import { settingsAsArguments } from './server-settings.ts'
 
-const SHELL = '/bin/sh'
+/** What runs beside the server. */
+export const SHELL = '/bin/sh'
 
 /**
  * Starts the program that its arguments name, and tells it to shut down (SIGINT: at once for clients, but cleanly) at the end
