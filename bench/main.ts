@@ -37,7 +37,7 @@ for (const [signal, code] of [
   })
 }
 
-// The package of PostgreSQL ends this process in its own way, with exit code 0 if there is nothing left to wait for.
+// A process that has nothing left to wait for ends with exit code 0, whatever it still wanted to do.
 let finished = false
 process.on('exit', (code) => {
   if (finished || code !== 0) return
@@ -57,7 +57,7 @@ async function run(): Promise<void> {
   const effort = options.short ? SHORT : FULL
   const chosen = choose(allScenarios(), options.only, effort)
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-bench-'))
-  // PostgreSQL's package ends this process on Ctrl-C when its server has stopped, so this may be the last chance.
+  // The last chance, also when the process ends while it measures.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const postgres = await startPostgres()
   cleanup.add(() => postgres.stop())

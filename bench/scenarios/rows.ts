@@ -28,6 +28,12 @@ export function costRow(name: string, { cpuMicros, answersPerSecond, generatorLo
   }
 }
 
+/** The most that Keyturn and its embedded database may take together. */
+export function togetherTarget(name: string, megabytes: number): Target {
+  const measured = { unit: 'MB', measured: megabytes }
+  return { name: `memory with its database, Keyturn, embedded, ${name}`, limit: { atMost: 260 }, ...measured }
+}
+
 /** The most that a serving process may take. */
 export function memoryTarget(name: string, megabytes: number): Target {
   return { name: `resident memory, ${name}`, limit: { atMost: 200 }, unit: 'MB', measured: megabytes }

@@ -8,8 +8,8 @@ import { postgresInstance, startKeyturnContender } from '../contenders/keyturn.t
 import { type Place, startFloor, startOidcProvider } from '../contenders/references.ts'
 import type { Measurement } from '../load/job.ts'
 import { postRequest } from '../load/requests.ts'
-import { residentMegabytesOf } from '../processes/usage.ts'
-import { memoryTarget } from './rows.ts'
+import { residentMegabytesOf, sharedMegabytesOf } from '../processes/usage.ts'
+import { memoryTarget, togetherTarget } from './rows.ts'
 import type { Bench, Result, Row, Target } from './scenario.ts'
 import { cpuRatio, type HttpLoad, type Turns, takeTurns } from './turns.ts'
 
@@ -20,6 +20,8 @@ const SAMPLES = 5
 
 /** The contender that most targets are about. */
 export const ON_POSTGRES = 'Keyturn, PostgreSQL'
+/** Its memory counts together with that of its database. */
+const EMBEDDED = 'Keyturn, embedded'
 const WITHOUT_LOG = 'Keyturn, no request log'
 
 /** The title of the results for an algorithm. */
@@ -36,6 +38,7 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
 
   // Right after the load: what is idle for a while gives memory back.
   const memory = contenders.map(({ pids }) => residentMegabytesOf(pids))
+  const together = contenders.map(({ pids }) => sharedMegabytesOf(pids))
   const halfLoads = contenders.map((contender): [string, HttpLoad] => {
     const ratePerSecond = (turns[contender.name] as Turns).answersPerSecond.median / 2
     return [contender.name, { ...tokenLoad(contender), ratePerSecond }]
@@ -57,6 +60,7 @@ export async function tokens(algorithm: Algorithm, bench: Bench, place: Place): 
       cells: cellsOf(own, { verified, half: half[contender.name] as Turns, megabytes }),
     })
     if (contender.name === ON_POSTGRES) targets.push(memoryTarget(`${ON_POSTGRES}, ${algorithm}`, megabytes))
+    if (contender.name === EMBEDDED) targets.push(togetherTarget(algorithm, together[index] ?? Number.NaN))
   }
   const notes = contenders.flatMap(({ name }) => {
     const { firstError } = turns[name] as Turns
@@ -86,7 +90,7 @@ async function start(algorithm: Algorithm, { postgres }: Bench, place: Place): P
   }
   return [
     await keyturn(ON_POSTGRES),
-    await startKeyturnContender('Keyturn, embedded', algorithm, { settings: {}, place }),
+    await startKeyturnContender(EMBEDDED, algorithm, { settings: {}, place }),
     await keyturn(WITHOUT_LOG, { KEYTURN_LOG_LEVEL: 'warn' }),
     await startOidcProvider(algorithm, place),
     await startFloor(algorithm, place),

@@ -52,7 +52,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_WORKERS',
     flag: '--workers',
     default: '1',
-    meaning: 'Processes that share the port, 1 to 64, or `auto` for one per core. More than one needs PostgreSQL.',
+    meaning: 'Processes that share the port, 1 to 64, or `auto` for one per core.',
   },
   {
     variable: 'KEYTURN_DATA_DIR',

@@ -15,8 +15,8 @@ import { DATABASE, ROLE } from './socket.ts'
 export const DATABASE_FOLDER = 'postgres'
 const DRAFT_FOLDER = 'postgres.new'
 
-/** What versions before 0.2 had, whose database was PGlite. */
-export const FORMER_FOLDER = 'database'
+/** What the versions had whose database was PGlite. */
+const FORMER_FOLDER = 'database'
 
 const WORKING_FOLDER = '/proc/self/cwd'
 
@@ -25,7 +25,7 @@ const ALL_MODES = 0o777
 
 const MEBIBYTE = 1024 * 1024
 
-/** Free bytes without which nothing is tried: a new database takes 33 MiB, and its log grows by up to 32 MiB. */
+/** Free bytes without which nothing is tried: a new database takes 31 MiB, and its log grows by up to 32 MiB. */
 const NEEDED_FOR_NEW = 64 * MEBIBYTE
 const NEEDED_TO_START = 8 * MEBIBYTE
 
@@ -70,7 +70,7 @@ export async function prepareDatabaseFolder(dataDir: string, makers: Makers): Pr
   return folder
 }
 
-/** @throws {Error} if the data directory has the embedded database of a version before 0.2. */
+/** @throws {Error} if the data directory has the embedded database of such a version. */
 export async function assertNotFormer(dataDir: string): Promise<void> {
   const former = join(dataDir, FORMER_FOLDER)
   if ((await versionIn(former)) === undefined) return

@@ -10,6 +10,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { SHELL } from './server-process.ts'
 
 /** How long a server has to end, by the signal that tells it to, in milliseconds. */
 const PATIENCE = [
@@ -77,9 +78,9 @@ function send(pid: number, signal: NodeJS.Signals): void {
 async function processesOf(marker: string): Promise<FoundProcess[]> {
   const commands = process.platform === 'linux' ? await linuxCommands() : await otherCommands()
   return commands.flatMap(({ pid, command }) => {
-    // The server renames its other processes to "postgres: <marker>: what it does".
-    const [, other] = /^(?:[^\0 ]*\/)?postgres([: ]|\0)/.exec(command) ?? []
-    return other === undefined || !command.includes(marker) ? [] : [{ pid, isServer: other !== ':' }]
+    // The server renames its other processes to "postgres: <marker>: what it does". The shells beside it end with it.
+    const isServer = /\/bin\/postgres[\0 ]/.test(command) && !command.startsWith(SHELL)
+    return command.includes(marker) && (isServer || command.startsWith('postgres: ')) ? [{ pid, isServer }] : []
   })
 }
 

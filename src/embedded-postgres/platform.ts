@@ -20,8 +20,18 @@ const PACKAGES: Readonly<Record<string, string>> = {
 
 /** The platform that this process runs on. */
 export function thisPlatform(): Platform {
-  const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } }
-  return { os: process.platform, cpu: process.arch, glibc: header.glibcVersionRuntime }
+  return { os: process.platform, cpu: process.arch, glibc: glibcVersion() }
+}
+
+function glibcVersion(): string | undefined {
+  // Its type lacks the member, which Node.js has since version 22.
+  const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
+  const { excludeNetwork } = report
+  // Or it would ask the DNS for the name of each address that the process is connected with.
+  report.excludeNetwork = true
+  const { header } = report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } }
+  report.excludeNetwork = excludeNetwork
+  return header.glibcVersionRuntime
 }
 
 /** The package for a platform. @throws {Error} that says why there is none. */

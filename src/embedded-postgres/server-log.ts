@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { LogThrottle } from '../domain/log-throttle.ts'
 import type { Log } from '../domain/ports.ts'
+import { namingFolder } from './database-folder.ts'
 
 const LONGEST_LINE = 500
 const MOST_LINES = 20
@@ -19,19 +20,29 @@ const WORTH_LOGGING = /^(WARNING|ERROR|FATAL|PANIC): |terminated by signal|not p
 /** Why a server ends. */
 const REASON = /^(FATAL|PANIC): +|^\S*(postgres|sh): /
 
+/** Where the lines of a server go. */
+export interface ServerLogOptions {
+  readonly log: Log
+  /** Shared by the processes that follow each other. */
+  readonly lines: LineLimit
+  /** Of the database. */
+  readonly folder: string
+}
+
 /** The standard error of one server process. */
 export class ServerLog {
   readonly #log: Log
-  readonly #throttle: LineLimit
+  readonly #lines: LineLimit
+  readonly #folder: string
   readonly #ready = Promise.withResolvers<void>()
   #rest = ''
   #reason = ''
   #muted = false
 
-  /** @param throttle Shared by the processes that follow each other. */
-  constructor(stderr: Readable, log: Log, throttle: LineLimit) {
+  constructor(stderr: Readable, { log, lines, folder }: ServerLogOptions) {
     this.#log = log
-    this.#throttle = throttle
+    this.#lines = lines
+    this.#folder = folder
     const decoder = new StringDecoder()
     stderr.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
     stderr.on('error', () => {})
@@ -55,13 +66,13 @@ export class ServerLog {
   #read(text: string): void {
     const lines = (this.#rest + text).split('\n')
     this.#rest = (lines.pop() ?? '').slice(0, LONGEST_LINE)
-    for (const line of lines) this.#take(line.slice(0, LONGEST_LINE))
+    for (const line of lines) this.#take(namingFolder(line.slice(0, LONGEST_LINE), this.#folder))
   }
 
   #take(line: string): void {
     if (line.includes(READY)) this.#ready.resolve()
     if (REASON.test(line)) this.#reason = line.replace(/^(FATAL|PANIC): +/, '')
-    if (this.#muted || !WORTH_LOGGING.test(line) || !this.#throttle.admits(line, performance.now())) return
+    if (this.#muted || !WORTH_LOGGING.test(line) || !this.#lines.admits(line, performance.now())) return
     this.#log.warn({ said: line }, 'the embedded PostgreSQL says something')
   }
 }

@@ -8,11 +8,12 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../domain/ports.ts'
-import { type Makers, namingFolder, workingFolder, workingIn } from './database-folder.ts'
+import { type Makers, workingFolder, workingIn } from './database-folder.ts'
 import { type LineLimit, ServerLog } from './server-log.ts'
 import { settingsAsArguments } from './server-settings.ts'
 
-const SHELL = '/bin/sh'
+/** What runs beside the server. */
+export const SHELL = '/bin/sh'
 
 /**
  * Starts the program that its arguments name, and tells it to shut down (SIGINT: at once for clients, but cleanly) at the end
@@ -68,12 +69,10 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
   })
   const [, , , guard] = child.stdio
   guard?.on('error', () => {})
-  const serverLog = new ServerLog(child.stderr as NonNullable<typeof child.stderr>, log, lines)
+  const serverLog = new ServerLog(child.stderr as NonNullable<typeof child.stderr>, { log, lines, folder })
   const ended = new Promise<string>((resolve) => {
     child.once('error', ({ message }) => resolve(message))
-    child.once('exit', (code, signal) =>
-      resolve(namingFolder(serverLog.reason, folder) || `it ended with ${signal ?? `exit code ${code}`}`),
-    )
+    child.once('exit', (code, signal) => resolve(serverLog.reason || `it ended with ${signal ?? `exit code ${code}`}`))
   })
   // A killed shell leaves the server and the one that waits for the end of the pipe.
   void ended.then(() => guard?.destroy())

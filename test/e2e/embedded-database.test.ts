@@ -2,15 +2,24 @@
  * A server on the embedded database: PostgreSQL is its child, and may break where nothing else does.
  */
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { canEnter } from '../../src/embedded-postgres/reachable-programs.ts'
 import { processesOn, serverAmong } from '../embedded-postgres/server-processes.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  collect,
+  type Keyturn,
+  removeFolder,
+  runKeyturn,
+  spawnKeyturn,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { childrenOf, isRunning } from '../support/proc.ts'
-import { describeUnless, NOT_LINUX } from '../support/unless.ts'
+import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../support/unless.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
@@ -98,6 +107,31 @@ describeUnless(NOT_LINUX)('a server on the embedded database', () => {
     expect(await statusOf(server, '/readyz')).toBe(200)
   })
 })
+
+/** Files that this user can read: PostgreSQL then runs where npm has installed it. */
+const ORDINARY = { name: 'nobody', uid: 65534, gid: 65534 }
+const NOT_FOR_ALL =
+  NOT_ROOT ?? ((await canEnter(ORDINARY, import.meta.dirname)) ? undefined : 'only this user can read the checkout')
+
+itUnless(NOT_FOR_ALL)(
+  'a server that an ordinary user starts works with programs that the user can only read',
+  async () => {
+    await chown(dataDir, ORDINARY.uid, ORDINARY.gid)
+    const env = { KEYTURN_DATA_DIR: dataDir, KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off' }
+    const child = spawnKeyturn(['serve'], env, { uid: ORDINARY.uid, gid: ORDINARY.gid })
+    try {
+      const output = collect(child)
+      await eventually(() => expect(output.stdout).toContain('Keyturn listens on'))
+      const postgres = serverAmong(await processesOn(database()))!
+      expect((await stat(`/proc/${postgres}`)).uid).toBe(ORDINARY.uid)
+      child.kill('SIGTERM')
+      await once(child, 'close')
+      expect(child.exitCode).toBe(0)
+    } finally {
+      child.kill('SIGKILL')
+    }
+  },
+)
 
 describe('a data directory of an earlier version, with PGlite', () => {
   it.each(['serve', 'migrate', 'master-key status'])(

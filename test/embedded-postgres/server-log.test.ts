@@ -6,7 +6,7 @@ import { createRecordingLog } from '../support/log.ts'
 function listen() {
   const log = createRecordingLog()
   const stderr = new PassThrough()
-  const server = new ServerLog(stderr, log, new LineLimit())
+  const server = new ServerLog(stderr, { log, lines: new LineLimit(), folder: '/data/postgres' })
   /** Resolves when everything has been read. */
   const say = (text: string | Buffer) => new Promise((resolve) => stderr.write(text, () => setImmediate(resolve)))
   return { log, server, say }
@@ -39,8 +39,8 @@ it('a line without an end is cut off', async () => {
   expect(log.lines.join().length).toBeLessThan(1_000)
 })
 
-it('the reason of an end is what was said of it last', async () => {
+it('the reason of an end is what was said of it last, with the name of the folder', async () => {
   const { server, say } = listen()
-  await say('FATAL:  data directory "/x" has wrong ownership\nLOG:  database system is shut down\n')
-  expect(server.reason).toBe('data directory "/x" has wrong ownership')
+  await say('FATAL:  data directory "/proc/self/cwd" has wrong ownership\nLOG:  database system is shut down\n')
+  expect(server.reason).toBe('data directory "/data/postgres" has wrong ownership')
 })

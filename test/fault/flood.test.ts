@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
 import { CLEARTEXT_FLOODS, type Sent, TLS_FLOODS } from './floods.ts'
 import { beServedDuring, type Served } from './polite-client.ts'
@@ -37,10 +37,7 @@ afterAll(async () => {
 })
 
 async function start(env: Record<string, string> = {}, ca?: Buffer): Promise<Target> {
-  // An embedded database answers in time however busy the process is. A connection to PostgreSQL that is not read for 3 s counts as
-  // lost, which makes administration unavailable for a second.
-  const dataDir = await temporaryFolder()
-  const server = await startKeyturn({ dataDir, env: { KEYTURN_LOG_LEVEL: 'warn', ...INSPECTABLE, ...env } })
+  const server = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'warn', ...INSPECTABLE, ...env } })
   servers.push(server)
   const client = { admin: await server.admin(), ...(ca === undefined ? {} : { ca }) }
   await beServedDuring(Promise.resolve(), client)

@@ -3,10 +3,14 @@
  */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AdminCredentials } from '../support/keyturn.ts'
 
 /** How long it waits for an answer, in milliseconds: ten times what it takes on a machine that is busy besides. */
 const PATIENCE = 30_000
+
+/** How long it waits before it repeats a call, in milliseconds. */
+const PAUSE = 250
 
 /** What it has got. */
 export interface Served {
@@ -15,7 +19,8 @@ export interface Served {
 }
 
 /**
- * Gets a token, reads the key set and calls an RPC, one after the other and again, until `flood` has ended.
+ * Gets a token, reads the key set and calls an RPC, one after the other and again, until `flood` has ended. Only the RPC may
+ * take more than one attempt.
  *
  * @throws {Error} as soon as one request is not answered as it should be, within its time.
  */
@@ -48,7 +53,9 @@ export async function beServedDuring(
     })
     const { keys } = await ask('/.well-known/openid-configuration/jwks')
     const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' }
-    const { webKeys } = await ask('/iam.webkey.v2beta.WebKeyService/ListWebKeys', { body: '{}', headers })
+    const { webKeys } = await untilAvailable(() =>
+      ask('/iam.webkey.v2beta.WebKeyService/ListWebKeys', { body: '{}', headers }),
+    )
     if (keys?.length !== 1 || webKeys?.length !== 1) throw new Error('the answers are wrong')
     rounds += 1
   }
@@ -65,6 +72,23 @@ interface Answer {
   readonly webKeys?: unknown[]
 }
 
+/**
+ * Repeats a call of the API that is answered with 503: a connection to the database that a busy process does not read for 3
+ * seconds counts as lost, which makes administration unavailable for a second.
+ */
+async function untilAvailable(call: () => Promise<Answer>): Promise<Answer> {
+  const deadline = performance.now() + PATIENCE
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      const isUnavailable = (error as { readonly status?: number }).status === 503
+      if (!isUnavailable || performance.now() > deadline) throw error
+      await delay(PAUSE)
+    }
+  }
+}
+
 /** Each request on a connection of its own: getting one is what floods make hard. */
 async function send(
   url: URL,
@@ -79,6 +103,9 @@ async function send(
   })
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += chunk
-  if (response.statusCode !== 200) throw new Error(`${url.pathname} was answered with ${response.statusCode}: ${text}`)
+  if (response.statusCode !== 200) {
+    const message = `${url.pathname} was answered with ${response.statusCode}: ${text}`
+    throw Object.assign(new Error(message), { status: response.statusCode })
+  }
   return JSON.parse(text) as Answer
 }

@@ -158,7 +158,7 @@ export async function removeFolder(folder: string): Promise<void> {
 export function spawnKeyturn(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  options: { readonly detached?: boolean } = {},
+  options: { readonly detached?: boolean; readonly uid?: number; readonly gid?: number } = {},
 ): ChildProcess {
   // Nothing of the surrounding environment may configure the server under test. Stopping takes no longer than it must.
   return spawn(process.execPath, [MAIN, ...args], {

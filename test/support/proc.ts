@@ -9,6 +9,11 @@ export function childrenOf(pid: number): number[] {
   return pids.filter((child) => statOf(Number(child))?.parent === pid && isRunning(Number(child))).map(Number)
 }
 
+/** The ids of the processes that this one has started, and those, and so on, and that run. */
+export function descendantsOf(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)])
+}
+
 /** Whether a process is there and has not ended. */
 export function isRunning(pid: number): boolean {
   const stat = statOf(pid)
