@@ -13,6 +13,7 @@ import {
   RemoveUserKeyResponseSchema,
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { isSecretJwk, publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { connect } from '../api-client.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
@@ -22,10 +23,7 @@ import { expiresOption } from '../when.ts'
 import { userArgument } from './references.ts'
 
 const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional() })
-const jwkOrSet = z.union([z.looseObject({ keys: z.array(jwk) }), jwk.transform((key) => ({ keys: [key] }))])
-
-/** Members that only a private or a secret key has (RFC 7518 §6). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const jwkSet = z.looseObject({ keys: z.array(jwk) })
 
 /** The group of commands. */
 export function userKeysCommand(): Command {
@@ -88,20 +86,24 @@ function removeCommand(): Command {
 }
 
 /**
- * The text of a file with a public key.
+ * The public members of the JWK or JWK set in a file, as JSON.
  *
- * @throws {Error} if it has none, or a private one: that must not leave the machine, not even to be refused.
+ * @throws {Error} if the file has neither, or a private key, which is not sent, not even to be refused.
  */
 async function readPublicJwk(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new Error(`cannot read ${file}`, { cause })
   })
-  const found = jwkOrSet.safeParse(parseJson(text))
-  if (!found.success) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
-  if (found.data.keys.some((key) => PRIVATE_MEMBERS.some((member) => Object.hasOwn(key, member)))) {
+  const document = parseJson(text)
+  const { data: set } = jwkSet.safeParse(document)
+  const { data: key } = jwk.safeParse(document)
+  if (set === undefined && key === undefined) {
+    throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
+  }
+  if ([set ?? key ?? {}, ...(set?.keys ?? [])].some(isSecretJwk)) {
     throw new Error(`${file} has a private key: nothing was sent; make a file with the public key only`)
   }
-  return text
+  return JSON.stringify(set === undefined ? publicMembersOf(key ?? {}) : { keys: set.keys.map(publicMembersOf) })
 }
 
 function parseJson(text: string): unknown {
