@@ -15,6 +15,7 @@ import {
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { isSecretJwk, publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -26,15 +27,15 @@ const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.
 const jwkSet = z.looseObject({ keys: z.array(jwk) })
 
 /** The group of commands. */
-export function userKeysCommand(): Command {
+export function userKeysCommand(io: Io): Command {
   const keys = new Command('keys').description('Public keys of a user, for private_key_jwt (RFC 7523).')
-  keys.addCommand(addCommand())
-  keys.addCommand(listCommand())
-  keys.addCommand(removeCommand())
+  keys.addCommand(addCommand(io))
+  keys.addCommand(listCommand(io))
+  keys.addCommand(removeCommand(io))
   return keys
 }
 
-function addCommand(): Command {
+function addCommand(io: Io): Command {
   return withRemoteOptions(new Command('add'))
     .description('Add a public key. The private key stays where it is.')
     .addArgument(userArgument())
@@ -42,30 +43,30 @@ function addCommand(): Command {
     .addOption(expiresOption())
     .action(async (userId: string, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
       const publicJwk = await readPublicJwk(file)
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const { expires } = options
       const response = await client.addUserKey({
         userId,
         publicJwk,
         ...(expires === undefined ? {} : { expirationDate: expires }),
       })
-      print(options, AddUserKeyResponseSchema, response, () =>
+      print(io, options, AddUserKeyResponseSchema, response, () =>
         response.keys.map((key) => `added ${key.keyId} (${kindOf(key)})`).join('\n'),
       )
     })
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the public keys of a user, oldest first.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const keys = await everyItemOf(
         (page) => client.listUserKeys({ userId, ...page }),
         (response) => response.keys,
       )
-      print(options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
+      print(io, options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
         formatTable(
           ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
           keys.map((key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)]),
@@ -74,14 +75,14 @@ function listCommand(): Command {
     })
 }
 
-function removeCommand(): Command {
+function removeCommand(io: Io): Command {
   return withRemoteOptions(new Command('remove'))
     .description('Remove a public key. Assertions that it signed are refused.')
     .addArgument(userArgument())
     .argument('<key-id>')
     .action(async (userId: string, keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).removeUserKey({ userId, keyId })
-      print(options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
+      const response = await (await connect(io, options, ServiceUserService)).removeUserKey({ userId, keyId })
+      print(io, options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
     })
 }
 
