@@ -24,7 +24,7 @@ import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
-import { authorize, type DeprecationOptions } from './authorization/authorize.ts'
+import { authorize } from './authorization/authorize.ts'
 import { permissionsOf } from './authorization/method-permissions.ts'
 import { reauthorize } from './authorization/reauthorize.ts'
 import { writeDownRefusals } from './authorization/refusal-audit.ts'
@@ -69,7 +69,8 @@ export interface RpcOptions {
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
-  readonly deprecation: DeprecationOptions
+  /** Whether deprecated services are served. */
+  readonly servesDeprecated: boolean
   readonly notes: RequestContext
   readonly log: Log
 }
@@ -103,11 +104,11 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
+  const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
   const notes = new CallContexts(options.notes)
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
+    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), servesDeprecated, notes, log }),
     interceptors: [
       translateErrors(log, notes),
       writeDownRefusals(audit),

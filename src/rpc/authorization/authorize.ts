@@ -5,7 +5,6 @@
 import type { DescService } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
 import type { Access } from '../../app/access/access.ts'
-import type { DeprecatedCalls } from '../../app/access/deprecated-calls.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -17,19 +16,13 @@ import { entryOfCall, setActor } from './actor.ts'
 import type { permissionsOf } from './method-permissions.ts'
 import { writeDownRefusal } from './refusal-audit.ts'
 
-/** What becomes of calls to deprecated services. */
-export interface DeprecationOptions {
-  readonly calls: Pick<DeprecatedCalls, 'note'>
-  /** Whether deprecated services are served at all. */
-  readonly served: boolean
-}
-
 /** What the gate needs. */
 export interface GateOptions {
   readonly access: Access
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
-  readonly deprecation: DeprecationOptions
+  /** Whether deprecated services are served. */
+  readonly servesDeprecated: boolean
   readonly notes: CallContexts
   readonly log: Log
 }
@@ -42,7 +35,7 @@ export function authorize({
   access,
   audit,
   permissionFor,
-  deprecation,
+  servesDeprecated,
   notes,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
@@ -50,7 +43,7 @@ export function authorize({
     const { address: clientAddress } = notes.originOf(values)
     let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
-    if (successor !== undefined && !deprecation.served) {
+    if (successor !== undefined && !servesDeprecated) {
       // Nobody is asked who they are for that.
       const refusal = toConnectError(switchedOff(successor), requestHeader, log)
       notes.refused(values, refusal)
@@ -60,7 +53,6 @@ export function authorize({
       const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress)
       const { userId } = caller.user
       entry = { ...entry, actor: userId }
-      if (successor !== undefined) deprecation.calls.note(entry.action, userId)
       notes.identified(values, userId)
       const authority = await access.authorize(caller, permissionFor(method))
       // Every method needs the database. Whether it is there is told to nobody who may not call.

@@ -4,7 +4,6 @@
  */
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
-import type { CallCount } from '../../app/access/deprecated-calls.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
@@ -14,7 +13,7 @@ import { measureKeys } from './key-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
 import { createUnreadableGauge, measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
-import { measureDeprecatedCalls, measureRotation, type RotationStatus } from './rotation-metrics.ts'
+import { measureRotation, type RotationStatus } from './rotation-metrics.ts'
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -31,8 +30,6 @@ export interface Metrics {
   observeDatabase(status: DatabaseStatus): void
   /** Lets the metrics of the rotation be read. Once only. */
   observeRotation(status: () => RotationStatus): void
-  /** Lets the calls of deprecated services be read. Once only. */
-  observeDeprecatedCalls(counts: () => Iterable<CallCount>): void
   /** Lets the number of open connections be read. Once only. */
   observeConnections(count: () => number): void
   /** All of them as they are now, as text. */
@@ -49,7 +46,6 @@ export const NO_METRICS: Metrics = {
   observe: () => {},
   observeDatabase: () => {},
   observeRotation: () => {},
-  observeDeprecatedCalls: () => {},
   observeConnections: () => {},
   text: async () => '',
   stop: async () => {},
@@ -79,7 +75,6 @@ export function createMetrics(): Metrics {
     },
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(meter, status),
-    observeDeprecatedCalls: (counts) => measureDeprecatedCalls(meter, counts),
     observeConnections: (count) => {
       meter
         .createObservableGauge('keyturn_http_connections', { description: 'Open connections of clients.' })

@@ -1,8 +1,7 @@
 /**
- * Metrics of the rotation of keys, and of who still calls deprecated services.
+ * Metrics of the rotation of keys.
  */
 import type { Meter } from '@opentelemetry/api'
-import type { CallCount } from '../../app/access/deprecated-calls.ts'
 
 /** What is known of the rotation at a moment. */
 export interface RotationStatus {
@@ -30,15 +29,4 @@ export function measureRotation(meter: Meter, status: () => RotationStatus): voi
       description: 'Steps of the rotation that failed.',
     })
     .addCallback((result) => result.observe(status().failures))
-}
-
-/** Makes the instruments. */
-export function measureDeprecatedCalls(meter: Meter, counts: () => Iterable<CallCount>): void {
-  meter
-    .createObservableCounter('keyturn_deprecated_calls_total', {
-      description: 'Calls of deprecated methods, by caller.',
-    })
-    .addCallback((result) => {
-      for (const { method, caller, calls } of counts()) result.observe(calls, { method, caller })
-    })
 }
