@@ -151,7 +151,13 @@ class Routing {
     this.#options = options
     const { config, notes, log } = options
     const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
-    this.#public = createPublicRpc({ serving, servesDeprecated: config.betaApi, clock: systemClock, notes, log })
+    this.#public = createPublicRpc({
+      serving,
+      servesDeprecated: config.betaApi,
+      clock: systemClock,
+      requestContext: notes,
+      log,
+    })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.
     this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
       notes.refused(req, STARTING.code)

@@ -169,7 +169,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: (text) => hash('sha256', text, 'base64url'),
       now,
     }),
-    notes,
+    requestContext: notes,
     log,
   })
 }
