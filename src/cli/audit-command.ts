@@ -57,7 +57,7 @@ async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: Au
   }
   const events: AuditEvent[] = []
   const found = itemsOf(
-    // One more than is printed tells whether there are others.
+    // One more than is printed shows whether there are older ones.
     (page) => client.listAuditEvents({ ...filter, ...page, pageSize: Math.min(page.pageSize, limit + 1) }),
     (response) => response.events,
   )

@@ -1,11 +1,11 @@
 /**
- * What a command prints: words for people, or with `--json` what the API returns.
+ * What a command prints: text, or with `--json` what the API returns.
  */
 import { type DescMessage, type JsonValue, type MessageShape, toJson } from '@bufbuild/protobuf'
 import type { Io } from './io.ts'
 import type { RemoteOptions } from './options.ts'
 
-/** Prints a response: as JSON if that is asked for, otherwise in words. */
+/** Prints a response: with `--json` as JSON, otherwise as text. */
 export function print<Desc extends DescMessage>(
   io: Io,
   options: RemoteOptions,

@@ -1,16 +1,15 @@
 /**
- * Runs a command line in this process. Which commands there are is in `program.ts`, exit codes are in `exit-codes.ts`.
+ * Runs a command line in this process. The commands are in `program.ts`.
  */
 import { type Command, CommanderError } from 'commander'
-import { exitCodeOf, WRONG_USAGE } from './exit-codes.ts'
-import { describeFailure } from './failure.ts'
+import { describeFailure, exitCodeOf, WRONG_USAGE } from './failure.ts'
 import type { Io } from './io.ts'
 import { createProgram } from './program.ts'
 
 /** A SHA-256 thumbprint that begins with a dash. No option is as long. */
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 
-/** Runs a command to its end, and says on standard error why it failed. @returns The exit code. */
+/** Runs a command to its end, and prints on standard error why it failed. @returns The exit code, 0 after success. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io)
   for (const command of everyCommand(program)) {

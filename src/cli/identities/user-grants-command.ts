@@ -31,7 +31,7 @@ interface WhatOptions extends RemoteOptions {
   readonly instanceRole?: InstanceRoleName
 }
 
-/** What the API returned, and what it was about in words. */
+/** The response of the API, and what was granted or revoked, as text. */
 interface Changed {
   readonly json: JsonValue
   readonly user: ServiceUser | undefined
@@ -109,7 +109,7 @@ async function changeProjectRole(
   return { json: toJson(RevokeProjectRoleResponseSchema, response), user: response.serviceUser, what }
 }
 
-/** The API sets all instance roles at once, so the others are read first. Two who do that at once may undo each other. */
+/** The API sets all instance roles at once, so the others are read first. Concurrent changes may undo each other. */
 async function changeInstanceRole(
   direction: Direction,
   options: {

@@ -1,7 +1,7 @@
 /**
  * `keyturn keys list | create | activate | delete`, and the commands around rotation.
  *
- * What these four print with `--json` has the form of the beta service that they once called: scripts depend on it.
+ * With `--json` these four print the responses that the specification describes (Spec §2.2, §2.4), which are those of v2beta.
  */
 import { create } from '@bufbuild/protobuf'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
@@ -108,11 +108,11 @@ function createCommand(io: Io): Command {
     .action(async (kind: string, options: RemoteOptions & KindOptions & YesOption) => {
       const client = await connect(io, options, WebKeyService)
       const algorithm = algorithmOfKind(kind, options)
-      const told = await confirmNewKind(io, client, { ...options, algorithm, question: 'Create the key?' })
+      const shown = await confirmNewKind(io, client, { ...options, algorithm, question: 'Create the key?' })
       const { webKey: key, warnings } = await client.createWebKey({ config: kindOf(kind, options) })
       printWarnings(
         io,
-        warnings.filter((warning) => !told.includes(warning)),
+        warnings.filter((warning) => !shown.includes(warning)),
       )
       const details =
         key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }

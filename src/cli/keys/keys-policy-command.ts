@@ -63,7 +63,7 @@ function setCommand(io: Io): Command {
       const { policy, paths } = changesOf(options)
       if (paths.length === 0) command.error('error: name what to change')
       const client = await connect(io, options, WebKeyService)
-      const told =
+      const shown =
         options.kind === undefined
           ? []
           : await confirmNewKind(io, client, {
@@ -74,7 +74,7 @@ function setCommand(io: Io): Command {
       const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
       printWarnings(
         io,
-        response.warnings.filter((warning) => !told.includes(warning)),
+        response.warnings.filter((warning) => !shown.includes(warning)),
       )
       print(io, options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
     })

@@ -1,5 +1,5 @@
 /**
- * `keyturn keys rotate | revoke | schedule`: rotation out of turn, after a leak, and what comes next.
+ * `keyturn keys rotate | revoke | schedule`: rotation out of turn, revocation after a leak, and the schedule.
  */
 import { Command, InvalidArgumentError } from 'commander'
 import { RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
@@ -61,7 +61,7 @@ export function revokeKeyCommand(io: Io): Command {
 /** `keyturn keys schedule`. */
 export function keyScheduleCommand(io: Io): Command {
   return withRemoteOptions(new Command('schedule'))
-    .description('Print what happens to the keys next if nobody interferes.')
+    .description('Print the scheduled steps of the rotation.')
     .option('--count <n>', 'how many steps, 1 to 100', parseCount, 10)
     .action(async ({ count, ...options }: RemoteOptions & { readonly count: number }) => {
       const response = await (await connect(io, options, WebKeyService)).getRotationSchedule({ count })

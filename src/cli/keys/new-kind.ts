@@ -27,7 +27,7 @@ export interface NewKind extends YesOption {
 }
 
 /**
- * Warns on standard error, and asks, if a person is at a terminal and there is no key of the kind yet.
+ * Warns on standard error, and asks at a terminal, if there is no key of the kind yet.
  *
  * @returns The warnings that were printed.
  * @throws {Error} if the answer is not yes.
