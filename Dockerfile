@@ -12,7 +12,7 @@ RUN mkdir /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
 # Compiles everything once, for the user who runs it, so that no start has to.
 RUN NODE_COMPILE_CACHE=/app/node_modules/.cache/keyturn node --input-type=module --eval \
-  "await Promise.all(['cli/main.ts', 'server/server.ts', 'server/log.ts'].map((file) => import('/app/src/' + file)))" \
+  "await Promise.all(['cli/main.ts', 'server/server.ts', 'telemetry/log/log.ts'].map((file) => import('/app/src/' + file)))" \
   > /dev/null || test $? = 2
 ENV KEYTURN_DATA_DIR=/data KEYTURN_LISTEN=0.0.0.0:8080
 VOLUME /data
