@@ -8,8 +8,9 @@ import { z } from 'zod'
 import { credentialsFileFrom } from '../config/config.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { type Credentials, readCredentials } from '../secret-files/credentials-file.ts'
+import type { Io } from './io.ts'
 
-/** How long to wait for an answer, in milliseconds. Generating a large RSA key takes seconds. */
+/** The timeout of a call, in milliseconds. Generating a large RSA key takes seconds. */
 const TIMEOUT = 60_000
 
 const tokenResponse = z.looseObject({
@@ -19,7 +20,7 @@ const tokenResponse = z.looseObject({
 })
 const errorResponse = z.object({ error: z.string(), error_description: z.string().optional() })
 
-/** What the token endpoint answers (Spec §2.1). */
+/** The response of the token endpoint (Spec §2.1). */
 export type TokenResponse = z.output<typeof tokenResponse>
 
 /** Scopes with which the API can be called. */
@@ -28,7 +29,7 @@ export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
 /**
  * Gets an access token with the client credentials grant (Spec §4.1).
  *
- * @throws {Error} that says whether the server could not be reached or what it answered.
+ * @throws {Error} if the server cannot be reached, or refuses; the message says which.
  */
 export async function requestToken(credentials: Credentials, scope: string): Promise<TokenResponse> {
   const { token_endpoint, client_id, client_secret } = credentials
@@ -36,7 +37,7 @@ export async function requestToken(credentials: Credentials, scope: string): Pro
   let response: Response
   try {
     const signal = AbortSignal.timeout(TIMEOUT)
-    // The secret is for this address and no other.
+    // A redirect must not send the secret to another address.
     response = await fetch(token_endpoint, { method: 'POST', body, redirect: 'error', signal })
   } catch (error) {
     throw new Error(
@@ -58,14 +59,14 @@ export async function requestToken(credentials: Credentials, scope: string): Pro
   )
 }
 
-/** What says where the credentials file is; without it, the environment does. */
+/** The flag that names the credentials file. Default: the environment names it. */
 interface CredentialsFlag {
   readonly credentials?: string | undefined
 }
 
-/** The way to the API for the credentials file that the flag or the environment names: several clients can share it. */
-export async function openApi(flags: CredentialsFlag): Promise<Transport> {
-  const credentials = await readCredentials(credentialsFileFrom(flags))
+/** A transport to the API, authenticated with the credentials file. Several clients can share it. */
+export async function openApi(io: Pick<Io, 'env'>, flags: CredentialsFlag): Promise<Transport> {
+  const credentials = await readCredentials(credentialsFileFrom(flags, io.env))
   const { access_token } = await requestToken(credentials, API_SCOPE)
   const authenticate: Interceptor = (next) => (req) => {
     req.header.set('authorization', `Bearer ${access_token}`)
@@ -81,10 +82,11 @@ export async function openApi(flags: CredentialsFlag): Promise<Transport> {
 
 /** A client of one service. */
 export async function connect<Service extends DescService>(
+  io: Pick<Io, 'env'>,
   flags: CredentialsFlag,
   service: Service,
 ): Promise<Client<Service>> {
-  return createClient(service, await openApi(flags))
+  return createClient(service, await openApi(io, flags))
 }
 
 /** Why `fetch` failed: the code of the system or of TLS, in brackets. */

@@ -1,16 +1,25 @@
 /**
- * The message of a command that fails.
+ * The message and the exit code of a command that fails: 1 refused or failed, 2 wrong usage or configuration.
  */
 import { ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { ConfigError } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
+
+const FAILED = 1
+export const WRONG_USAGE = 2
+
+/** The exit code of a command that ended with this error. */
+export function exitCodeOf(error: unknown): number {
+  return error instanceof ConfigError ? WRONG_USAGE : FAILED
+}
 
 /** One message that says what went wrong; for a refused call with the stable reason. */
 export function describeFailure(error: unknown): string {
   if (error instanceof ConnectError) {
     const [info] = error.findDetails(ErrorInfoSchema)
     if (info !== undefined) return `${error.rawMessage} (${info.reason})`
-    // What a server that starts answers, or a proxy, is no answer of the API.
+    // A server that is starting, or a proxy, answers without the details of the API.
     return error.rawMessage === ''
       ? `${error.message} the server does not say why: try again in a moment`
       : error.message
@@ -24,10 +33,10 @@ export function describeFailure(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What the database or the system said. It is for the operator: callers of the API never see it. */
+/** The error of the database or the system, for the operator. Callers of the API do not get it. */
 function reasonOf({ cause }: Error): string {
   if (!(cause instanceof Error)) return ''
-  // Several addresses of one host fail as one error without a message, but with a code.
-  const said = cause.message === '' && 'code' in cause ? String(cause.code) : cause.message
-  return said === '' ? '' : `: ${said}`
+  // The error for several addresses of one host has a code and no message.
+  const message = cause.message === '' && 'code' in cause ? String(cause.code) : cause.message
+  return message === '' ? '' : `: ${message}`
 }

@@ -1,17 +1,17 @@
 /**
- * Lists that the API gives a page at a time (AIP-158), as if they came in one piece.
+ * Reads all pages of a list of the API (AIP-158).
  */
 
-/** As many as the API gives at a time. */
+/** The largest page of the API. */
 const PAGE_SIZE = 1000
 
-/** What asks for a page. */
+/** The fields of a request for a page. */
 interface PageRequest {
   readonly pageSize: number
   readonly pageToken: string
 }
 
-/** Every item of a list, page after page. A page is only fetched when its items are wanted. */
+/** Every item of a list. A page is fetched when its first item is consumed. */
 export async function* itemsOf<Response extends { readonly nextPageToken: string }, Item>(
   list: (page: PageRequest) => Promise<Response>,
   items: (response: Response) => readonly Item[],

@@ -17,7 +17,7 @@ export function formatTable(heading: readonly string[], rows: readonly (readonly
     .join('\n')
 }
 
-/** Facts about one thing, a line each, their names in a column of their own. */
+/** Names and values in two columns. */
 export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
   return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join('\n')
@@ -35,7 +35,7 @@ export function ageOf(moment: Timestamp | undefined): string {
   return moment === undefined ? '' : formatAge(Date.now() - timestampDate(moment).getTime())
 }
 
-/** How long something still lasts: `never` if it has no end, `-` after it. */
+/** The time until an end: `never` without one, `-` after it. */
 export function timeLeft(end: Timestamp | undefined): string {
   if (end === undefined) return 'never'
   return isPast(end) ? '-' : formatAge(timestampDate(end).getTime() - Date.now())

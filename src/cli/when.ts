@@ -8,7 +8,7 @@ import { z } from 'zod'
 const DISTANCE = /^([1-9]\d{0,5})([dhm])$/
 const MILLISECONDS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000 }
 
-/** A length of time may be zero, and be told in seconds. */
+/** A duration may be zero, and may be in seconds. */
 const DURATION = /^(\d{1,9})([dhms])$/
 const SECONDS: Readonly<Record<string, bigint>> = { d: 86_400n, h: 3600n, m: 60n, s: 1n }
 const RFC_3339 = z.iso.datetime({ offset: true })

@@ -1,7 +1,7 @@
 /**
  * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
  *
- * All of them are behind the gate. Those that need no token are in `public-routes.ts`.
+ * All of them are behind the gate. Services that need no token are in `public-routes.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
@@ -24,30 +24,27 @@ import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
-import { authorize, type DeprecationOptions } from './authorization/authorize.ts'
-import { permissionsOf } from './authorization/method-permissions.ts'
-import { reauthorize } from './authorization/reauthorize.ts'
-import { writeDownRefusals } from './authorization/refusal-audit.ts'
+import { authorize, permissionsOf, reauthorize } from './authorization/authorize.ts'
+import { auditRefusals } from './authorization/refusal-audit.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
 import { translateErrors } from './messages/errors.ts'
-import { normalizeTexts } from './messages/text-fields.ts'
+import { normalizeTexts } from './messages/fields.ts'
 import { CallContexts } from './protocol/call-context.ts'
-import { capDeadline } from './protocol/deadline.ts'
 import { deprecationHeaders } from './protocol/deprecation.ts'
 import { asPost } from './protocol/get-request.ts'
 import { withReadableMessage } from './protocol/grpc-message.ts'
-import { acceptGzip, acceptIdentity, GZIP } from './protocol/gzip.ts'
+import { acceptedCompression, GZIP } from './protocol/gzip.ts'
 import { withRefusalBody } from './protocol/http-refusals.ts'
-import { shortenQuotedHeaders } from './protocol/quoted-headers.ts'
-import { decodableBody } from './protocol/strict-decoding.ts'
+import { adjustHeaders } from './protocol/request-headers.ts'
+import { strictlyDecoded } from './protocol/strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
-/** How Connect is set up for every service. @param maxMessageBytes The longest message, as it is sent and decompressed. */
+/** The options of Connect for every service. @param maxMessageBytes The longest message, as it is sent and decompressed. */
 export function connectOptions(maxMessageBytes: number) {
   return {
     // A misspelt field or enum name must not make another key than asked.
@@ -57,7 +54,7 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** Every service behind the gate. None is that is not here, because the gate would not know its permissions. */
+/** Every service behind the gate: the gate knows the permissions of these only. */
 export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
 
 /** What the services need. */
@@ -69,8 +66,9 @@ export interface RpcOptions {
   readonly credentials: Credentials
   readonly audit: AuditTrail
   readonly access: Access
-  readonly deprecation: DeprecationOptions
-  readonly notes: RequestContext
+  /** Whether deprecated services are served. */
+  readonly servesDeprecated: boolean
+  readonly requestContext: RequestContext
   readonly log: Log
 }
 
@@ -78,22 +76,22 @@ export interface RpcOptions {
 export interface RpcRoute {
   /** Whether it has no side effects, so that it may be called by GET. */
   readonly readOnly: boolean
-  /** What every answer has, whoever gives it. */
+  /** Headers of every response at the path, refusals of the router included. */
   readonly headers: Readonly<Record<string, string>>
-  /** @throws what kept the answer from being sent to a client that is still there. */
+  /** @throws The error that prevented a response, if the client is still connected. */
   readonly answer: (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
 }
 
 /**
- * Counts memory that a request takes besides its body, in bytes, until it is answered.
+ * Reserves memory for a request besides its body, in bytes, until the request is answered.
  *
- * @returns Whether there is room for it.
+ * @returns Whether the memory budget allows it.
  */
 export type Reserve = (bytes: number) => boolean
 
-/** What answering takes of the connection. */
+/** What a handler needs of the HTTP exchange. */
 export interface Exchange {
-  /** Ends the answer at once, whatever its client has not taken yet. */
+  /** Ends the response at once, and discards what the client has not received yet. */
   readonly cutOff: () => void
   readonly reserve: Reserve
 }
@@ -103,14 +101,21 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, rotation, projects, users, credentials, audit, access, deprecation, log } = options
-  const notes = new CallContexts(options.notes)
+  const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
+  const callContexts = new CallContexts(options.requestContext)
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
-    requestGate: authorize({ access, audit, permissionFor: permissionsOf(SERVICES), deprecation, notes, log }),
+    requestGate: authorize({
+      access,
+      audit,
+      permissionFor: permissionsOf(SERVICES),
+      servesDeprecated,
+      callContexts,
+      log,
+    }),
     interceptors: [
-      translateErrors(log, notes),
-      writeDownRefusals(audit),
+      translateErrors(log, callContexts),
+      auditRefusals(audit),
       normalizeTexts(),
       reauthorize(access),
       createValidateInterceptor(),
@@ -121,19 +126,19 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, { notes, maxMessageBytes: MAX_MESSAGE_BYTES })
+  return routesOf(router, { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES })
 }
 
 /** What the handlers of a router need. */
 interface RoutesOptions {
-  readonly notes: CallContexts
+  readonly callContexts: CallContexts
   /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxMessageBytes: number
 }
 
 /** The handlers of a router by path. */
 export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
-  const { notes } = options
+  const { callContexts } = options
   return new Map(
     router.handlers.map((handler) => [
       handler.requestPath,
@@ -142,16 +147,16 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
         headers: deprecationHeaders(handler.requestPath),
         answer: async (req, res, { cutOff, reserve }) => {
           res.setHeader('cache-control', 'no-store')
-          res.setHeader(...acceptGzip(req.headers['content-type']))
-          const values = notes.valuesFor(req, cutOff)
+          res.setHeader(...acceptedCompression(req.headers['content-type']))
+          const values = callContexts.valuesFor(req, cutOff)
           try {
             const response = await answer(handler, req, { ...options, res, values, reserve })
-            // Over HTTP/2 the answer to HEAD ends with its head, and writing a body would fail.
+            // Over HTTP/2 the response to HEAD ends with its headers, and writing a body would fail.
             if (req.method === 'HEAD') delete response.body
             await universalResponseToNodeResponse(response, res)
           } catch (error) {
-            // Otherwise there is nobody to tell. Anyone can leave in the middle of an answer, so it is not worth a line in the log.
-            if (!hasLeft(res)) throw error
+            // Clients may disconnect at any time, so that is not logged.
+            if (!isDisconnected(res)) throw error
           }
         },
       },
@@ -165,7 +170,7 @@ async function answer(
   {
     res,
     values,
-    notes,
+    callContexts,
     maxMessageBytes: maxBytes,
     reserve,
   }: RoutesOptions & { readonly res: ServerResponse; readonly values: ContextValues; readonly reserve: Reserve },
@@ -177,23 +182,21 @@ async function answer(
     const response = withReadableMessage(await handler(request))
     return withRefusalBody(response, { httpMethod: request.method, contentType: header.get('content-type'), method })
   }
-  shortenQuotedHeaders(header)
-  capDeadline(header, method)
-  acceptIdentity(header)
-  // A body of several messages is read while it is answered, so it cannot be looked at before.
+  adjustHeaders(header, method)
+  // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
   if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
-  const body = decodableBody(request.body, {
+  const body = strictlyDecoded(request.body, {
     type: method.input,
     header,
     maxBytes,
     reserve,
-    onRefused: (error) => notes.refused(values, error),
+    onRefused: (error) => callContexts.refused(values, error),
   })
   return respond({ ...request, body })
 }
 
-/** Whether nobody gets the answer any more: the client has gone, or the answer was cut off. */
-function hasLeft(res: ServerResponse | Http2ServerResponse): boolean {
+/** Whether the client has disconnected or the response was cut off. */
+function isDisconnected(res: ServerResponse | Http2ServerResponse): boolean {
   return 'stream' in res ? res.stream.closed || res.stream.destroyed : res.destroyed || res.socket?.destroyed === true
 }
 

@@ -156,7 +156,7 @@ class Routing {
       serving,
       servesDeprecated: config.betaApi,
       clock: systemClock,
-      notes: contexts,
+      requestContext: contexts,
       log,
     })
     // Which paths there will be is not known yet, and "not found" would tell clients not to try again.

@@ -5,7 +5,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
-import { DeprecatedCalls } from '../app/access/deprecated-calls.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { Credentials } from '../app/identities/credentials.ts'
@@ -59,7 +58,7 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeDeprecatedCalls'>
+  readonly metrics: Pick<Metrics, 'observeRotation'>
   /** About the requests that come in. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
@@ -137,12 +136,10 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   stack.defer(() => rotator.stop())
   rotator.start()
   metrics.observeRotation(() => rotator.status)
-  const calls = new DeprecatedCalls(log)
-  metrics.observeDeprecatedCalls(() => calls.counts())
 
   return createRpcRoutes({
     rotation: new KeyRotation({ store: keys, reader, generator, replica, trial, limits, now: changeTime, log }),
-    deprecation: { calls, served: config.betaApi },
+    servesDeprecated: config.betaApi,
     webKeys: new WebKeys({
       store: keys,
       reader,
@@ -173,7 +170,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: (text) => hash('sha256', text, 'base64url'),
       now,
     }),
-    notes: contexts,
+    requestContext: contexts,
     log,
   })
 }

@@ -98,13 +98,13 @@ describe('a page token', () => {
 
   it('of a list by date has a date and an id', async () => {
     const id = '00000000-0000-4000-8000-000000000000'
-    const read = (...texts: string[]) => PLACES.read(texts)
-    expect(read('2026-01-02T03:04:05.678Z', id)).toEqual({ date: new Date('2026-01-02T03:04:05.678Z'), id })
+    const decode = (...texts: string[]) => PLACES.decode(texts)
+    expect(decode('2026-01-02T03:04:05.678Z', id)).toEqual({ date: new Date('2026-01-02T03:04:05.678Z'), id })
     for (const date of ['', 'x', '2026-01-02', '2026-13-01T00:00:00.000Z', '+012026-01-02T03:04:05.678Z']) {
-      expect(read(date, id)).toBeUndefined()
+      expect(decode(date, id)).toBeUndefined()
     }
-    expect(read('2026-01-02T03:04:05.678Z', "x'; drop table")).toBeUndefined()
-    expect(read('2026-01-02T03:04:05.678Z')).toBeUndefined()
-    expect(read('2026-01-02T03:04:05.678Z', id, 'more')).toBeUndefined()
+    expect(decode('2026-01-02T03:04:05.678Z', "x'; drop table")).toBeUndefined()
+    expect(decode('2026-01-02T03:04:05.678Z')).toBeUndefined()
+    expect(decode('2026-01-02T03:04:05.678Z', id, 'more')).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ describe('what anybody may call', () => {
       serving,
       servesDeprecated: true,
       clock: new ManualClock(),
-      notes: new RequestContexts(createAddressReader([])),
+      requestContext: new RequestContexts(createAddressReader([])),
       log: createRecordingLog(),
     })
     expect([...routes.keys()].sort()).toEqual([

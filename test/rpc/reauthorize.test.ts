@@ -2,7 +2,7 @@ import { createContextValues, type Interceptor } from '@connectrpc/connect'
 import { describe, expect, it } from '@jest/globals'
 import type { UserAuthority } from '../../src/domain/identities/authority.ts'
 import { setActor } from '../../src/rpc/authorization/actor.ts'
-import { reauthorize } from '../../src/rpc/authorization/reauthorize.ts'
+import { reauthorize } from '../../src/rpc/authorization/authorize.ts'
 
 type Next = Parameters<Interceptor>[0]
 type Request = Parameters<Next>[0]

@@ -12,7 +12,7 @@ import {
 } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { ActivateWebKeyRequestSchema } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { DomainError } from '../../src/domain/errors.ts'
-import { resourceOf, writeDownRefusal } from '../../src/rpc/authorization/refusal-audit.ts'
+import { auditRefusal, resourceOf } from '../../src/rpc/authorization/refusal-audit.ts'
 import { anEntry } from '../support/audit-entry.ts'
 
 const A = '00000000-0000-4000-8000-00000000000a'
@@ -23,7 +23,7 @@ const TOKEN = `ktn_pat_${'s'.repeat(43)}`
 describe('writing refusals down', () => {
   const reasonsFor = (error: unknown) => {
     const reasons: string[] = []
-    writeDownRefusal({ refuse: (_, reason) => reasons.push(reason) }, anEntry('x'), error)
+    auditRefusal({ refuse: (_, reason) => reasons.push(reason) }, anEntry('x'), error)
     return reasons
   }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
-import { createConnectRouter } from '@connectrpc/connect'
+import { createConnectRouter, type HandlerContext } from '@connectrpc/connect'
 import { afterEach, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
@@ -16,6 +16,8 @@ import { createRecordingLog } from '../support/log.ts'
 
 const log = createRecordingLog()
 let listener: Listener
+/** The last answer. */
+let answered: Promise<void>
 
 afterEach(() => listener.close(0))
 
@@ -27,9 +29,12 @@ const router = createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(We
 /** Serves the web key service on a port. */
 async function serve(served = router): Promise<void> {
   const notes = new RequestContexts(createAddressReader([]))
-  const options = { notes: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
+  const options = { callContexts: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
   const routes = [...routesOf(served, options)].map(([path, { answer }]): [string, Route] => {
-    const handler: Handler = (req, res) => answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
+    const handler: Handler = (req, res) => {
+      answered = answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
+      return answered
+    }
     return [path, { methods: { GET: handler, POST: handler }, cors: null }]
   })
   const handler = createRouter({
@@ -95,3 +100,37 @@ for (const [protocol, get] of Object.entries(OVER)) {
     expect([status, JSON.parse(body)]).toMatchObject([500, { error: 'server_error' }])
   })
 }
+
+it.each([
+  ['without a deadline', {}],
+  ['with a deadline of an hour', { 'connect-timeout-ms': '3600000' }],
+])('a call %s has a deadline of a minute', async (_, headers) => {
+  const deadlines: (number | undefined)[] = []
+  const listWebKeys = (_: unknown, context: HandlerContext) => {
+    deadlines.push(context.timeoutMs())
+    return {}
+  }
+  await serve(createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(WebKeyService, { listWebKeys }))
+  await fetch(`${listener.url}${LIST}&encoding=json`, { headers })
+  expect(deadlines).toEqual([expect.any(Number)])
+  expect(deadlines[0]).toBeGreaterThan(0)
+  expect(deadlines[0]).toBeLessThanOrEqual(60_000)
+})
+
+it('a call whose client disconnects is no failure of the server', async () => {
+  const called = Promise.withResolvers<void>()
+  const listWebKeys = async (_: unknown, { signal }: HandlerContext) => {
+    called.resolve()
+    await once(signal, 'abort')
+    return {}
+  }
+  await serve(createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(WebKeyService, { listWebKeys }))
+  const logged = log.lines.length
+  const client = new AbortController()
+  const response = fetch(`${listener.url}${LIST}&encoding=json`, { signal: client.signal })
+  await called.promise
+  client.abort()
+  await expect(response).rejects.toThrow('aborted')
+  await answered
+  expect(log.lines.slice(logged)).toEqual([])
+})

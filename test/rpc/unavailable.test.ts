@@ -8,8 +8,8 @@ import { type Listener, listen } from '../../src/http/listener.ts'
 import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { cutOff } from '../../src/http/requests/exchange.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
-import { OpenStreams } from '../../src/rpc/public/open-streams.ts'
 import { createPublicRpc, type PublicRpc } from '../../src/rpc/public/public-routes.ts'
+import { StreamLimiter } from '../../src/rpc/public/stream-limiter.ts'
 import { systemClock } from '../../src/server/system-clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   const log = createRecordingLog()
   const notes = new RequestContexts(createAddressReader([]))
   const serving = () => ({ tokens: true, administration: true })
-  rpc = createPublicRpc({ serving, servesDeprecated: true, clock: systemClock, notes, log })
+  rpc = createPublicRpc({ serving, servesDeprecated: true, clock: systemClock, requestContext: notes, log })
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
@@ -95,9 +95,9 @@ describe('a stream that ends because the server stops', () => {
 })
 
 it('a stream that loses its place says when to open it again', () => {
-  const streams = new OpenStreams({ total: 1, perAddress: 2, perConnection: 2 })
+  const streams = new StreamLimiter({ total: 1, perAddress: 2, perConnection: 2 })
   const enter = (address: string, connection: object) =>
-    streams.enter(new AbortController().signal, { address, connection, cutOff: () => {} })
+    streams.admit(new AbortController().signal, { address, connection, cutOff: () => {} })
   const greedy = enter('a', {})
   enter('b', {})
   expect(greedy.reason.metadata.get('retry-after')).toBe('5')

@@ -1,17 +1,17 @@
 /**
- * `keyturn serve`: runs the server until it is told to stop, in this process or in several.
+ * `keyturn serve`: runs the server until a signal stops it, in this process or in several.
  */
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
-import { exitCodeOf } from '../exit-codes.ts'
-import { describeFailure } from '../failure.ts'
+import { describeFailure, exitCodeOf } from '../failure.ts'
+import type { Io } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
 
-/** What the operator is told about a server. */
+/** What is printed about a server. */
 interface Serving {
   readonly listenUrl: string
   readonly baseUrl: string
@@ -22,18 +22,18 @@ interface Serving {
 const LOG_GRACE = 1_000
 
 /** The command. */
-export function serveCommand(): Command {
+export function serveCommand(io: Io): Command {
   return withServeFlags(new Command('serve'))
     .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options))
-      if (config.workers === 1) await serve(config)
-      else if (cluster.isPrimary) await serveWithWorkers(config)
+      const config = readConfig(serveFlags(options), io.env)
+      if (config.workers === 1) await serve(io, config)
+      else if (cluster.isPrimary) await serveWithWorkers(io, config)
       else await serveAsWorker(config)
     })
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(io: Io, config: Config): Promise<void> {
   const stopping = new AbortController()
   const stopped = firstSignal()
   void stopped.then(() => stopping.abort())
@@ -45,17 +45,17 @@ async function serve(config: Config): Promise<void> {
   const log = openLog(config.logLevel)
   const starting = startServer(config, log, { signal: stopping.signal })
   const server = await starting.catch((error: unknown) => {
-    // Told to stop before it was ready, for example while it waited for the database.
+    // Stopped before it was ready, for example while it waited for the database.
     if (!stopping.signal.aborted) throw error
   })
   if (server === undefined) return
-  announce(server, config)
-  // A second signal finds no listener any more, so it ends a process that takes too long to stop.
+  announce(io, server, config)
+  // A second signal has no handler any more, so it ends a process that takes too long to stop.
   const signal = await stopped
   await stopWithLastLines(() => server.stop({ drains: drainsAt(signal) }), log)
 }
 
-async function serveWithWorkers(config: Config): Promise<void> {
+async function serveWithWorkers(io: Io, config: Config): Promise<void> {
   const stopped = firstSignal()
   const [{ Workers }, { openLog }] = await Promise.all([
     import('../../workers/workers.ts'),
@@ -65,19 +65,19 @@ async function serveWithWorkers(config: Config): Promise<void> {
   const workers = new Workers(config, log)
   const stopping = stopped.then((first) => {
     void firstSignal().then((signal) => {
-      // Nobody would be left to end those that hang. Then this process ends as the signal says.
+      // Workers that hang would outlive this process, which the signal ends next.
       workers.kill()
       process.kill(process.pid, signal)
     })
     return workers.stop({ drains: drainsAt(first) })
   })
   const server = await workers.start()
-  if (server !== undefined) announce(server, config)
+  if (server !== undefined) announce(io, server, config)
   await stopWithLastLines(() => stopping, log)
 }
 
 async function serveAsWorker(config: Config): Promise<void> {
-  // Ctrl-C reaches every process of the group, so a worker hears of it twice, and of the second time from the primary.
+  // Ctrl-C reaches every process of the group, so a worker is stopped twice: by the signal and by the primary.
   const signalled = Promise.withResolvers<StopOptions>()
   for (const signal of STOP_SIGNALS) process.on(signal, () => signalled.resolve({ drains: drainsAt(signal) }))
   const [{ runWorker }, { openLog }] = await Promise.all([
@@ -99,7 +99,7 @@ async function serveAsWorker(config: Config): Promise<void> {
   process.exit(failure === undefined ? 0 : exitCodeOf(failure))
 }
 
-/** Ends also a process that nobody reads, which would live on until somebody does. */
+/** Ends the process even if the reader of its log blocks: the last lines are dropped then. */
 async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Promise<void> {
   try {
     await stop()
@@ -111,8 +111,8 @@ async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Pro
   }
 }
 
-function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
-  process.stdout.write(
+function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
+  io.stdout.write(
     [
       `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
       initialised

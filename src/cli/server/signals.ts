@@ -1,5 +1,5 @@
 /**
- * The signals that tell a server to stop.
+ * The signals that stop a server.
  */
 
 /** Ctrl-C, and what service managers send. */
@@ -8,12 +8,12 @@ export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** One of them. */
 export type StopSignal = (typeof STOP_SIGNALS)[number]
 
-/** Whether clients get the time to go elsewhere: not after Ctrl-C in a terminal, where a developer waits for the end. */
+/** Whether a server drains at the signal: not at Ctrl-C in a terminal, where a developer waits for the end. */
 export function drainsAt(signal: StopSignal): boolean {
   return signal === 'SIGTERM'
 }
 
-/** Aborts at the first of them, so that nothing is left behind, and then lets it end the process as it does by default. */
+/** Aborts at the first of them, so that a command can clean up. Then the signal ends the process as it does by default. */
 export function abortAtSignal(): AbortSignal {
   const stopping = new AbortController()
   void firstSignal().then((signal) => {
@@ -23,7 +23,7 @@ export function abortAtSignal(): AbortSignal {
   return stopping.signal
 }
 
-/** The first of them. After that nobody listens any more, so the next one ends the process. */
+/** The first of them. Its handlers are removed then, so the next one ends the process. */
 export function firstSignal(): Promise<StopSignal> {
   const { promise, resolve } = Promise.withResolvers<StopSignal>()
   const listener = (signal: NodeJS.Signals): void => {

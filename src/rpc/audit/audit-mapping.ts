@@ -11,7 +11,7 @@ import {
   type Omission as WireOmission,
 } from '../../../gen/iam/audit/v2/audit_service_pb.js'
 import type { AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
-import { toDate } from '../messages/timestamps.ts'
+import { toDate } from '../messages/fields.ts'
 
 /** What a request filters by. @throws {ConnectError} `invalid_argument`. */
 export function toAuditFilter(req: ListAuditEventsRequest): AuditFilter {

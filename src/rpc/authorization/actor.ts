@@ -1,17 +1,17 @@
 /**
- * Who makes a call, and by what right, from the gate that finds out to the handlers that need to know.
+ * The caller of an RPC and its authority, passed from the gate to the handlers in the context values.
  */
 import type { DescMethod } from '@bufbuild/protobuf'
 import { type ContextValues, createContextKey } from '@connectrpc/connect'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 
-/** Header with the id that the front door gives each request. */
+/** Header with the id that the HTTP listener gives each request. */
 const REQUEST_ID_HEADER = 'x-request-id'
 
-const ACTOR = createContextKey<Actor | undefined>(undefined, { description: 'the caller, once it is known' })
+const ACTOR = createContextKey<Actor | undefined>(undefined, { description: 'the authenticated caller' })
 
-/** A call by this caller, as the audit trail names it before its request has been read. */
+/** The audit entry of a call whose request has not been read. */
 export function entryOfCall(caller: string, method: DescMethod, header: Headers): AuditEntry {
   const action = `${method.parent.typeName}/${method.name}`
   return { actor: caller, action, requestId: requestIdOf(header), resource: '' }

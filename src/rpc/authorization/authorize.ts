@@ -1,75 +1,68 @@
 /**
- * Lets a call through only if its caller has the method's permission. That this still holds when the request has come
- * whole is for `reauthorize.ts` to see.
+ * Lets a call through only if its caller has the method's permission: once when the headers are there, and again when the whole
+ * request has been received. Changes check it a third time, under their lock.
  */
-import type { DescService } from '@bufbuild/protobuf'
-import type { HandlerContext } from '@connectrpc/connect'
+import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
+import type { HandlerContext, Interceptor } from '@connectrpc/connect'
+import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access } from '../../app/access/access.ts'
-import type { DeprecatedCalls } from '../../app/access/deprecated-calls.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
+import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
-import { entryOfCall, setActor } from './actor.ts'
-import type { permissionsOf } from './method-permissions.ts'
-import { writeDownRefusal } from './refusal-audit.ts'
-
-/** What becomes of calls to deprecated services. */
-export interface DeprecationOptions {
-  readonly calls: Pick<DeprecatedCalls, 'note'>
-  /** Whether deprecated services are served at all. */
-  readonly served: boolean
-}
+import { actorOf, entryOfCall, setActor } from './actor.ts'
+import { auditRefusal } from './refusal-audit.ts'
 
 /** What the gate needs. */
 export interface GateOptions {
   readonly access: Access
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
-  readonly deprecation: DeprecationOptions
-  readonly notes: CallContexts
+  /** Whether deprecated services are served. */
+  readonly servesDeprecated: boolean
+  readonly callContexts: CallContexts
   readonly log: Log
 }
 
 /**
- * A gate that checks bearer token and permission before anything of the request's body is read, so that strangers
- * neither cause work nor learn what a valid request is. The call has an actor from then on.
+ * A gate that checks bearer token and permission before the body of the request is read, so that an unauthenticated request causes
+ * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
 export function authorize({
   access,
   audit,
   permissionFor,
-  deprecation,
-  notes,
+  servesDeprecated,
+  callContexts,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
   return async ({ requestHeader, method, values }) => {
-    const { address: clientAddress } = notes.originOf(values)
+    const { address: clientAddress } = callContexts.originOf(values)
     let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
-    if (successor !== undefined && !deprecation.served) {
-      // Nobody is asked who they are for that.
+    if (successor !== undefined && !servesDeprecated) {
+      // The answer is the same for every caller, so it needs no authentication.
       const refusal = toConnectError(switchedOff(successor), requestHeader, log)
-      notes.refused(values, refusal)
+      callContexts.refused(values, refusal)
       throw refusal
     }
     try {
       const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress)
       const { userId } = caller.user
       entry = { ...entry, actor: userId }
-      if (successor !== undefined) deprecation.calls.note(entry.action, userId)
-      notes.identified(values, userId)
+      callContexts.identified(values, userId)
       const authority = await access.authorize(caller, permissionFor(method))
-      // Every method needs the database. Whether it is there is told to nobody who may not call.
+      // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
       setActor(values, { ...entry, authority })
     } catch (error) {
-      writeDownRefusal(audit, entry, error)
+      auditRefusal(audit, entry, error)
       const refusal = toConnectError(error, requestHeader, log)
-      notes.refused(values, refusal)
+      callContexts.refused(values, refusal)
       throw refusal
     }
   }
@@ -79,4 +72,44 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
   return new DomainError('service_switched_off', `this service is switched off: call ${successor} instead`, {
     metadata: { successor },
   })
+}
+
+/**
+ * Refuses calls whose right was lost after the gate, before the rules for the fields of a request are applied: a client can take
+ * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then.
+ */
+export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
+  return (next) => async (req) => {
+    // The messages of a stream would come after this. Every method is unary today.
+    if (req.stream) throw new Error(`${req.method.name} streams, and its rights would not be checked after the gate`)
+    await access.assertStillAuthorized(actorOf({ values: req.contextValues }).authority)
+    return next(req)
+  }
+}
+
+/**
+ * Looks up the permission of a method of these services, which is an option in the proto.
+ *
+ * @throws {Error} at once if a method of the services names no permission or an unknown one, so that the server does not start.
+ */
+export function permissionsOf(services: readonly DescService[]): (method: DescMethod) => Permission {
+  const permissions = new Map(
+    services.flatMap((service) => service.methods.map((method) => [method, permissionOf(method)] as const)),
+  )
+  return (method) => {
+    const permission = permissions.get(method)
+    if (permission === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no permission`)
+    return permission
+  }
+}
+
+function permissionOf(method: DescMethod): Permission {
+  const permission = getOption(method, required_permission)
+  if (!isPermission(permission)) {
+    throw new Error(
+      `${method.parent.typeName}.${method.name} must name a permission in (iam.auth.v1.required_permission), ` +
+        `and ${JSON.stringify(permission)} is none`,
+    )
+  }
+  return permission
 }

@@ -1,9 +1,9 @@
 /**
- * Which refused calls go into the audit trail, and what they were about.
+ * Which refused calls go into the audit trail, with the resource that they were about.
  *
- * A refusal is a decision about a request that makes sense. What cannot be read, or breaks a rule of the proto, asks
- * for nothing; when the database cannot be reached, nothing has been decided; a change that is stored but not in force
- * here is an event already, and one whose outcome is not known may be.
+ * A refusal is a decision about a valid request. These are no refusals: a request that does not decode or breaks a rule of the
+ * proto; a call while the database cannot be reached; a change that is stored but not in force here, which is an event already; a
+ * change whose outcome is unknown, which may be one.
  */
 import type { Interceptor } from '@connectrpc/connect'
 import { projectResource, userResource, webKeyResource } from '../../app/audit/audit-resources.ts'
@@ -18,14 +18,14 @@ const isThumbprint = (text: string) => /^[A-Za-z0-9_-]{43}$/.test(text)
 const isRole = (text: string) => /^[A-Za-z0-9._:-]{1,100}$/.test(text)
 const isScope = (text: string) => /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(text)
 
-/** Writes down what handlers refuse. */
-export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
+/** Audits the refusals of handlers. */
+export function auditRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
   return (next) => async (req) => {
     try {
       return await next(req)
     } catch (error) {
       const resource = req.stream ? '' : resourceOf(req.message)
-      writeDownRefusal(audit, { ...actorOf({ values: req.contextValues }), resource }, error)
+      auditRefusal(audit, { ...actorOf({ values: req.contextValues }), resource }, error)
       throw error
     }
   }
@@ -33,20 +33,20 @@ export function writeDownRefusals(audit: Pick<AuditTrail, 'refuse'>): Intercepto
 
 const NO_REFUSALS: readonly DomainErrorCode[] = ['storage_unavailable', 'change_not_in_force', 'change_outcome_unknown']
 
-/** Writes an error down if it is a refusal. */
-export function writeDownRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {
+/** Audits an error if it is a refusal. */
+export function auditRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {
   if (error instanceof DomainError && !NO_REFUSALS.includes(error.code)) audit.refuse(entry, reasonOf(error.code))
 }
 
 /**
- * What a request is about, by the names of its fields; empty if they do not say.
+ * The resource that a request is about, by the names of its fields; empty if there is none.
  *
- * Only what looks like the id or name that it should be is used: a secret in the wrong field must not be kept.
+ * A value is used only if it has the form of an id or name: a secret in the wrong field must not be stored.
  */
 export function resourceOf(request: object): string {
-  const read = (field: string, isOne: (text: string) => boolean): string | undefined => {
+  const read = (field: string, hasForm: (text: string) => boolean): string | undefined => {
     const value: unknown = field in request ? request[field as keyof typeof request] : undefined
-    return typeof value === 'string' && isOne(value) ? value : undefined
+    return typeof value === 'string' && hasForm(value) ? value : undefined
   }
   const userId = read('userId', isUuid)
   const projectId = read('projectId', isUuid)

@@ -1,7 +1,7 @@
 /**
- * `iam.user.v2.ServiceUserService`: what users prove themselves with. Its other half is `service-user-service.ts`.
+ * `iam.user.v2.ServiceUserService`: the credentials of users. Its other half is `service-user-service.ts`.
  *
- * The responses that make a secret or a token are the only place where it leaves the process.
+ * A secret or token leaves the process only in the response to the call that creates it.
  */
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
@@ -10,8 +10,8 @@ import type { ServiceUsers } from '../../app/identities/service-users.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import { actorOf } from '../authorization/actor.ts'
+import { toDate } from '../messages/fields.ts'
 import { byDate, type DateAndId, fromMemory, isLater, listPage } from '../messages/paging.ts'
-import { toDate } from '../messages/timestamps.ts'
 import { invalidField } from '../messages/violations.ts'
 import { fromClientSecret, fromPersonalAccessToken, fromUserKey } from './credential-mapping.ts'
 
@@ -29,9 +29,9 @@ type CredentialCalls = Pick<
   | 'revokePersonalAccessToken'
 >
 
-const placeOfSecret = ({ createdAt, secretId }: ClientSecret): DateAndId => ({ date: createdAt, id: secretId })
-const placeOfKey = ({ createdAt, keyId }: UserKey): DateAndId => ({ date: createdAt, id: keyId })
-const placeOfToken = ({ createdAt, tokenId }: PersonalAccessToken): DateAndId => ({ date: createdAt, id: tokenId })
+const sortKeyOfSecret = ({ createdAt, secretId }: ClientSecret): DateAndId => ({ date: createdAt, id: secretId })
+const sortKeyOfKey = ({ createdAt, keyId }: UserKey): DateAndId => ({ date: createdAt, id: keyId })
+const sortKeyOfToken = ({ createdAt, tokenId }: PersonalAccessToken): DateAndId => ({ date: createdAt, id: tokenId })
 
 /** Answers the calls about credentials. */
 export function credentialCalls(users: ServiceUsers, credentials: Credentials): CredentialCalls {
@@ -44,7 +44,7 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
 
     async listClientSecrets(req) {
       const { secrets } = await users.get(req.userId)
-      const { items, nextPageToken } = await listOldestFirst(req, secrets, placeOfSecret)
+      const { items, nextPageToken } = await listOldestFirst(req, secrets, sortKeyOfSecret)
       return { secrets: items.map(fromClientSecret), nextPageToken }
     },
 
@@ -65,7 +65,7 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
     },
 
     async listUserKeys(req) {
-      const { items, nextPageToken } = await listOldestFirst(req, (await users.get(req.userId)).keys, placeOfKey)
+      const { items, nextPageToken } = await listOldestFirst(req, (await users.get(req.userId)).keys, sortKeyOfKey)
       return { keys: items.map(fromUserKey), nextPageToken }
     },
 
@@ -83,7 +83,7 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
 
     async listPersonalAccessTokens(req) {
       const { personalAccessTokens } = await users.get(req.userId)
-      const { items, nextPageToken } = await listOldestFirst(req, personalAccessTokens, placeOfToken)
+      const { items, nextPageToken } = await listOldestFirst(req, personalAccessTokens, sortKeyOfToken)
       return { personalAccessTokens: items.map(fromPersonalAccessToken), nextPageToken }
     },
 
@@ -97,13 +97,13 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
 function listOldestFirst<Item>(
   req: { readonly pageSize: number; readonly pageToken: string },
   items: readonly Item[],
-  placeOf: (item: Item) => DateAndId,
+  sortKeyOf: (item: Item) => DateAndId,
 ) {
-  const inOrder = [...items].sort((a, b) => (isLater(placeOf(a), placeOf(b)) ? 1 : -1))
-  const form = byDate(placeOf, (place) => place)
+  const inOrder = [...items].sort((a, b) => (isLater(sortKeyOf(a), sortKeyOf(b)) ? 1 : -1))
+  const codec = byDate(sortKeyOf, (sortKey) => sortKey)
   return listPage(
     req,
-    form,
-    fromMemory(inOrder, (item, cursor) => isLater(placeOf(item), cursor)),
+    codec,
+    fromMemory(inOrder, (item, cursor) => isLater(sortKeyOf(item), cursor)),
   )
 }

@@ -12,7 +12,7 @@ import {
   type UserKey as WireUserKey,
 } from '../../../gen/iam/user/v2/service_user_pb.js'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
-import { fromDate } from '../messages/timestamps.ts'
+import { fromDate } from '../messages/fields.ts'
 
 /** A client secret on the wire, without the secret. */
 export function fromClientSecret(secret: ClientSecret): WireClientSecret {

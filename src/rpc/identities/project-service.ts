@@ -1,15 +1,17 @@
 /**
  * `iam.project.v2.ProjectService`.
  */
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
+import { ProjectSchema, type Project as WireProject } from '../../../gen/iam/project/v2/project_pb.js'
 import type { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { Projects } from '../../app/identities/projects.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf } from '../messages/field-mask.ts'
+import { pathsOf } from '../messages/fields.ts'
 import { byName, fromMemory, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
-import { fromProject } from './project-mapping.ts'
 
 const PROJECTS = byName((project: Project) => project.name)
 const NAMES = byName((name: string) => name)
@@ -74,6 +76,11 @@ export function projectService(projects: Projects): ServiceImpl<typeof ProjectSe
       return {}
     },
   }
+}
+
+/** A project on the wire. Its roles and scopes have lists of their own. */
+function fromProject({ projectId, name, createdAt }: Project): WireProject {
+  return create(ProjectSchema, { projectId, name, creationDate: timestampFromDate(createdAt) })
 }
 
 function isBehind(name: string, cursor: string): boolean {

@@ -1,5 +1,5 @@
 /**
- * `iam.user.v2.ServiceUserService`: users and what they are granted. Its other half is `credential-calls.ts`.
+ * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-calls.ts`.
  */
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
@@ -7,7 +7,7 @@ import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf } from '../messages/field-mask.ts'
+import { pathsOf } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 import { credentialCalls } from './credential-calls.ts'

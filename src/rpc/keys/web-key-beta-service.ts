@@ -1,15 +1,23 @@
 /**
  * `iam.webkey.v2beta.WebKeyService` (Spec §4.3).
  */
+import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
+import { State, WebKeySchema, type WebKey as WireWebKey } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import type { WebKeys } from '../../app/keys/web-keys.ts'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
+import type { WebKey, WebKeyState } from '../../domain/keys/web-key.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { sendWarnings } from '../messages/warnings.ts'
-import { fromState, fromWebKey } from './web-key-beta-mapping.ts'
 import { toWebKeyConfig } from './web-key-config.ts'
+
+const STATES = {
+  initial: State.INITIAL,
+  active: State.ACTIVE,
+  inactive: State.INACTIVE,
+} as const satisfies Record<WebKeyState, State>
 
 /** Answers the calls of the service. */
 export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeyService> {
@@ -17,7 +25,7 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
     async createWebKey(req, context) {
       const { key, warnings } = await webKeys.create(actorOf(context), toWebKeyConfig(req.config), context.signal)
       sendWarnings(context, warnings)
-      return { details: { keyId: key.keyId, state: fromState(key.state), algorithm: key.algorithm } }
+      return { details: { keyId: key.keyId, state: STATES[key.state], algorithm: key.algorithm } }
     },
 
     async activateWebKey(req, context) {
@@ -25,7 +33,7 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
       if (knownFrom !== undefined) {
         sendWarnings(context, [earlyActivationWarning(knownFrom)])
       }
-      return { details: { keyId: key.keyId, state: fromState(key.state) } }
+      return { details: { keyId: key.keyId, state: STATES[key.state] } }
     },
 
     async listWebKeys() {
@@ -37,4 +45,16 @@ export function webKeyBetaService(webKeys: WebKeys): ServiceImpl<typeof WebKeySe
       return { details: { changeDate: timestampFromDate(deletedAt) } }
     },
   }
+}
+
+/** A web key on the wire (Spec §2.2). */
+function fromWebKey(key: WebKey): WireWebKey {
+  return create(WebKeySchema, {
+    keyId: key.keyId,
+    algorithm: key.algorithm,
+    state: STATES[key.state],
+    creationDate: timestampFromDate(key.createdAt),
+    ...(key.state === 'initial' ? {} : { activationDate: timestampFromDate(key.activatedAt) }),
+    ...(key.state === 'inactive' ? { deactivationDate: timestampFromDate(key.deactivatedAt) } : {}),
+  })
 }

@@ -15,7 +15,7 @@ import { configOf } from '../../domain/keys/key-algorithm.ts'
 import type { PlannedStep, RotationStep } from '../../domain/keys/rotation.ts'
 import type { RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
-import { fromDate } from '../messages/timestamps.ts'
+import { fromDate } from '../messages/fields.ts'
 import { invalidField } from '../messages/violations.ts'
 import { fromWebKeyConfig, toWebKeyConfig } from './web-key-config.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The RPC error for each refusal, with its stable reason. The only place that translates.
+ * The RPC error for each domain error, with its stable reason.
  *
- * What nobody expected becomes `internal` with the request id and nothing else; the log has the rest.
+ * An unexpected error becomes `internal` with the request id and no other detail; the log has the rest.
  */
 import { create } from '@bufbuild/protobuf'
 import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
@@ -52,31 +52,31 @@ const WIRE = {
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
-  // Neither is `unavailable`: clients repeat that by policy, and a change that is stored would be made twice.
+  // Neither is `unavailable`: clients retry that automatically, and a stored change would be made twice.
   change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
   change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],
   storage_unavailable: [Code.Unavailable, 'STORAGE_UNAVAILABLE'],
 } as const satisfies Record<DomainErrorCode, readonly [Code, string]>
 
-/** The stable word for a refusal. */
+/** The stable reason of a domain error. */
 export function reasonOf(code: DomainErrorCode): string {
   return WIRE[code][1]
 }
 
-/** Translates what handlers and the validation throw. Must be the outermost interceptor. */
-export function translateErrors(log: Log, notes: CallContexts): Interceptor {
+/** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
+export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
     try {
       return await next(req)
     } catch (error) {
       const refusal = toConnectError(error, req.header, log)
-      notes.refused(req.contextValues, refusal)
+      callContexts.refused(req.contextValues, refusal)
       throw refusal
     }
   }
 }
 
-/** The error to send. Logs it if nobody expected it. */
+/** The error to send. An unexpected one is logged. */
 export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
   if (error instanceof DomainError) return fromDomainError(error)
   if (error instanceof ConnectError)
@@ -94,8 +94,8 @@ export function invalidArgument(error: ConnectError): ConnectError {
 }
 
 /**
- * The same error with as much of its texts and violations as fits into the trailers of gRPC: texts may quote what the client has
- * sent, and an HTTP/2 session breaks over trailers that are too long.
+ * The same error, with its texts and violations shortened to fit into the trailers of gRPC: texts may quote the request, and
+ * trailers that are too long end an HTTP/2 session.
  */
 function bounded({ rawMessage, code, metadata, details }: ConnectError): ConnectError {
   const error = new ConnectError(shortened(rawMessage), code, metadata)
@@ -107,14 +107,14 @@ function bounded({ rawMessage, code, metadata, details }: ConnectError): Connect
   return error
 }
 
-/** The error while the service cannot answer, with the time after which to try again (RFC 9110 §10.2.3). */
+/** The error while the service is unavailable, with the time after which to try again (RFC 9110 §10.2.3). */
 export function unavailable(message: string): ConnectError {
   return new ConnectError(message, Code.Unavailable, { 'retry-after': String(RETRY_AFTER_SECONDS) })
 }
 
 function shortened(text: string): string {
   const start = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
-  // Half a character cannot be sent.
+  // A lone surrogate cannot be sent.
   return start.toWellFormed()
 }
 
@@ -141,7 +141,7 @@ function errorInfo(reason: string, facts: Readonly<Record<string, string>>) {
   return { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata }) }
 }
 
-/** RFC 6750 §3.1: a request without a token is told how to authenticate, not that something is wrong with it. */
+/** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
 function challenge(code: DomainErrorCode): string {
   return code === 'token_missing' ? 'Bearer' : 'Bearer error="invalid_token"'
 }

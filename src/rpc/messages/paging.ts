@@ -1,8 +1,8 @@
 /**
- * Lists a page at a time (AIP-158).
+ * Pagination of lists (AIP-158).
  *
- * A page token holds the cursor, which is the last item of its page, and a fingerprint of the request: a token of
- * another list, or of the same list with other filters, is refused. It is nobody's secret and proves nothing.
+ * A page token holds the cursor, which is the last item of its page, and a fingerprint of the request: a token of another list, or
+ * of the same list with other filters, is refused. It is neither secret nor authenticated.
  */
 import { createHash } from 'node:crypto'
 import type { Page } from '../../domain/ports.ts'
@@ -17,12 +17,12 @@ interface ListRequest {
   readonly pageToken: string
 }
 
-/** How the cursor of a list is written into a token, and read again. */
-export interface CursorForm<Item, Cursor> {
+/** Encodes the cursor of a list in a token. */
+export interface CursorCodec<Item, Cursor> {
   /** The cursor of an item, as texts. */
-  write(item: Item): readonly string[]
-  /** The cursor, or undefined for texts that are none. */
-  read(texts: readonly string[]): Cursor | undefined
+  encode(item: Item): readonly string[]
+  /** The cursor; undefined if the texts are invalid. */
+  decode(texts: readonly string[]): Cursor | undefined
 }
 
 /** One page, and the token of the next one; empty on the last page. */
@@ -34,23 +34,23 @@ export interface ListPage<Item> {
 /**
  * Reads the page that a request asks for.
  *
- * @param read Reads at most `limit` items behind the cursor, in the order of the list.
+ * @param read Reads at most `limit` items after the cursor, in the order of the list.
  * @throws {ConnectError} `invalid_argument` for a page token that this list has not returned.
  */
 export async function listPage<Item, Cursor>(
   request: ListRequest,
-  form: CursorForm<Item, Cursor>,
+  codec: CursorCodec<Item, Cursor>,
   read: (page: Page<Cursor>) => Promise<readonly Item[]>,
 ): Promise<ListPage<Item>> {
   const size = request.pageSize === 0 ? DEFAULT_PAGE_SIZE : request.pageSize
   const fingerprint = fingerprintOf(request)
-  const after = request.pageToken === '' ? null : readToken(request.pageToken, fingerprint, form)
-  // One more than asked for: whether there is a next page.
+  const after = request.pageToken === '' ? null : readToken(request.pageToken, fingerprint, codec)
+  // One more than asked for shows whether there is a next page.
   const found = await read({ after, limit: size + 1 })
   const items = found.slice(0, size)
   const last = items.at(-1)
   const isLastPage = found.length <= size || last === undefined
-  return { items, nextPageToken: isLastPage ? '' : writeToken([fingerprint, ...form.write(last)]) }
+  return { items, nextPageToken: isLastPage ? '' : writeToken([fingerprint, ...codec.encode(last)]) }
 }
 
 /** Reads pages of a list that is in memory. @param isAfter Whether the item comes after the cursor. */
@@ -62,31 +62,31 @@ export function fromMemory<Item, Cursor>(
 }
 
 /** The cursor of lists that are ordered by name. */
-export function byName<Item>(nameOf: (item: Item) => string): CursorForm<Item, string> {
+export function byName<Item>(nameOf: (item: Item) => string): CursorCodec<Item, string> {
   return {
-    write: (item) => [nameOf(item)],
-    // No database text can have NUL.
-    read: ([name, ...rest]) => (name === undefined || name.includes('\0') || rest.length > 0 ? undefined : name),
+    encode: (item) => [nameOf(item)],
+    // PostgreSQL cannot store NUL.
+    decode: ([name, ...rest]) => (name === undefined || name.includes('\0') || rest.length > 0 ? undefined : name),
   }
 }
 
-/** The place of an item in a list that is ordered by date and id. */
+/** The sort key of a list that is ordered by date and id. */
 export interface DateAndId {
   readonly date: Date
   readonly id: string
 }
 
-/** The cursor of lists that are ordered by date and id, both ways. */
+/** The cursor of lists that are ordered by date and id, ascending or descending. */
 export function byDate<Item, Cursor>(
-  placeOf: (item: Item) => DateAndId,
-  toCursor: (place: DateAndId) => Cursor,
-): CursorForm<Item, Cursor> {
+  sortKeyOf: (item: Item) => DateAndId,
+  toCursor: (sortKey: DateAndId) => Cursor,
+): CursorCodec<Item, Cursor> {
   return {
-    write: (item) => {
-      const { date, id } = placeOf(item)
+    encode: (item) => {
+      const { date, id } = sortKeyOf(item)
       return [date.toISOString(), id]
     },
-    read: ([text = '', id = '', ...rest]) => {
+    decode: ([text = '', id = '', ...rest]) => {
       const date = new Date(text)
       const isDate = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^(?!0000)\d{4}-/.test(text)
       return isDate && isUuid(id) && rest.length === 0 ? toCursor({ date, id }) : undefined
@@ -94,7 +94,7 @@ export function byDate<Item, Cursor>(
   }
 }
 
-/** Whether one place comes after another, oldest first. */
+/** Whether `a` is after `b`, oldest first. */
 export function isLater(a: DateAndId, b: DateAndId): boolean {
   return a.date.getTime() === b.date.getTime() ? a.id > b.id : a.date > b.date
 }
@@ -103,9 +103,9 @@ function writeToken(texts: readonly string[]): string {
   return Buffer.from(JSON.stringify(texts)).toString('base64url')
 }
 
-function readToken<Cursor>(token: string, fingerprint: string, form: CursorForm<never, Cursor>): Cursor {
+function readToken<Cursor>(token: string, fingerprint: string, codec: CursorCodec<never, Cursor>): Cursor {
   const [given, ...texts] = parseTexts(token)
-  const cursor = given === fingerprint ? form.read(texts) : undefined
+  const cursor = given === fingerprint ? codec.decode(texts) : undefined
   if (cursor === undefined) {
     throw invalidField('page_token', 'must be the next_page_token of a request with the same filters')
   }
@@ -121,7 +121,7 @@ function parseTexts(token: string): readonly string[] {
   }
 }
 
-/** The same for all pages of a list, whatever their size. A message has the name of its type in it. */
+/** Equal for all pages of a list, whatever their size. The JSON of a message contains the name of its type. */
 function fingerprintOf(request: ListRequest): string {
   const filters = JSON.stringify(request, (key, value: unknown) => {
     if (key === 'pageSize' || key === 'pageToken' || key === '$unknown') return undefined

@@ -1,5 +1,5 @@
 /**
- * What is wrong with the fields of a request: refuses fields for what the rules of the proto cannot say, and tells clients.
+ * Violations of the rules for the fields of a request, as error details.
  */
 import { create, toBinary } from '@bufbuild/protobuf'
 import {
@@ -11,16 +11,16 @@ import {
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema } from '../../../gen/google/rpc/error_details_pb.js'
 
-/** How many violations an error has at most. One request can have tens of thousands. */
+/** The most violations in an error. One request can have tens of thousands. */
 const MAX_VIOLATIONS = 10
 
 /**
- * What they may take, in bytes, and their other form as much again: the details of a gRPC error are in a trailer, of which many
- * clients take 8 KiB.
+ * The longest encoding of the violations, in bytes; `google.rpc.BadRequest` adds about as much. The details of a gRPC error are in a
+ * trailer, and many clients accept 8 KiB.
  */
 const MAX_BYTES = 1_024
 
-/** An `invalid_argument` error about one field. @param message What must be, for example `must not be empty`. */
+/** An `invalid_argument` error about one field. @param message The rule, for example `must not be empty`. */
 export function invalidField(field: string, message: string): ConnectError {
   const violation = { field: { elements: [{ fieldName: field }] }, ruleId: field, message }
   return new ConnectError(`${field}: ${message}`, Code.InvalidArgument, undefined, [
@@ -29,8 +29,8 @@ export function invalidField(field: string, message: string): ConnectError {
 }
 
 /**
- * The details of an error with these violations: as many of the first as there is room for, and the same as `google.rpc.BadRequest`,
- * which the libraries of every language can read.
+ * The details of an error with the first of these violations, up to the limits, and the same as `google.rpc.BadRequest`, which the
+ * libraries of every language can read.
  */
 export function violationDetails(all: Violations): ConnectError['details'] {
   const violations = firstOf(all)

@@ -1,5 +1,5 @@
 /**
- * What a caller should know about a call that succeeded.
+ * Warnings about a call that succeeded.
  */
 import type { HandlerContext } from '@connectrpc/connect'
 

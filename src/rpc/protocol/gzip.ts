@@ -1,8 +1,8 @@
 /**
- * The compression of requests. Answers are not compressed.
+ * The compression of requests. Responses are not compressed.
  *
  * Decompression is synchronous: one message at a time, so that its CPU time and its buffers need no semaphore. A message within the
- * limits takes less than a millisecond, whatever is in it.
+ * limits takes less than a millisecond, whatever it contains.
  */
 import { gunzipSync } from 'node:zlib'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -12,20 +12,12 @@ import { invalidArgument } from '../messages/errors.ts'
 /** gzip (RFC 1952), as Connect uses it for the messages of streams. */
 export const GZIP: typeof compressionGzip = {
   ...compressionGzip,
-  // Connect's own calls a message that breaks off an internal error.
+  // Connect's own reports a truncated message as `internal`.
   decompress: async (bytes, maxBytes) => decompress(bytes, maxBytes),
 }
 
-/** Headers by which clients say which compression they accept in answers. */
-const ACCEPT_HEADERS = ['accept-encoding', 'grpc-accept-encoding', 'connect-accept-encoding']
-
-/** Makes Connect leave the answer uncompressed. Without these headers it would compress like the request. */
-export function acceptIdentity(header: Headers): void {
-  for (const name of ACCEPT_HEADERS) header.set(name, 'identity')
-}
-
-/** The header by which an answer says which compression requests may have (RFC 9110 §12.5.3; gRPC, "Compression"). */
-export function acceptGzip(contentType: string | undefined): [name: string, value: string] {
+/** The header by which a response says which compression requests may have (RFC 9110 §12.5.3; gRPC, "Compression"). */
+export function acceptedCompression(contentType: string | undefined): [name: string, value: string] {
   return [contentType?.startsWith('application/grpc') ? 'grpc-accept-encoding' : 'accept-encoding', GZIP.name]
 }
 

@@ -1,19 +1,18 @@
 /**
- * Refuses request bodies that do not decode, before Connect looks at them.
+ * Refuses request bodies that do not decode, before Connect decodes them.
  *
- * Connect answers protobuf that it cannot decode with `internal`, as if the server were at fault, and gives no reason
- * for JSON. Requests are small, so decoding them twice costs nothing that anybody would notice.
+ * Connect reports protobuf that it cannot decode as `internal`, and gives no reason for JSON. Requests are at most 64 KiB, so
+ * decoding them twice is cheap.
  */
 import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { invalidArgument, unavailable } from '../messages/errors.ts'
 import { decompress, GZIP } from './gzip.ts'
-import { placeOfMistake } from './json-place.ts'
 
 /** Flags and length of an enveloped message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const ENVELOPE_BYTES = 5
 
-/** The only flag that the envelope of a request has a meaning for. */
+/** The only flag that is defined for the envelope of a request. */
 const COMPRESSED = 1
 
 /** How a content type encodes a message. */
@@ -38,45 +37,45 @@ const ENCODINGS: Readonly<Record<string, Encoding>> = {
   'application/grpc-web+json': { ...ENVELOPED, format: 'json' },
 }
 
-/** What a body should be. */
+/** The message that a body must be. */
 interface ExpectedMessage {
   readonly type: DescMessage
   readonly header: Headers
   /** The longest message, as it is sent and decompressed, in bytes. */
   readonly maxBytes: number
-  /** Counts memory for the decompressed message, in bytes. @returns Whether there is room for it. */
+  /** Reserves memory for the decompressed message, in bytes. @returns Whether the budget allows it. */
   readonly reserve: (bytes: number) => boolean
 }
 
 /**
- * The same bytes, once it is known that they are one message of this type. Bodies of other content types and
- * incomplete ones are passed on: Connect has its own answers to those.
+ * Yields the body once it has decoded as one message of the type. Bodies of other content types and incomplete ones are passed on
+ * unchecked: Connect refuses them.
  *
- * A compressed message is decompressed here to look at it, and once more by Connect.
+ * A compressed message is decompressed here, and once more by Connect.
  *
- * @param message `onRefused` gets what is thrown, which Connect tells only the client.
+ * @param message `onRefused` gets the error that is thrown: Connect only sends it to the client.
  * @throws {ConnectError} `invalid_argument`, `resource_exhausted` or `unavailable` while iterating.
  */
-export async function* decodableBody(
+export async function* strictlyDecoded(
   body: AsyncIterable<Uint8Array>,
   message: ExpectedMessage & { readonly onRefused: (error: ConnectError) => void },
 ): AsyncIterable<Uint8Array> {
   try {
-    yield* decodable(body, message)
+    yield* checked(body, message)
   } catch (error) {
     if (error instanceof ConnectError) message.onRefused(error)
     throw error
   }
 }
 
-async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
+async function* checked(body: AsyncIterable<Uint8Array>, message: ExpectedMessage): AsyncIterable<Uint8Array> {
   const contentType = message.header.get('content-type') ?? ''
   const encoding = ENCODINGS[contentType.split(';', 1).join().trim().toLowerCase()]
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body) {
     length += chunk.byteLength
-    // Read to its end all the same: over HTTP/1.1 the next request comes on the same connection.
+    // The rest is read too: over HTTP/1.1 the next request follows on the same connection.
     if (length <= message.maxBytes + ENVELOPE_BYTES) chunks.push(chunk)
   }
   if (length > message.maxBytes + ENVELOPE_BYTES) {
@@ -88,14 +87,14 @@ async function* decodable(body: AsyncIterable<Uint8Array>, message: ExpectedMess
 }
 
 function payloadOf(bytes: Buffer, encoding: Encoding, message: ExpectedMessage): Uint8Array | undefined {
-  // Connect refuses any other compression that the header names before it reads the body.
+  // Connect refuses any other compression in the header before it reads the body.
   const isCompressed = message.header.get(encoding.compression) === GZIP.name
   if (!encoding.enveloped) return isCompressed ? decompressed(bytes, message) : bytes
   if (bytes.byteLength < ENVELOPE_BYTES) return undefined
   const flags = bytes.readUInt8(0)
   const end = ENVELOPE_BYTES + bytes.readUInt32BE(1)
-  if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that mean nothing')
-  // Connect calls this an internal error.
+  if ((flags & ~COMPRESSED) !== 0) throw refuse('the envelope of the message has flags that are not defined')
+  // Connect reports this as `internal`.
   if (flags === COMPRESSED && !isCompressed) throw refuse('the message is compressed, and no compression is named')
   if (end < bytes.byteLength) throw refuse('there is more than one message')
   if (end > bytes.byteLength) return undefined
@@ -124,7 +123,29 @@ function assertDecodes(payload: Uint8Array | undefined, type: DescMessage, { for
       fromJson(type, json)
     }
   } catch (error) {
+    // The decoder stops at the first mistake, and often names only the type that it expected.
     const place = placeOfMistake(type, json)
     throw refuse(`${place === '' ? 'the message' : place}: ${ConnectError.from(error).rawMessage}`)
+  }
+}
+
+/** The path of the first field that does not decode on its own, for example `config.rsa.bits`; empty if there is none. */
+function placeOfMistake(type: DescMessage, json: JsonValue): string {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return ''
+  for (const [name, value] of Object.entries(json)) {
+    const field = type.fields.find((candidate) => candidate.jsonName === name || candidate.name === name)
+    if (field === undefined || decodes(type, { [name]: value })) continue
+    const inner = field.fieldKind === 'message' ? placeOfMistake(field.message, value) : ''
+    return inner === '' ? field.name : `${field.name}.${inner}`
+  }
+  return ''
+}
+
+function decodes(type: DescMessage, json: JsonValue): boolean {
+  try {
+    fromJson(type, json)
+    return true
+  } catch {
+    return false
   }
 }

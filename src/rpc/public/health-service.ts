@@ -1,19 +1,19 @@
 /**
  * `grpc.health.v1.Health`: the server as a whole, under the empty name, and each service that administers it.
  *
- * The two can differ. Without a web key that signs there are no tokens, while administration works and is what is needed.
+ * The two can differ: without an active web key there are no tokens, but administration works.
  */
 import type { DescService } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type ServiceImpl } from '@connectrpc/connect'
 import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../../gen/grpc/health/v1/health_pb.js'
 import type { Clock } from '../../app/replica/replica.ts'
-import { OpenStreams, type StreamOrigin } from './open-streams.ts'
 import { Polling } from './polling.ts'
+import { StreamLimiter, type StreamOrigin } from './stream-limiter.ts'
 
-/** How late a watcher may hear of a change, in milliseconds. */
-const LOOK_EVERY = 250
+/** The longest delay of a change to a watcher, in milliseconds. */
+const POLL_INTERVAL = 250
 
-/** The most watchers at the same time. */
+/** The most concurrent watchers. */
 const MAX_WATCHES = { total: 1_000, perAddress: 200, perConnection: 50 }
 
 /** The name of the server as a whole. */
@@ -39,8 +39,8 @@ export interface HealthOptions {
 /** Answers the calls of the service. */
 export function healthService({ serving, administration, clock, originOf }: HealthOptions): ServiceImpl<typeof Health> {
   const names = new Set(administration.map(({ typeName }) => typeName))
-  const watches = new OpenStreams(MAX_WATCHES)
-  const changes = new Polling(clock, LOOK_EVERY)
+  const watches = new StreamLimiter(MAX_WATCHES)
+  const changes = new Polling(clock, POLL_INTERVAL)
 
   const statusOf = (name: string): Status => {
     if (name === SERVER) return serving().tokens ? Status.SERVING : Status.NOT_SERVING
@@ -60,13 +60,13 @@ export function healthService({ serving, administration, clock, originOf }: Heal
     },
 
     async *watch({ service }, context) {
-      const signal = watches.enter(context.signal, originOf(context.values))
+      const signal = watches.admit(context.signal, originOf(context.values))
       for (let sent: Status | undefined; ; ) {
         const status = statusOf(service)
         if (status !== sent) yield { status }
         sent = status
         await changes.until(() => statusOf(service) !== sent, signal)
-        // The server that stops changes its status first, and that is still said.
+        // A server that stops changes its status first. Watchers still receive that change.
         if (statusOf(service) === sent) signal.throwIfAborted()
       }
     },

@@ -1,5 +1,5 @@
 /**
- * Waits for conditions that nobody announces: one timer for all who wait, and none while nobody does.
+ * Polls conditions with one timer for all waiters, which runs only while there are waiters.
  */
 import type { Clock } from '../../app/replica/replica.ts'
 
@@ -10,14 +10,14 @@ interface Waiter {
 
 export class Polling {
   readonly #clock: Clock
-  readonly #every: number
+  readonly #interval: number
   readonly #waiters = new Set<Waiter>()
   #cancelTimer: (() => void) | undefined
 
-  /** @param every How often conditions are looked at, in milliseconds. */
-  constructor(clock: Clock, every: number) {
+  /** @param interval The time between two checks, in milliseconds. */
+  constructor(clock: Clock, interval: number) {
     this.#clock = clock
-    this.#every = every
+    this.#interval = interval
   }
 
   /** Resolves once the condition holds or the signal is aborted. The condition must be cheap. */
@@ -27,23 +27,23 @@ export class Polling {
       const stop = () => {
         this.#waiters.delete(waiter)
         signal.removeEventListener('abort', stop)
-        if (this.#waiters.size === 0) this.#rest()
+        if (this.#waiters.size === 0) this.#stopTimer()
         resolve()
       }
       const waiter = { condition, stop }
       this.#waiters.add(waiter)
       signal.addEventListener('abort', stop)
-      this.#cancelTimer ??= this.#clock.after(this.#every, () => this.#look())
+      this.#cancelTimer ??= this.#clock.after(this.#interval, () => this.#check())
     })
   }
 
-  #rest(): void {
+  #stopTimer(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
   }
 
-  #look(): void {
-    this.#cancelTimer = this.#clock.after(this.#every, () => this.#look())
+  #check(): void {
+    this.#cancelTimer = this.#clock.after(this.#interval, () => this.#check())
     for (const { condition, stop } of [...this.#waiters]) {
       if (condition()) stop()
     }

@@ -1,9 +1,7 @@
 /**
- * The RPC services that need no token: health and the schema. They say nothing that only some may know, and change
- * nothing.
+ * The RPC services that need no token: health and reflection. They reveal nothing confidential and change nothing.
  *
- * What is public is what is named here, and nothing else: `routes.ts` serves every other service behind its gate. They
- * work from the moment that the port is open, before there is anything to administer.
+ * `routes.ts` serves all other services behind its gate. The public services work as soon as the port is open.
  */
 import { type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.js'
@@ -24,41 +22,41 @@ import { Schema } from './schema.ts'
 const PUBLIC_SERVICES = [Health, ServerReflection, AlphaServerReflection]
 
 /**
- * The longest message, as it is sent and decompressed, in bytes. Names are short, and answers repeat them: what a client without a
- * token sends compressed must not become much more work or traffic than what it sends.
+ * The longest message, as it is sent and decompressed, in bytes. Names are short, and responses repeat them: a compressed request of an
+ * unauthenticated client must not be amplified.
  */
 const MAX_MESSAGE_BYTES = 4 * 1024
 
 /** What the services need. */
 export interface PublicRpcOptions {
   readonly serving: () => Serving
-  /** Whether deprecated services are served. Otherwise nobody is told that there are any. */
+  /** Whether deprecated services are served. Otherwise health and reflection do not list them. */
   readonly servesDeprecated: boolean
   readonly clock: Clock
-  readonly notes: RequestContext
+  readonly requestContext: RequestContext
   readonly log: Log
 }
 
 /** The public services. */
 export interface PublicRpc {
   readonly routes: RpcRoutes
-  /** Ends the streams that clients keep open, with `unavailable`. Other calls are still answered. */
+  /** Ends all open streams with `unavailable`. Other calls are still answered. */
   endStreams(): void
 }
 
 /** Makes the handlers of the public RPC services by path. */
 export function createPublicRpc({ serving, servesDeprecated, clock, log, ...options }: PublicRpcOptions): PublicRpc {
-  const notes = new CallContexts(options.notes)
+  const callContexts = new CallContexts(options.requestContext)
   const administration = SERVICES.filter((service) => servesDeprecated || successorOf(service) === undefined)
   const all = [...administration, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])
-  const originOf = (values: ContextValues) => notes.originOf(values)
+  const originOf = (values: ContextValues) => callContexts.originOf(values)
   const reflection = reflectionServices({ schema, services: all.map(({ typeName }) => typeName), originOf })
   const stopping = new AbortController()
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
-    interceptors: [translateErrors(log, notes)],
+    interceptors: [translateErrors(log, callContexts)],
     shutdownSignal: stopping.signal,
   })
     .service(Health, healthService({ serving, administration, clock, originOf }))
@@ -66,7 +64,7 @@ export function createPublicRpc({ serving, servesDeprecated, clock, log, ...opti
     .service(AlphaServerReflection, reflection.v1alpha)
 
   return {
-    routes: routesOf(router, { notes, maxMessageBytes: MAX_MESSAGE_BYTES }),
+    routes: routesOf(router, { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }),
     endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }

@@ -17,13 +17,13 @@ import {
   type ServerReflection as AlphaServerReflection,
 } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
 import { invalidArgument } from '../messages/errors.ts'
-import { OpenStreams, type StreamOrigin } from './open-streams.ts'
 import { type Schema, withImports } from './schema.ts'
+import { StreamLimiter, type StreamOrigin } from './stream-limiter.ts'
 
-/** The most requests in one stream. Tools need one for each file. */
+/** The most requests in one stream. Tools send one for each file. */
 const MAX_REQUESTS = 1_000
 
-/** The most streams at the same time. */
+/** The most concurrent streams. */
 const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
@@ -44,14 +44,14 @@ export interface ReflectionOptions {
 
 /** Answers the calls of both services. */
 export function reflectionServices({ schema, services, originOf }: ReflectionOptions): Reflection {
-  const streams = new OpenStreams(MAX_STREAMS)
+  const streams = new StreamLimiter(MAX_STREAMS)
   const names = [...services].sort()
 
   async function* answers(
     requests: AsyncIterable<ServerReflectionRequest>,
     context: HandlerContext,
   ): AsyncGenerator<ServerReflectionResponse> {
-    const signal = streams.enter(context.signal, originOf(context.values))
+    const signal = streams.admit(context.signal, originOf(context.values))
     const sent = new Set<DescFile>()
     let count = 0
     for await (const request of readable(requests, signal)) {
@@ -83,7 +83,7 @@ export function reflectionServices({ schema, services, originOf }: ReflectionOpt
 interface Known {
   readonly schema: Schema
   readonly names: readonly string[]
-  /** The files that the stream has had. */
+  /** The files that were sent in the stream. */
   readonly sent: Set<DescFile>
 }
 
@@ -110,7 +110,7 @@ function answer({ messageRequest }: ServerReflectionRequest, { schema, names, se
     case 'listServices':
       return { case: 'listServicesResponse', value: { service: names.map((name) => ({ name })) } }
     case undefined:
-      return refusal(Code.InvalidArgument, 'the request asks for nothing that is known here')
+      return refusal(Code.InvalidArgument, 'the request names no known query')
   }
 }
 
@@ -127,9 +127,9 @@ async function* fromAlpha(
 }
 
 /**
- * The requests until the signal is aborted, because a client may keep its stream open for ever.
+ * The requests until the signal is aborted: a client may keep its stream open without a limit.
  *
- * @throws {ConnectError} `invalid_argument` for one that does not decode, which Connect calls `internal`; the reason of
+ * @throws {ConnectError} `invalid_argument` for a request that does not decode, which Connect reports as `internal`; the reason of
  * the signal.
  */
 async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
@@ -137,7 +137,7 @@ async function* readable<T>(requests: AsyncIterable<T>, signal: AbortSignal): As
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
-  // It may come when nobody waits any more.
+  // The signal may be aborted when the rejection has no handler any more.
   aborted.catch(() => {})
   const read = () =>
     iterator.next().catch((error: unknown) => {

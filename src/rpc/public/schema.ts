@@ -1,5 +1,5 @@
 /**
- * The proto files behind services, found by what is in them.
+ * The proto files of services, indexed by name, symbol and extension.
  */
 import {
   type DescEnum,
@@ -28,7 +28,7 @@ export class Schema {
     return this.#files.get(name)
   }
 
-  /** The file that declares what has this full name. */
+  /** The file that declares this full name. */
   fileOf(symbol: string): DescFile | undefined {
     return this.#symbols.get(symbol)
   }
@@ -72,7 +72,7 @@ export class Schema {
 /** A file and what it imports, directly or not, each once, itself first. */
 export function withImports(file: DescFile): readonly DescFile[] {
   const found = new Set([file])
-  // A set goes on to what is added while it is gone through.
+  // Iterating a set includes the entries that are added meanwhile.
   for (const { dependencies } of found) for (const dependency of dependencies) found.add(dependency)
   return [...found]
 }

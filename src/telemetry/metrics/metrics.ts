@@ -2,7 +2,6 @@
  * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
  */
 import { Registry } from 'prom-client'
-import type { CallCount } from '../../app/access/deprecated-calls.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
@@ -12,7 +11,7 @@ import { observeGauge } from './observed-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
 import { measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
-import { measureDeprecatedCalls, measureRotation, type RotationStatus } from './rotation-metrics.ts'
+import { measureRotation, type RotationStatus } from './rotation-metrics.ts'
 
 /** All metrics of a process at a moment. */
 export type MetricFamilies = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -32,8 +31,6 @@ export interface Metrics {
   observeDatabase(status: DatabaseStatus): void
   /** Lets the metrics of the rotation be read. Once only. */
   observeRotation(status: () => RotationStatus): void
-  /** Lets the calls of deprecated services be read. Once only. */
-  observeDeprecatedCalls(counts: () => Iterable<CallCount>): void
   /** Lets the number of open connections be read. Once only. */
   observeConnections(count: () => number): void
   /** All of them as they are now, as text. */
@@ -52,7 +49,6 @@ export const NO_METRICS: Metrics = {
   observe: () => {},
   observeDatabase: () => {},
   observeRotation: () => {},
-  observeDeprecatedCalls: () => {},
   observeConnections: () => {},
   text: async () => '',
   families: async () => [],
@@ -77,7 +73,6 @@ export function createMetrics(): Metrics {
     },
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
-    observeDeprecatedCalls: (counts) => measureDeprecatedCalls(registry, counts),
     observeConnections: (count) =>
       observeGauge(
         registry,

@@ -1,8 +1,7 @@
 /**
- * Metrics of the rotation of keys, and of the callers of deprecated services.
+ * Metrics of the rotation of keys.
  */
 import type { Registry } from 'prom-client'
-import type { CallCount } from '../../app/access/deprecated-calls.ts'
 import { observeCounter, observeGauge } from './observed-metrics.ts'
 
 /** The state of the rotation at a moment. */
@@ -33,18 +32,5 @@ export function measureRotation(registry: Registry, status: () => RotationStatus
     registry,
     { name: 'keyturn_rotation_failures_total', help: 'Steps of the rotation that failed.' },
     () => status().failures,
-  )
-}
-
-/** Registers the metrics. */
-export function measureDeprecatedCalls(registry: Registry, counts: () => Iterable<CallCount>): void {
-  observeCounter(
-    registry,
-    {
-      name: 'keyturn_deprecated_calls_total',
-      help: 'Calls of deprecated methods, by caller.',
-      labelNames: ['method', 'caller'],
-    },
-    () => [...counts()].map(({ method, caller, calls }) => ({ labels: { method, caller }, value: calls })),
   )
 }

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { OpenStreams } from '../../src/rpc/public/open-streams.ts'
+import { StreamLimiter } from '../../src/rpc/public/stream-limiter.ts'
 
-let streams: OpenStreams
+let streams: StreamLimiter
 
 beforeEach(() => {
-  streams = new OpenStreams({ total: 6, perAddress: 4, perConnection: 3 })
+  streams = new StreamLimiter({ total: 6, perAddress: 4, perConnection: 3 })
 })
 
 /** A client at an address, on a connection of its own. */
 function client(address: string) {
   const connection = {}
-  return (signal = new AbortController().signal) => streams.enter(signal, { address, connection, cutOff: () => {} })
+  return (signal = new AbortController().signal) => streams.admit(signal, { address, connection, cutOff: () => {} })
 }
 
 function open(enter: () => AbortSignal, count: number): AbortSignal[] {
@@ -58,7 +58,7 @@ describe('a stream', () => {
   })
 
   it('of a network of IPv6 counts for all of its addresses, among which one client can choose', () => {
-    streams = new OpenStreams({ total: 100, perAddress: 20, perConnection: 10 })
+    streams = new StreamLimiter({ total: 100, perAddress: 20, perConnection: 10 })
     const small = open(client('192.0.2.1'), 1)
     const greedy: AbortSignal[] = []
     for (let i = 0; i < 300; i += 1) {
@@ -74,17 +74,17 @@ describe('a stream', () => {
   it('of one address does not count for another one on the same connection, which is that of a proxy', () => {
     const connection = {}
     const enter = (address: string) =>
-      streams.enter(new AbortController().signal, { address, connection, cutOff: () => {} })
+      streams.admit(new AbortController().signal, { address, connection, cutOff: () => {} })
     for (const address of ['a', 'a', 'a', 'b', 'b']) enter(address)
     expect(enter('b').aborted).toBe(false)
   })
 
   it('that loses its place counts until it has ended, and is cut off if it does not', async () => {
-    streams = new OpenStreams({ total: 2, perAddress: 2, perConnection: 2 }, 10)
+    streams = new StreamLimiter({ total: 2, perAddress: 2, perConnection: 2 }, 10)
     const calls: AbortController[] = []
     const enter = (address: string, connection: object) => {
       const call = new AbortController()
-      const signal = streams.enter(call.signal, { address, connection, cutOff: () => call.abort() })
+      const signal = streams.admit(call.signal, { address, connection, cutOff: () => call.abort() })
       calls.push(call)
       return signal
     }
@@ -100,7 +100,7 @@ describe('a stream', () => {
   })
 
   it('is refused while as many are ending for others as a connection may have', () => {
-    streams = new OpenStreams({ total: 3, perAddress: 3, perConnection: 1 })
+    streams = new StreamLimiter({ total: 3, perAddress: 3, perConnection: 1 })
     const calls = Array.from({ length: 3 }, () => new AbortController())
     for (const { signal } of calls) client('a')(signal)
     client('b')()

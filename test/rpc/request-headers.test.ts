@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { capDeadline } from '../../src/rpc/protocol/deadline.ts'
+import { capDeadline } from '../../src/rpc/protocol/request-headers.ts'
 
 /** The longest that a timer of Node.js waits, in milliseconds. */
 const MAX_TIMER = 2 ** 31 - 1
