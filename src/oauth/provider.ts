@@ -17,7 +17,7 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
-import { inKeySetOrder, type KeyRing } from '../domain/keys/key-ring.ts'
+import type { KeyRing } from '../domain/keys/key-ring.ts'
 import type { CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
 import {
   ASSERTION_ALGORITHMS,
@@ -32,6 +32,7 @@ import { type Clients, connectClients, failedClient, noteRefusals } from './clie
 import { beginAuthentication, untilFailureMayBeTold } from './client-authentication/constant-time-refusal.ts'
 import { writeDownFailure } from './client-authentication/failed-authentications.ts'
 import type { ClientDirectory } from './client-authentication/named-user.ts'
+import { inKeySetOrder } from './documents/jwks.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { PublishedKey } from './published-key.ts'

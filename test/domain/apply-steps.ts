@@ -15,7 +15,7 @@ export function applySteps(before: KeyRing, steps: readonly KeyRingStep[]): KeyR
       case 'add':
         after = [...after, step.key]
         break
-      case 'move':
+      case 'transition':
         after = after.map((key) => (key.keyId === keyId ? step.key : key))
         break
       case 'destroy':

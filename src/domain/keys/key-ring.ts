@@ -32,7 +32,7 @@ export interface SealedKeyPair extends KeyPairFacts {
 /** One change of the ring. */
 export type KeyRingStep =
   | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
-  | { readonly kind: 'move'; readonly key: WebKey }
+  | { readonly kind: 'transition'; readonly key: WebKey }
   | { readonly kind: 'remove'; readonly keyId: string }
   /** The private key of an inactive key goes for good; the key stays published. */
   | { readonly kind: 'destroy'; readonly keyId: string }
@@ -71,15 +71,6 @@ export interface TriedKeys {
 /** The key that signs, if there is one. */
 export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
-}
-
-/**
- * The keys as the key set lists them: the active one first, because there are verifiers that look at no other, then the
- * others by creation date, newest first, because the newest is the next to sign.
- */
-export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
-  const isActive = ({ state }: WebKey) => state === 'active'
-  return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
 }
 
 /**
@@ -130,7 +121,7 @@ export function planPublication(
   options: { readonly now: Date },
 ): KeyRingChange<readonly InitialWebKey[]> {
   const published = unpublishedKeys(ring).map((key) => publish(key, options.now))
-  return { steps: published.map((key) => ({ kind: 'move', key })), result: published }
+  return { steps: published.map((key) => ({ kind: 'transition', key })), result: published }
 }
 
 /**
@@ -188,8 +179,10 @@ export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
 export function takeOver(ring: KeyRing, promoted: ActiveWebKey): KeyRingStep[] {
   const previous = activeKey(ring)
   return [
-    ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, promoted.activatedAt) }]),
-    { kind: 'move', key: promoted },
+    ...(previous === undefined
+      ? []
+      : [{ kind: 'transition' as const, key: deactivate(previous, promoted.activatedAt) }]),
+    { kind: 'transition', key: promoted },
   ]
 }
 
@@ -264,7 +257,7 @@ export function planRevocation(
       steps.push({ kind: 'add', key: successor, sealedPrivateKey: replacement.sealedPrivateKey })
     }
     active = activate(successor, now)
-    steps.push({ kind: 'move', key: active })
+    steps.push({ kind: 'transition', key: active })
   }
   return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
 }

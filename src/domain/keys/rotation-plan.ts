@@ -156,8 +156,8 @@ function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): K
     case 'activate': {
       const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
       if (key === undefined) return ring
-      const moved = new Map(takeOver(ring, activate(key, at)).flatMap(movedKey))
-      return ring.map((candidate) => moved.get(candidate.keyId) ?? candidate)
+      const changed = new Map(takeOver(ring, activate(key, at)).flatMap(transitionedKey))
+      return ring.map((candidate) => changed.get(candidate.keyId) ?? candidate)
     }
     case 'destroy':
       return ring.map((key) =>
@@ -168,8 +168,8 @@ function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): K
   }
 }
 
-function movedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][] {
-  return step.kind === 'move' ? [[step.key.keyId, step.key]] : []
+function transitionedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][] {
+  return step.kind === 'transition' ? [[step.key.keyId, step.key]] : []
 }
 
 /** A key of the right kind, published at once. Its public key is none, and it leaves no process. */

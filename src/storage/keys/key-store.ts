@@ -86,9 +86,9 @@ async function changedRows({ trx, macs }: Writing, step: KeyRingStep): Promise<b
       const row = toNewRow(step.key, step.sealedPrivateKey, macs)
       return (await trx.insertInto('web_keys').values(row).executeTakeFirst()).numInsertedOrUpdatedRows
     }
-    case 'move': {
-      const move = trx.updateTable('web_keys').set(toLifeColumns(step.key)).where('key_id', '=', step.key.keyId)
-      return (await move.executeTakeFirst()).numUpdatedRows
+    case 'transition': {
+      const row = trx.updateTable('web_keys').set(toLifeColumns(step.key)).where('key_id', '=', step.key.keyId)
+      return (await row.executeTakeFirst()).numUpdatedRows
     }
     case 'destroy': {
       const row = trx.updateTable('web_keys').set({ sealed_private_key: null }).where('key_id', '=', step.keyId)
