@@ -15,13 +15,13 @@ import {
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
 import { reopenFolder } from './embedded-folder.ts'
 import type { EmbeddedSession } from './embedded-session.ts'
 
-/** How long to wait before opening the database again, in milliseconds; doubled each time until the longest. */
-const FIRST_RETRY = 1_000
-const LAST_RETRY = 30_000
+/** The backoff before the database is opened again. */
+const RETRY = { first: 1_000, longest: 30_000 }
 
 /**
  * How many transactions there are from one checkpoint to the next. PGlite makes none while it is open, and without one
@@ -104,8 +104,8 @@ class EmbeddedDriver implements Driver {
       this.#failures = 0
       this.#log.info({}, 'the embedded database is open again')
     } catch (error) {
-      this.#retryAt = Date.now() + Math.min(LAST_RETRY, FIRST_RETRY * 2 ** this.#failures)
       this.#failures += 1
+      this.#retryAt = Date.now() + backoffMillis(this.#failures, RETRY)
       this.#log.warn(
         { reason: error instanceof Error ? error.message : String(error) },
         'the embedded database is not open yet',

@@ -117,6 +117,11 @@ export class LiveIdentities {
     }
   }
 
+  /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
+  advance(version: number): void {
+    this.#version = version
+  }
+
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {
     this.#misses++
     return reads.request(userId)
