@@ -5,9 +5,9 @@
  * The check unwraps the content key with the master key and decrypts no private key. Other replicas should have the same
  * master keys, which cannot be checked from here.
  */
+import { LRUCache } from 'lru-cache'
 import type { SealedKeyCheck, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports.ts'
-import { ClockCache } from '../identities/clock-cache.ts'
 
 /** How many sealed texts are remembered: the greatest number of web keys. */
 const MAX_REMEMBERED = 1000
@@ -30,7 +30,7 @@ export interface CheckedKeys {
 export class DecryptabilityCheck {
   readonly #options: DecryptabilityCheckOptions
   /** The sealed text of each web key that passed. Master keys do not change while the process runs. */
-  readonly #passed = new ClockCache<string, string>(MAX_REMEMBERED)
+  readonly #passed = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
   constructor(options: DecryptabilityCheckOptions) {
     this.#options = options
