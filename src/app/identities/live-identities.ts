@@ -6,9 +6,10 @@
  */
 
 import { LRUCache } from 'lru-cache'
+import { databaseBusy } from '../../domain/errors.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
-import { Semaphore } from '../access/semaphore.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
 const DEFAULT_CAPACITY = 10_000
@@ -56,7 +57,7 @@ export class LiveIdentities {
   constructor(reader: Pick<InstanceReader, 'findServiceUser'>, limits: IdentitiesLimits = {}) {
     const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
     this.#reader = reader
-    this.#semaphore = new Semaphore(maxReads, MAX_WAITING)
+    this.#semaphore = new Semaphore({ maxRunning: maxReads, maxWaiting: MAX_WAITING, refusal: databaseBusy })
     this.#users = new LRUCache({ max: capacity })
   }
 
