@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 /** What each folder of `src` may import: other folders, `gen`, and packages by name or prefix. */
 const ALLOWED: Record<string, readonly string[]> = {
   domain: [],
-  app: ['domain'],
+  app: ['domain', 'lru-cache'],
   crypto: ['domain', 'node:crypto', 'jose'],
   storage: ['domain', 'node:', 'kysely', 'pg'],
   'embedded-postgres': ['domain', 'node:'],

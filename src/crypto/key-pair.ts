@@ -6,10 +6,11 @@ import { DomainError } from '../domain/errors.ts'
 import { algorithmOf, type PublicJwk, type WebKeyConfig } from '../domain/keys/key-algorithm.ts'
 import type { SealedKeyPair } from '../domain/keys/key-ring.ts'
 import type { KeyPairGenerator, KeyPairPriority } from '../domain/ports.ts'
+import { Semaphore } from '../domain/semaphore.ts'
 import { thumbprint } from './public-key-macs.ts'
 import type { KeySealer } from './sealed-key.ts'
 
-const MAX_WAITING = 8
+const LIMITS = { maxRunning: 1, maxWaiting: 8, refusal: busy }
 
 /**
  * A generator with a queue for each priority. Each makes one key pair at a time, in the order of the calls, and lets at most
@@ -19,35 +20,18 @@ const MAX_WAITING = 8
  * has four.
  */
 export function createKeyPairGenerator(sealer: KeySealer): KeyPairGenerator {
-  const queues: Readonly<Record<KeyPairPriority, Queue>> = { normal: new Queue(), high: new Queue() }
+  const queues: Readonly<Record<KeyPairPriority, Semaphore>> = {
+    normal: new Semaphore(LIMITS),
+    high: new Semaphore(LIMITS),
+  }
   return {
     generate: (config, priority = 'normal') => queues[priority].run(() => generateSealed(config, sealer)),
   }
 }
 
-/** Runs one at a time, in the order of the calls. */
-class Queue {
-  #unfinished = 0
-  #last: Promise<unknown> = Promise.resolve()
-
-  /** @throws {DomainError} `key_generation_busy` if too many wait already. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#unfinished > MAX_WAITING) {
-      throw new DomainError(
-        'key_generation_busy',
-        `${this.#unfinished} keys are being generated already: try again later`,
-      )
-    }
-    this.#unfinished += 1
-    const result = this.#last.then(work)
-    // A failure is for the caller whose key it was, not for those who wait behind.
-    this.#last = result.catch(() => undefined)
-    try {
-      return await result
-    } finally {
-      this.#unfinished -= 1
-    }
-  }
+function busy(): DomainError {
+  const count = LIMITS.maxRunning + LIMITS.maxWaiting
+  return new DomainError('key_generation_busy', `${count} keys are being generated already: try again later`)
 }
 
 async function generateSealed(config: WebKeyConfig, sealer: KeySealer): Promise<SealedKeyPair> {

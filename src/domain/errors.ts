@@ -1,5 +1,5 @@
 /**
- * What Keyturn refuses, in words that do not belong to any protocol.
+ * The refusals of Keyturn, independent of any protocol.
  *
  * Each protocol translates the codes in one table of its own: `rpc/messages/errors.ts` and `oauth/errors.ts`.
  */
@@ -52,7 +52,7 @@ export class DomainError extends Error {
   readonly code: DomainErrorCode
   /** Facts that a program can act on, for example the time from which the command is allowed. */
   readonly metadata: Readonly<Record<string, string>>
-  /** What the operator of this server has to know instead of the message, for the log and `/readyz`. */
+  /** Replaces the message in the log and in `/readyz`, which the operator of this server reads. */
   readonly forOperator: string | undefined
 
   constructor(code: DomainErrorCode, message: string, options: DomainErrorOptions = {}) {
@@ -69,14 +69,19 @@ interface DomainErrorOptions {
   readonly cause?: unknown
 }
 
-/** The database could not do what was asked, or not say so. In that nothing is refused: it can be tried again, or looked at. */
+/** The refusal of a look-up when too many wait for the database already. */
+export function databaseBusy(): DomainError {
+  return new DomainError('storage_unavailable', 'too many requests are waiting for the database: try again later')
+}
+
+/** Whether the database could not make a change or a read, or not confirm it. Nothing was decided against it, so it may be tried again. */
 export function isOutage(error: unknown): error is DomainError {
   return (
     error instanceof DomainError && (error.code === 'storage_unavailable' || error.code === 'change_outcome_unknown')
   )
 }
 
-/** The database is there and refuses: its rights or its schema were changed, or it is damaged. That is no loss of the connection to it. */
+/** The database can be reached and refuses: its rights or its schema were changed, or it is damaged. */
 export class StorageRefusal extends DomainError {
   constructor(meaning: string, cause: unknown) {
     super('storage_unavailable', `the database refuses: ${meaning}`, { cause })

@@ -10,6 +10,7 @@ import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
 import type { Rotation } from './keys/rotation.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './keys/web-key.ts'
+import type { Revision } from './revision.ts'
 import type { ChangeMoment } from './time.ts'
 
 /** The web keys in the database. */
@@ -30,7 +31,10 @@ export interface KeyStore {
    * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change. It may be stored or not, so that
    * only a change that can be made twice may be repeated.
    */
-  update<T>(entry: ChangeEntry, decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>): Promise<T>
+  update<T>(
+    entry: ChangeEntry,
+    decide: (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>,
+  ): Promise<StoredKeyChange<T>>
   /**
    * Dates the publication of initial keys that have no date yet (see `planPublication`), as one step like `update`. Call it
    * after an update that added a key has returned; what another process left undated is dated as well.
@@ -51,6 +55,17 @@ export interface KeyChange<T> extends KeyRingChange<T> {
   readonly rotation?: Rotation
   /** What turned out to be changed, if that is known better than when the change was asked for. For the audit event. */
   readonly resource?: string
+}
+
+/** The keys as an update has left them, so that a replica need not read them again. */
+export interface StoredKeyChange<T> {
+  readonly result: T
+  readonly ring: KeyRing
+  readonly rotation: Rotation
+  /** The revision on which the update was decided. */
+  readonly before: Revision
+  /** The revision that the update made; `before` if it changed nothing. */
+  readonly after: Revision
 }
 
 /** What becomes of a thing. The same object as before: nothing changes. Null: it is deleted. */
@@ -140,14 +155,7 @@ export interface ClockReading {
 }
 
 /** What tells whether a replica is up to date. */
-export interface InstanceStatus {
-  /**
-   * Counts the changes. It grows, unless a fail-over leads to a server that lacks the last ones; then it may also reach
-   * a number that it had before, which is why the date of the change belongs to it.
-   */
-  readonly version: number
-  /** When the last change was made, by the database's clock. Null if nothing has been changed since that is noted. */
-  readonly changedAt: Date | null
+export interface InstanceStatus extends Revision {
   /** The issuer of all replicas; null if none has been stored yet. */
   readonly issuer: string | null
   readonly clock: ClockReading

@@ -5,12 +5,12 @@
  * It waits for what may pass. What an operator has to mend, such as a wrong password, ends the start with a message.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
 import { mayPass, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 
-const FIRST_RETRY_MILLIS = 250
-const LAST_RETRY_MILLIS = 5_000
+const RETRY = { first: 250, longest: 5_000 }
 
 /** How often it is logged that there still is no database. */
 const TELL_EVERY_MILLIS = 10_000
@@ -34,7 +34,7 @@ export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitO
   const { databaseUrl, log, signal, onWaiting } = options
   const aborted = rejectionOf(signal)
   let toldAt = Number.NEGATIVE_INFINITY
-  for (let failures = 0; ; failures += 1) {
+  for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted()
     try {
       // What is left behind by a signal fails when the database is closed.
@@ -47,13 +47,9 @@ export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitO
         toldAt = performance.now()
       }
     }
-    await delay(retryDelayMillis(failures), undefined, { signal }).catch(() => {})
+    const wait = backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
+    await delay(wait, undefined, { signal }).catch(() => {})
   }
-}
-
-/** Doubles up to a limit, and is random in its upper half, so that replicas do not come all at once. */
-function retryDelayMillis(failures: number): number {
-  return Math.min(LAST_RETRY_MILLIS, FIRST_RETRY_MILLIS * 2 ** failures) * (0.5 + Math.random() / 2)
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

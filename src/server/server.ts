@@ -206,10 +206,9 @@ async function start(
   const rows = new UnreadableRows({ clock: systemClock, log })
   const sealedKeys = rows.around(tracing.calls('SealedKeyStore', createSealedKeyStore(database)))
   const check = { assertOpens: (key: SealedWebKey) => sealer.assertOpens(key.sealed, key) }
-  const trial = new DecryptabilityCheck({ keys: sealedKeys, check, log })
-  // Told while there is time to do something about it, which is before the day on which one of them has to sign.
-  const initialKeys = replica.keys().ring.filter(({ state }) => state === 'initial')
-  await whenAvailable(() => trial.undecryptableAmong(initialKeys), waiting)
+  const decryptability = new DecryptabilityCheck({ keys: sealedKeys, check, log })
+  // Logged at the start, so that the operator can act before the day on which one of them has to sign.
+  await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
 
   const base = {
     config,
@@ -220,7 +219,7 @@ async function start(
     secrets,
     publicKeys,
     replica,
-    trial,
+    decryptability,
     rows,
     now: time.now,
     changeTime: time.changeTime,

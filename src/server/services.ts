@@ -48,7 +48,7 @@ export interface ServicesOptions {
   /** Prove the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
   readonly replica: Replica
-  readonly trial: DecryptabilityCheck
+  readonly decryptability: DecryptabilityCheck
   /** What becomes of rows that cannot be read, outside of what the replica takes over. */
   readonly rows: UnreadableRows
   /** The time of the instance. */
@@ -113,7 +113,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
 
 /** The services that administer the instance. */
 export function createApi(options: ServicesOptions): RpcRoutes {
-  const { config, log, stack, database, publicKeys, generator, secrets, replica, trial, rows, now, baseUrl } = options
+  const { config, log, stack, database, publicKeys, generator, secrets, replica, decryptability, rows, now, baseUrl } =
+    options
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
@@ -125,7 +126,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     store: keys,
     generator,
     replica,
-    trial,
+    decryptability,
     limits,
     clock: systemClock,
     now,
@@ -138,14 +139,23 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   metrics.observeRotation(() => rotator.status)
 
   return createRpcRoutes({
-    rotation: new KeyRotation({ store: keys, reader, generator, replica, trial, limits, now: changeTime, log }),
+    rotation: new KeyRotation({
+      store: keys,
+      reader,
+      generator,
+      replica,
+      decryptability,
+      limits,
+      now: changeTime,
+      log,
+    }),
     servesDeprecated: config.betaApi,
     webKeys: new WebKeys({
       store: keys,
       reader,
       generator,
       replica,
-      trial,
+      decryptability,
       log,
       activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
       maxWebKeys,

@@ -2,11 +2,17 @@
  * The place of one worker: whoever dies in it is replaced, later and later if that happens again and again.
  */
 import type { Clock } from '../app/replica/replica.ts'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerFacts } from './protocol.ts'
-import { LONG_RUN, restartDelay } from './restart-delay.ts'
 import type { Exit, WorkerProcess } from './worker-process.ts'
+
+/** The backoff before a worker that died is started again. */
+const RESTART = { first: 100, longest: 30_000 }
+
+/** The backoff begins anew after a worker that ran for so long, in milliseconds. */
+const LONG_RUN = 60_000
 
 /** What a place for a worker needs. */
 export interface WorkerSupervisorOptions {
@@ -107,7 +113,7 @@ export class WorkerSupervisor {
   #replace({ pid }: WorkerProcess, { code, signal, failure }: Exit, ranFor: number): void {
     const { clock, log } = this.#options
     this.#deaths = ranFor >= LONG_RUN ? 1 : this.#deaths + 1
-    const wait = restartDelay(this.#deaths)
+    const wait = backoffMillis(this.#deaths, RESTART)
     const facts = { pid, code, signal, ...(failure === null ? {} : { reason: failure.message }), restartInMillis: wait }
     log.error(facts, 'a worker ended and will be restarted')
     this.#cancelRestart = clock.after(wait, () => {

@@ -25,6 +25,8 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
     databaseTime: new Date(0),
     issuer: ISSUER,
     failure: undefined as Error | undefined,
+    /** Each load waits for it. */
+    loading: Promise.resolve(),
     change(at: number) {
       instance.ring.push(createWebKey(newKeyPair(), new Date(at)))
       instance.version += 1
@@ -45,6 +47,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
   const reader: InstanceReader = {
     status,
     load: async () => {
+      await instance.loading
       if (instance.unreadable !== undefined) throw instance.unreadable
       return {
         ...(await status()),
@@ -106,6 +109,30 @@ describe('a replica', () => {
     await replica.refresh()
     expect(seen).toEqual([0, 1])
     expect(replica.keys().ring).toHaveLength(1)
+    await replica.stop()
+  })
+
+  it('serves its own change at once, also while it is loading the same state, which it does not take for another', async () => {
+    const { instance, replica, log } = createInstance()
+    await replica.start()
+    const seen: number[] = []
+    const lags: number[] = []
+    replica.onKeys(({ ring }) => seen.push(ring.length))
+    replica.onLag((lag) => lags.push(lag))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    instance.loading = promise
+    instance.change(1)
+    const loaded = replica.refresh()
+    await settle()
+
+    const { ring, version, changedAt } = instance
+    const before = { version: 0, changedAt: new Date(0) }
+    const { rotation } = replica.status()
+    await replica.takeOverOwnChange({ result: null, ring: [...ring], rotation, before, after: { version, changedAt } })
+    expect(replica.status()).toMatchObject({ version: 1, ring })
+    resolve()
+    await loaded
+    expect({ seen, lags, log: log.lines }).toEqual({ seen: [0, 1], lags: [], log: [] })
     await replica.stop()
   })
 

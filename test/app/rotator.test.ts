@@ -112,7 +112,7 @@ async function startRotator({
     store: { update, publish },
     generator: { generate },
     replica,
-    trial: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
+    decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
     limits: LIMITS,
     clock,
     now: time.now,

@@ -1,35 +1,20 @@
 /**
- * What a store does with the steps of a change. Refuses what a database with its constraints would refuse.
+ * Applies the steps of a change, and refuses what a database with its constraints would refuse.
  */
-import type { KeyRing, KeyRingStep } from '../../src/domain/keys/key-ring.ts'
+import type { KeyRing } from '../../src/domain/keys/key-ring.ts'
+import { applySteps as apply, type KeyRingStep } from '../../src/domain/keys/key-ring-step.ts'
 
-/** The ring after the steps. */
+/** The ring after the steps. @throws {Error} at the first step that a store could not make. */
 export function applySteps(before: KeyRing, steps: readonly KeyRingStep[]): KeyRing {
   let after = before
   for (const step of steps) {
     const keyId = 'key' in step ? step.key.keyId : step.keyId
-    const known = after.some((key) => key.keyId === keyId)
-    if (known === (step.kind === 'add')) throw new Error(`cannot ${step.kind} ${keyId}`)
-
-    switch (step.kind) {
-      case 'add':
-        after = [...after, step.key]
-        break
-      case 'move':
-        after = after.map((key) => (key.keyId === keyId ? step.key : key))
-        break
-      case 'destroy':
-        after = after.map((key) => {
-          if (key.keyId !== keyId) return key
-          if (key.state !== 'inactive') throw new Error('only inactive keys lose their private key')
-          return { ...key, hasPrivateKey: false }
-        })
-        break
-      case 'remove':
-      case 'revoke':
-        after = after.filter((key) => key.keyId !== keyId)
-        break
+    const known = after.find((key) => key.keyId === keyId)
+    if ((known !== undefined) === (step.kind === 'add')) throw new Error(`cannot ${step.kind} ${keyId}`)
+    if (step.kind === 'destroy' && known?.state !== 'inactive') {
+      throw new Error('only inactive keys lose their private key')
     }
+    after = apply(after, [step])
     if (after.filter(({ state }) => state === 'active').length > 1) throw new Error('two active web keys')
   }
   return after

@@ -5,7 +5,6 @@ import {
   type ActivationRules,
   activeKey,
   assertRoom,
-  inKeySetOrder,
   type KeyRing,
   planActivation,
   planCreation,
@@ -51,27 +50,6 @@ describe('the active key', () => {
   })
 })
 
-describe('the order of the key set', () => {
-  const others = [1, 2, 3].map((second) => createWebKey(pairNamed(`created at ${second}`), seconds(second)))
-
-  it('is the active key, then the others by creation date, newest first', () => {
-    const at = (position: number) => (others as WebKey[]).toSpliced(position, 0, active)
-    for (const position of [0, 1, 3]) {
-      expect(inKeySetOrder(at(position)).map(({ keyId }) => keyId)).toEqual([
-        'active',
-        'created at 3',
-        'created at 2',
-        'created at 1',
-      ])
-    }
-  })
-
-  it('is newest first if no key is active', () => {
-    expect(inKeySetOrder(others)).toEqual(others.toReversed())
-    expect(inKeySetOrder([])).toEqual([])
-  })
-})
-
 describe('creating a web key', () => {
   it('adds it in state initial, with its sealed private key [Spec §4.3 rule 1]', () => {
     const { steps, result } = planCreation(ring, pairNamed('new'), { now: seconds(9), maxWebKeys: 50 })
@@ -98,15 +76,15 @@ describe('activating a web key', () => {
   it('makes the key that was active inactive, before the other becomes active [Spec §3]', () => {
     const { steps, result } = planActivation(ring, 'initial', later)
     expect(steps).toEqual([
-      { kind: 'move', key: deactivate(active, later.now) },
-      { kind: 'move', key: activate(initial, later.now) },
+      { kind: 'transition', key: deactivate(active, later.now) },
+      { kind: 'transition', key: activate(initial, later.now) },
     ])
     expect(result).toEqual({ key: activate(initial, later.now) })
   })
 
   it('makes the first key active', () => {
     expect(planActivation([initial], 'initial', later).steps).toEqual([
-      { kind: 'move', key: activate(initial, later.now) },
+      { kind: 'transition', key: activate(initial, later.now) },
     ])
   })
 
@@ -119,7 +97,7 @@ describe('activating a web key', () => {
 
   it('brings back an inactive key, which verifiers know, whatever its age', () => {
     const { steps, result } = planActivation(ring, 'inactive', { ...rules, guard: 'enforce', now: seconds(3) })
-    expect(steps.map((step) => step.kind === 'move' && [step.key.keyId, step.key.state])).toEqual([
+    expect(steps.map((step) => step.kind === 'transition' && [step.key.keyId, step.key.state])).toEqual([
       ['active', 'inactive'],
       ['inactive', 'active'],
     ])
@@ -184,7 +162,7 @@ describe('dating the publication', () => {
   it('dates every initial key that has no date, and nothing else', () => {
     const [one, two] = ['one', 'two'].map((keyId) => createWebKey(pairNamed(keyId), seconds(3))) as [WebKey, WebKey]
     const { steps } = planPublication([...ring, one, two], { now: seconds(9) })
-    expect(steps).toEqual([one, two].map((key) => ({ kind: 'move', key: { ...key, publishedAt: seconds(9) } })))
+    expect(steps).toEqual([one, two].map((key) => ({ kind: 'transition', key: { ...key, publishedAt: seconds(9) } })))
     expect(planPublication(applySteps([...ring, one, two], steps), { now: seconds(10) }).steps).toEqual([])
   })
 })
@@ -336,10 +314,10 @@ describe('any sequence of creating, activating and deleting', () => {
         sequence.forEach((command, second) => {
           try {
             const { steps } = planOf(current, command, { ...rules, now: seconds(second) })
-            const moves = steps
-              .flatMap((step) => (step.kind === 'move' ? [step.key.state] : []))
+            const transitions = steps
+              .flatMap((step) => (step.kind === 'transition' ? [step.key.state] : []))
               .filter((state) => state !== 'initial')
-            expect([[], ['active'], ['inactive', 'active']]).toContainEqual(moves)
+            expect([[], ['active'], ['inactive', 'active']]).toContainEqual(transitions)
             current = applySteps(current, steps)
           } catch (error) {
             if (!(error instanceof DomainError)) throw error

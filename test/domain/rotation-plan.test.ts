@@ -33,8 +33,11 @@ describe('making a step', () => {
     expect(plan('delete', 'old', 5 * DAY).steps).toEqual([{ kind: 'remove', keyId: 'old' }])
     const { steps } = plan('activate', 'b', 30 * DAY)
     expect(steps).toEqual([
-      { kind: 'move', key: expect.objectContaining({ keyId: 'a', state: 'inactive', deactivatedAt: at(30 * DAY) }) },
-      { kind: 'move', key: expect.objectContaining({ keyId: 'b', state: 'active', activatedAt: at(30 * DAY) }) },
+      {
+        kind: 'transition',
+        key: expect.objectContaining({ keyId: 'a', state: 'inactive', deactivatedAt: at(30 * DAY) }),
+      },
+      { kind: 'transition', key: expect.objectContaining({ keyId: 'b', state: 'active', activatedAt: at(30 * DAY) }) },
     ])
   })
 

@@ -9,13 +9,13 @@ import { configOf, isSameConfig, type WebKeyConfig } from '../../src/domain/keys
 import {
   activeKey,
   type KeyRing,
-  type KeyRingStep,
   planActivation,
   planCreation,
   planPublication,
   planRevocation,
   type SealedKeyPair,
 } from '../../src/domain/keys/key-ring.ts'
+import type { KeyRingStep } from '../../src/domain/keys/key-ring-step.ts'
 import { nextStep, plannedSteps, type Rotation, type RotationStep } from '../../src/domain/keys/rotation.ts'
 import { planRequestedRotation, planStep } from '../../src/domain/keys/rotation-plan.ts'
 import {

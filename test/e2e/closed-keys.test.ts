@@ -125,7 +125,7 @@ describe('a key that the server cannot open', () => {
     await second.stop()
     await removeFolder(second.dataDir)
     expect(told()).toHaveLength(1)
-    expect(JSON.parse(told()[0]!)).toMatchObject({ level: 'warn', keyId, state: 'initial' })
+    expect(JSON.parse(told()[0]!)).toMatchObject({ level: 'warn', keyId })
     expect(server.output().stderr).not.toContain('cannot be opened')
   })
 })

@@ -108,7 +108,7 @@ beforeAll(async () => {
     reader,
     generator,
     replica,
-    trial: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
+    decryptability: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check, log }),
     log,
     activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
     maxWebKeys: 50,

@@ -112,7 +112,7 @@ describe('creating the first key of a kind', () => {
       header: null,
     })
     const { warnings } = await admin.keys.createWebKey({ config: RS384 })
-    expect(warnings).toEqual([expect.stringContaining('RS384')])
+    expect(warnings).toEqual([expect.stringContaining('RS384 yet'), expect.stringContaining('Authlib 1.9')])
   })
 
   it('is warned about once: the second key of the kind is not', async () => {

@@ -53,7 +53,7 @@ let changes = 0
 async function activateAny(): Promise<void> {
   const keyId = task.keyIds[Math.floor(Math.random() * task.keyIds.length)] ?? ''
   try {
-    const changed = await store.update(anEntry('activate'), (ring, now) => {
+    const { result: changed } = await store.update(anEntry('activate'), (ring, now) => {
       const { steps } = planActivation(ring, keyId, { guard: 'off', jwksMaxAgeSeconds: 300, now })
       return { steps, result: steps.length > 0 }
     })

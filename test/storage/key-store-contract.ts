@@ -6,7 +6,16 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
-import { activeKey, type KeyRing, planCreation, planRevocation } from '../../src/domain/keys/key-ring.ts'
+import {
+  activeKey,
+  type KeyRing,
+  type KeyRingChange,
+  planActivation,
+  planCreation,
+  planDeletion,
+  planPublication,
+  planRevocation,
+} from '../../src/domain/keys/key-ring.ts'
 import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../src/storage/keys/key-store.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
@@ -91,7 +100,9 @@ export function describeKeyStore(current: () => Database): void {
       const keys = keyOperations(current())
       const [leaked, standby] = [await keys.create(), await keys.create()]
       const { key: active } = await keys.activate(leaked.keyId)
-      const { key } = await store.update(
+      const {
+        result: { key },
+      } = await store.update(
         anEntry('revoke'),
         (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
       )
@@ -105,7 +116,9 @@ export function describeKeyStore(current: () => Database): void {
       const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [leaked] = [await keys.create(), await keys.create()]
-      const { key } = await store.update(
+      const {
+        result: { key },
+      } = await store.update(
         anEntry('revoke'),
         (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
       )
@@ -143,11 +156,37 @@ export function describeKeyStore(current: () => Database): void {
         }
         const rotation = { policy, requestedAt: new Date('2030-01-01T00:00:00.123Z') }
         await store.update(anEntry('policy'), () => ({ steps: [], rotation, result: undefined }))
-        expect(await store.update(anEntry('look'), (_ring, _now, found) => ({ steps: [], result: found }))).toEqual(
-          rotation,
-        )
+        const look = await store.update(anEntry('look'), (_ring, _now, found) => ({ steps: [], result: found }))
+        expect(look.result).toEqual(rotation)
       }
       expect(await version()).toBe(kinds.length)
+    })
+
+    it('returns the keys as they are stored, and the revisions before and after', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const [first, second, third] = [await keys.create(), await keys.create(), await keys.create()]
+      await keys.activate(first.keyId)
+      const reader = createInstanceReader(current(), TEST_MACS)
+      const decisions: ((ring: KeyRing, now: Date) => KeyRingChange<unknown>)[] = [
+        (ring, now) => planPublication(ring, { now }),
+        (ring, now) => planActivation(ring, second.keyId, { guard: 'off', jwksMaxAgeSeconds: 0, now }),
+        () => ({ steps: [{ kind: 'destroy', keyId: first.keyId }], result: null }),
+        (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 }),
+        (ring, now) => planDeletion(ring, first.keyId, { now }),
+        (ring, now) => planRevocation(ring, third.keyId, { now, jwksMaxAgeSeconds: 0, replacement: undefined })!,
+        () => ({ steps: [], result: null }),
+      ]
+      for (const decide of decisions) {
+        const revision = async () => {
+          const { version, changedAt } = await reader.status()
+          return { version, changedAt }
+        }
+        const before = await revision()
+        const { result: _, ...change } = await store.update(anEntry('change'), decide)
+        const { ring, rotation } = await reader.load([])
+        expect(change).toEqual({ ring, rotation, before, after: await revision() })
+      }
     })
 
     it('never shows the private key to the decision', async () => {

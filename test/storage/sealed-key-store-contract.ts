@@ -45,6 +45,16 @@ export function describeSealedKeyStore(current: () => Database): void {
       })
     })
 
+    it('are those of the initial keys alone, if asked for', async () => {
+      const keys = keyOperations(current())
+      const [first, second, third] = [await keys.create(), await keys.create(), await keys.create()]
+      await keys.activate(first.keyId)
+      await keys.activate(second.keyId)
+      expect(await store().findInitial()).toEqual([
+        { kind: 'web_key', keyId: third.keyId, algorithm: third.algorithm, sealed: `sealed.${third.keyId}` },
+      ])
+    })
+
     it('are not read from a row with an unknown algorithm, which is named', async () => {
       const { keyId } = await keyOperations(current()).create()
       await sql`alter table web_keys drop constraint web_keys_known_algorithm`.execute(current().db)
@@ -53,6 +63,7 @@ export function describeSealedKeyStore(current: () => Database): void {
         const unreadable = { name: 'UnreadableRow', kind: 'web_key', id: keyId }
         await expect(store().list()).rejects.toMatchObject(unreadable)
         await expect(store().find([keyId])).rejects.toMatchObject(unreadable)
+        await expect(store().findInitial()).rejects.toMatchObject(unreadable)
       } finally {
         await sql`delete from web_keys`.execute(current().db)
         const known = sql.join(Object.keys(KEY_ALGORITHMS).map((name) => sql.lit(name)))

@@ -5,7 +5,7 @@
  * not wait behind those who do not (decision 19).
  */
 
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError, databaseBusy } from '../../domain/errors.ts'
 import {
   assertAuthorized,
   assertPermitted,
@@ -20,11 +20,11 @@ import { allows, type Permission } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { AccessTokenVerifier, IdentityStore } from '../../domain/ports.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
 import type { Replica } from '../replica/replica.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
 import { KnownTokens } from './known-tokens.ts'
-import { Semaphore } from './semaphore.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
@@ -35,12 +35,10 @@ const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
  * How many credible personal access tokens and callers who have proved themselves are looked up at the same time, and how many
  * calls may wait for that.
  */
-const MAX_LOOKUPS = 4
-const MAX_WAITING = 100
+const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
 /** The same for all others: one, so that they never hold more than one connection to the database. */
-const MAX_DOUBTFUL_LOOKUPS = 1
-const MAX_DOUBTFUL_WAITING = 20
+const DOUBTFUL_LOOKUPS = { maxRunning: 1, maxWaiting: 20, refusal: databaseBusy }
 
 /** What access is decided with. */
 export interface AccessOptions {
@@ -78,11 +76,11 @@ export class Access {
   readonly #options: AccessOptions
   readonly #known = new KnownTokens()
   /** The replica needs the database for itself as well. */
-  readonly #lookups = new Semaphore(MAX_LOOKUPS, MAX_WAITING)
+  readonly #lookups = new Semaphore(LOOKUPS)
   /** Reads callers who have proved themselves, before they are denied anything. */
   readonly #callers = new SingleFlightByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
   /** Tokens in the form from before there were tags are made up easily. */
-  readonly #doubtfulLookups = new Semaphore(MAX_DOUBTFUL_LOOKUPS, MAX_DOUBTFUL_WAITING)
+  readonly #doubtfulLookups = new Semaphore(DOUBTFUL_LOOKUPS)
 
   constructor(options: AccessOptions) {
     this.#options = options

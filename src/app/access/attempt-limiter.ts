@@ -4,7 +4,7 @@
  * Never per client id alone: whoever fails on purpose must not lock out a client that proves itself from another
  * address. Secrets and keys cannot be guessed anyway; what is limited is the work and the noise that guessing makes.
  */
-import { ClockCache } from '../identities/clock-cache.ts'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../replica/replica.ts'
 import { networkOf } from './network.ts'
 
@@ -43,8 +43,8 @@ export class AttemptLimiter {
   readonly #windowMillis: number
   readonly #maxPerName: number
   readonly #maxPerAddress: number
-  readonly #perName: ClockCache<string, Window>
-  readonly #perAddress: ClockCache<string, Window>
+  readonly #perName: LRUCache<string, Window>
+  readonly #perAddress: LRUCache<string, Window>
 
   constructor(options: AttemptLimiterOptions) {
     const { clock, maxPerName = 100, maxPerAddress = 1000, windowSeconds = 60, capacity = 10_000 } = options
@@ -52,8 +52,8 @@ export class AttemptLimiter {
     this.#windowMillis = windowSeconds * 1000
     this.#maxPerName = maxPerName
     this.#maxPerAddress = maxPerAddress
-    this.#perName = new ClockCache(capacity)
-    this.#perAddress = new ClockCache(capacity)
+    this.#perName = new LRUCache({ max: capacity })
+    this.#perAddress = new LRUCache({ max: capacity })
   }
 
   /**
@@ -95,7 +95,7 @@ export class AttemptLimiter {
     return window === undefined || window.failures < max ? Number.NEGATIVE_INFINITY : window.endsAt
   }
 
-  #count(windows: ClockCache<string, Window>, key: string): void {
+  #count(windows: LRUCache<string, Window>, key: string): void {
     const now = this.#clock.monotonic()
     const window = windows.get(key)
     const { failures, endsAt } =

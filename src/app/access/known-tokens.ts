@@ -4,14 +4,14 @@
  * It only says whose call need not wait: every call is checked all the same. Tokens that were made up do not get in here, so
  * that inventing them pushes none out.
  */
-import { ClockCache } from '../identities/clock-cache.ts'
+import { LRUCache } from 'lru-cache'
 
 /** How many tokens are remembered: those not used for long are forgotten. */
 const MAX_TOKENS = 10_000
 
 /** By the digest of a token; the tokens themselves are not kept. */
 export class KnownTokens {
-  readonly #outcomes = new ClockCache<string, 'accepted' | 'refused'>(MAX_TOKENS)
+  readonly #outcomes = new LRUCache<string, 'accepted' | 'refused'>({ max: MAX_TOKENS })
 
   /** What came of the token the last time; undefined if that is not known. */
   outcomeOf(digest: string): 'accepted' | 'refused' | undefined {

@@ -1,7 +1,7 @@
 /**
  * A rate limit for each of many sources: so much at once, and so much a second after that (token bucket).
  */
-import { ClockCache } from '../identities/clock-cache.ts'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../replica/replica.ts'
 
 /** How much one source may. */
@@ -19,11 +19,11 @@ export interface TokenBucketsOptions extends RateLimit {
 
 export class TokenBuckets {
   readonly #options: TokenBucketsOptions
-  readonly #buckets: ClockCache<string, { readonly left: number; readonly at: number }>
+  readonly #buckets: LRUCache<string, { readonly left: number; readonly at: number }>
 
   constructor(options: TokenBucketsOptions) {
     this.#options = options
-    this.#buckets = new ClockCache(options.capacity)
+    this.#buckets = new LRUCache({ max: options.capacity })
   }
 
   /** Whether the source may once more. */

@@ -5,11 +5,12 @@
  * anything is denied by it. That there is no such user is not remembered: it would have to be looked up again anyway.
  */
 
+import { LRUCache } from 'lru-cache'
+import { databaseBusy } from '../../domain/errors.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
-import { Semaphore } from '../access/semaphore.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
-import { ClockCache } from './clock-cache.ts'
 
 const DEFAULT_CAPACITY = 10_000
 
@@ -26,8 +27,8 @@ export interface IdentitiesLimits {
 }
 
 interface Entry {
-  readonly version: number
-  readonly user: ServiceUser
+  version: number
+  user: ServiceUser
 }
 
 /** How often users were asked for, and how many are in memory. */
@@ -41,7 +42,7 @@ export interface IdentityCounts {
 
 export class LiveIdentities {
   readonly #reader: Pick<InstanceReader, 'findServiceUser'>
-  readonly #users: ClockCache<string, Entry>
+  readonly #users: LRUCache<string, Entry>
   /** Client IDs are made up easily, and the replica needs the database for itself as well. */
   readonly #semaphore: Semaphore
   readonly #named = new SingleFlightByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
@@ -56,8 +57,8 @@ export class LiveIdentities {
   constructor(reader: Pick<InstanceReader, 'findServiceUser'>, limits: IdentitiesLimits = {}) {
     const { capacity = DEFAULT_CAPACITY, maxReads = DEFAULT_MAX_READS } = limits
     this.#reader = reader
-    this.#semaphore = new Semaphore(maxReads, MAX_WAITING)
-    this.#users = new ClockCache(capacity)
+    this.#semaphore = new Semaphore({ maxRunning: maxReads, maxWaiting: MAX_WAITING, refusal: databaseBusy })
+    this.#users = new LRUCache({ max: capacity })
   }
 
   /**
@@ -95,7 +96,7 @@ export class LiveIdentities {
 
   /** The ids to ask for in the `InstanceState` that `replace` takes next. */
   cachedIds(): string[] {
-    return [...this.#users.entries()].map(([userId]) => userId)
+    return [...this.#users.keys()]
   }
 
   /**
@@ -108,13 +109,19 @@ export class LiveIdentities {
     this.#version = state.version
     if (hasGoneBack) this.#setbacks += 1
     const requested = new Set(requestedIds)
-    for (const [userId, { version }] of this.#users.entries()) {
+    for (const [userId, entry] of [...this.#users.entries()]) {
       // Read after the state was.
-      if (version > state.version && !hasGoneBack) continue
+      if (entry.version > state.version && !hasGoneBack) continue
       const user = state.users.get(userId)
-      if (user !== undefined) this.#users.replace(userId, { version: state.version, user })
-      else if (requested.has(userId) || version < state.version || hasGoneBack) this.#users.delete(userId)
+      // In place, because this is no use of the entry.
+      if (user !== undefined) Object.assign(entry, { version: state.version, user })
+      else if (requested.has(userId) || entry.version < state.version || hasGoneBack) this.#users.delete(userId)
     }
+  }
+
+  /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
+  advance(version: number): void {
+    this.#version = version
   }
 
   #request(reads: SingleFlightByKey<ServiceUser | undefined>, userId: string): Promise<ServiceUser | undefined> {

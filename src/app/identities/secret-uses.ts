@@ -2,9 +2,9 @@
  * Remembers when secrets last got a token, and writes it down later and together: nothing on the way to a token waits
  * for it, or fails with it.
  */
+import { LRUCache } from 'lru-cache'
 import type { CredentialUses, Log } from '../../domain/ports.ts'
 import type { Clock } from '../replica/replica.ts'
-import { ClockCache } from './clock-cache.ts'
 
 const MINUTE = 60_000
 
@@ -21,7 +21,7 @@ export interface SecretUsesOptions {
 
 export class SecretUses {
   readonly #options: SecretUsesOptions
-  readonly #unwritten: ClockCache<string, Date>
+  readonly #unwritten: LRUCache<string, Date>
   #cancelTimer: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
   #stopped = false
@@ -29,7 +29,7 @@ export class SecretUses {
 
   constructor(options: SecretUsesOptions) {
     this.#options = options
-    this.#unwritten = new ClockCache(options.capacity ?? DEFAULT_CAPACITY)
+    this.#unwritten = new LRUCache({ max: options.capacity ?? DEFAULT_CAPACITY })
   }
 
   /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */

@@ -1,56 +1,66 @@
 /**
- * Tries whether this replica could open private keys, before one of them is made to sign: with an active key that cannot be
- * opened, no replica issues tokens.
+ * Checks whether this replica can decrypt private keys before one of them is made to sign. If the active key cannot be
+ * decrypted, no replica issues tokens.
  *
- * None is opened for that: the check is of the content key that a master key has wrapped. Other replicas are meant to have
- * the same master keys; theirs cannot be tried from here.
+ * The check unwraps the content key with the master key and decrypts no private key. Other replicas should have the same
+ * master keys, which cannot be checked from here.
  */
-import type { KeyRing } from '../../domain/keys/key-ring.ts'
-import type { SealedKeyCheck, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
+import { LRUCache } from 'lru-cache'
+import type { SealedKeyCheck, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import type { Log } from '../../domain/ports.ts'
-import { ClockCache } from '../identities/clock-cache.ts'
 
-/** How many sealed texts are remembered: as many web keys as there may be at most. */
+/** How many sealed texts are remembered: the greatest number of web keys. */
 const MAX_REMEMBERED = 1000
 
-/** What a trial needs. */
+/** What a check needs. */
 export interface DecryptabilityCheckOptions {
-  readonly keys: Pick<SealedKeyStore, 'find'>
+  readonly keys: Pick<SealedKeyStore, 'find' | 'findInitial'>
   readonly check: SealedKeyCheck
   readonly log: Log
 }
 
+/** What was checked. */
+export interface CheckedKeys {
+  /** The key ids of the private keys that cannot be decrypted here. */
+  readonly undecryptable: ReadonlySet<string>
+  /** The sealed private key by key id. */
+  readonly sealed: ReadonlyMap<string, string>
+}
+
 export class DecryptabilityCheck {
   readonly #options: DecryptabilityCheckOptions
-  /** The sealed text of each web key that was found to open. Master keys do not change while the process runs. */
-  readonly #opening = new ClockCache<string, string>(MAX_REMEMBERED)
+  /** The sealed text of each web key that passed. Master keys do not change while the process runs. */
+  readonly #passed = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
   constructor(options: DecryptabilityCheckOptions) {
     this.#options = options
   }
 
-  /**
-   * The ids of those of the keys whose private key is there and cannot be opened. The log has the reason of each.
-   *
-   * @throws {DomainError} `storage_unavailable`.
-   */
-  async undecryptableAmong(keys: KeyRing): Promise<ReadonlySet<string>> {
-    if (keys.length === 0) return new Set()
-    const { log, check } = this.#options
-    const states = new Map(keys.map(({ keyId, state }) => [keyId, state]))
-    const closed = new Set<string>()
-    for (const key of await this.#options.keys.find([...states.keys()])) {
+  /** Checks one key. A key that does not exist, or has no private key, is not among the result. @throws {DomainError} `storage_unavailable`. */
+  async checkKey(keyId: string): Promise<CheckedKeys> {
+    return this.#check(await this.#options.keys.find([keyId]))
+  }
+
+  /** Checks every initial key. @throws {DomainError} `storage_unavailable`. */
+  async checkInitialKeys(): Promise<CheckedKeys> {
+    return this.#check(await this.#options.keys.findInitial())
+  }
+
+  /** The log has the reason for each key that fails. */
+  async #check(keys: readonly SealedWebKey[]): Promise<CheckedKeys> {
+    const { check, log } = this.#options
+    const undecryptable = new Set<string>()
+    for (const key of keys) {
       const { keyId, sealed } = key
-      if (this.#opening.get(keyId) === sealed) continue
+      if (this.#passed.get(keyId) === sealed) continue
       try {
         await check.assertOpens(key)
-        this.#opening.set(keyId, sealed)
+        this.#passed.set(keyId, sealed)
       } catch (error) {
-        closed.add(keyId)
-        const facts = { keyId, state: states.get(keyId), err: error }
-        log.warn(facts, 'the private key of a web key cannot be opened, so it will not be made to sign')
+        undecryptable.add(keyId)
+        log.warn({ keyId, err: error }, 'the private key of a web key cannot be opened, so it will not be made to sign')
       }
     }
-    return closed
+    return { undecryptable, sealed: new Map(keys.map(({ keyId, sealed }) => [keyId, sealed])) }
   }
 }

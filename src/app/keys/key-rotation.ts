@@ -29,7 +29,7 @@ export interface KeyRotationOptions {
   readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly replica: Replica
-  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly decryptability: Pick<DecryptabilityCheck, 'checkInitialKeys'>
   readonly limits: RotationLimits
   readonly now: () => Date
   readonly log: Log
@@ -57,14 +57,15 @@ export class KeyRotation {
 
   /** Rotates out of turn: at once if the standby is known everywhere, or as soon as it is. */
   async rotate(actor: Actor): Promise<RequestedRotation> {
-    const { store, replica, limits, log } = this.#options
-    const closed = await this.#closedKeys()
-    const result = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
-      const plan = planRequestedRotation(rotation, ring, { now, limits, closed })
+    const { store, replica, decryptability, limits, log } = this.#options
+    const { undecryptable, sealed } = await decryptability.checkInitialKeys()
+    const change = await store.update({ ...actor, resource: WEB_KEYS }, (ring, now, rotation) => {
+      const plan = planRequestedRotation(rotation, ring, { now, limits, undecryptable })
       const { done, key } = plan.result
       return done && key !== undefined ? { ...plan, resource: webKeyResource(key.keyId) } : plan
     })
-    await replica.refreshAfterWrite()
+    await replica.takeOverOwnChange(change, sealed)
+    const { result } = change
     const { done, doneAt, key } = result
     log.info({ done, doneAt, keyId: key?.keyId }, 'a rotation of web keys was asked for')
     return result
@@ -88,12 +89,12 @@ export class KeyRotation {
   }
 
   async #revoke(actor: Actor, keyId: string): Promise<Revocation> {
-    const { replica, log } = this.#options
-    const closed = await this.#closedKeys()
-    // Keys are never made under the lock, and rarely is there no other one that could take over.
+    const { replica, decryptability, log } = this.#options
+    const { undecryptable } = await decryptability.checkInitialKeys()
+    // Keys are never generated under the lock, and a replacement is rarely needed.
     const { key, active, trustedUntil } =
-      (await this.#tryToRevoke(actor, keyId, { closed, replacement: undefined })) ??
-      (await this.#tryToRevoke(actor, keyId, { closed, replacement: await this.#replacementOf(keyId) })) ??
+      (await this.#tryToRevoke(actor, keyId, { undecryptable, replacement: undefined })) ??
+      (await this.#tryToRevoke(actor, keyId, { undecryptable, replacement: await this.#replacementOf(keyId) })) ??
       neverHappens()
     await replica.refreshAfterWrite()
     log.warn({ keyId, activeKeyId: active?.keyId, trustedUntil }, 'web key revoked')
@@ -101,18 +102,19 @@ export class KeyRotation {
   }
 
   /** Undefined if a replacement is needed and none was given. */
-  #tryToRevoke(
+  async #tryToRevoke(
     actor: Actor,
     keyId: string,
-    tried: Pick<RevocationOptions, 'closed' | 'replacement'>,
+    options: Pick<RevocationOptions, 'undecryptable' | 'replacement'>,
   ): Promise<Revocation | undefined> {
     const { store, limits } = this.#options
     const { jwksMaxAgeSeconds } = limits
-    return store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now, { policy }) => {
+    const change = await store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now, { policy }) => {
       const { config } = policy
-      const plan = planRevocation(ring, keyId, { ...tried, now, jwksMaxAgeSeconds, config })
+      const plan = planRevocation(ring, keyId, { ...options, now, jwksMaxAgeSeconds, config })
       return plan ?? { steps: [], result: undefined }
     })
+    return change.result
   }
 
   /** What became of a revocation; undefined if the key was not revoked. */
@@ -149,7 +151,7 @@ export class KeyRotation {
    */
   async changePolicy(actor: Actor, changes: Partial<RotationPolicy>): Promise<ChangedPolicy> {
     const { store, replica, limits, log } = this.#options
-    const result = await store.update({ ...actor, resource: ROTATION_POLICY }, (ring, _now, rotation) => {
+    const change = await store.update({ ...actor, resource: ROTATION_POLICY }, (ring, _now, rotation) => {
       const { policy: before } = rotation
       const policy = changed(before, changes)
       assertPolicy(policy, limits, before)
@@ -161,7 +163,8 @@ export class KeyRotation {
         result: { policy, warnings },
       }
     })
-    await replica.refreshAfterWrite()
+    await replica.takeOverOwnChange(change)
+    const { result } = change
     log.info({ policy: result.policy }, 'the rotation policy was changed')
     if (result.warnings.length > 0)
       log.warn({ warnings: result.warnings }, 'the rotation policy makes web keys of a kind that there is none of')
@@ -173,11 +176,6 @@ export class KeyRotation {
     const { reader, limits, now } = this.#options
     const { ring, rotation } = await reader.load([])
     return schedule(rotation, ring, { now: now(), limits, count })
-  }
-
-  /** The initial keys that cannot be opened: none of them may take over. */
-  async #closedKeys(): Promise<ReadonlySet<string>> {
-    return this.#options.trial.undecryptableAmong((await this.list()).filter(({ state }) => state === 'initial'))
   }
 
   /** One pair for all calls that revoke the same key at once: one of them succeeds, and the others find that it is done. */

@@ -1,9 +1,10 @@
 /**
  * The key ring that this replica serves from memory, with the one private key that is open.
  *
- * Who wants to know of a new ring subscribes; `replica.ts` decides when there is one.
+ * `replica.ts` decides when there is a new ring, and listeners subscribe to it.
  */
 import { activeKey, type KeyRing } from '../../domain/keys/key-ring.ts'
+import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { InstanceState, Log, Signer, SignerFactory } from '../../domain/ports.ts'
 
 /** The key ring at one moment. Never changes; the next one replaces it. */
@@ -18,6 +19,8 @@ export class LiveKeyRing {
   readonly #log: Log
   readonly #listeners = new Set<(snapshot: KeySnapshot) => void>()
   #snapshot: KeySnapshot = { ring: [], signer: null }
+  /** Shared by snapshots that are prepared at the same time, so that a private key is opened once. */
+  #opening: { readonly keyId: string; readonly signer: Promise<Signer | null> } | undefined
 
   constructor(signers: SignerFactory, log: Log) {
     this.#signers = signers
@@ -41,25 +44,49 @@ export class LiveKeyRing {
    * If the key cannot be opened, the snapshot has no signer: the key set stays published and no token is signed with a
    * key that is not the active one.
    */
-  async prepare(state: InstanceState): Promise<KeySnapshot> {
+  async prepare(state: Pick<InstanceState, 'ring' | 'sealedActiveKey'>): Promise<KeySnapshot> {
     return { ring: state.ring, signer: await this.#signerFor(state) }
+  }
+
+  /**
+   * Makes the snapshot of a ring that this process has changed, with the signer that is open or one that it opens.
+   *
+   * @param sealed Sealed private keys by key id.
+   * @returns Undefined if the active key is neither open nor among the sealed ones.
+   */
+  async prepareOwn(ring: KeyRing, sealed: ReadonlyMap<string, string>): Promise<KeySnapshot | undefined> {
+    const keyId = activeKey(ring)?.keyId
+    const { signer } = this.#snapshot
+    if (keyId === signer?.key.keyId) return { ring, signer }
+    const sealedActiveKey = sealed.get(keyId ?? '')
+    return sealedActiveKey === undefined ? undefined : this.prepare({ ring, sealedActiveKey })
   }
 
   /** Takes over a prepared snapshot. What a listener throws passes through, and the snapshot before stays. */
   publish(snapshot: KeySnapshot): void {
     if (isSame(snapshot, this.#snapshot)) return
-    // Taken over only when everybody has: if one fails, all are told again the next time.
+    // Stored last, so that after a failure the next call notifies every listener again.
     for (const listener of this.#listeners) listener(snapshot)
     this.#snapshot = snapshot
   }
 
-  async #signerFor(state: InstanceState): Promise<Signer | null> {
+  async #signerFor(state: Pick<InstanceState, 'ring' | 'sealedActiveKey'>): Promise<Signer | null> {
     const key = activeKey(state.ring)
     if (key === undefined || state.sealedActiveKey === null) return null
     const open = this.#snapshot.signer
     if (open !== null && open.key.keyId === key.keyId) return open
+    if (this.#opening?.keyId !== key.keyId) {
+      const signer = this.#open(key, state.sealedActiveKey).finally(() => {
+        this.#opening = undefined
+      })
+      this.#opening = { keyId: key.keyId, signer }
+    }
+    return this.#opening.signer
+  }
+
+  async #open(key: ActiveWebKey, sealedPrivateKey: string): Promise<Signer | null> {
     try {
-      return await this.#signers.open(key, state.sealedActiveKey)
+      return await this.#signers.open(key, sealedPrivateKey)
     } catch (error) {
       this.#log.error({ keyId: key.keyId, err: error }, 'the active web key cannot be opened: no tokens are issued')
       return null

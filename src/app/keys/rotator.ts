@@ -3,9 +3,10 @@
  * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
  */
 
+import { backoffMillis } from '../../domain/backoff.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
-import { activeKey, assertOpens, assertRoom, unpublishedKeys } from '../../domain/keys/key-ring.ts'
+import { activeKey, assertDecryptable, assertRoom, unpublishedKeys } from '../../domain/keys/key-ring.ts'
 import { blockedStep, type PlannedStep, plannedSteps, type RotationStep } from '../../domain/keys/rotation.ts'
 import { planStep } from '../../domain/keys/rotation-plan.ts'
 import type { RotationLimits } from '../../domain/keys/rotation-policy.ts'
@@ -26,15 +27,15 @@ const MAX_HEAD_START = 500
 /** Dates that are so far ahead of this replica's time are no matter of accuracy any more, in seconds. */
 const MAX_AHEAD_SECONDS = 60
 
-const FIRST_RETRY = 1000
-const LAST_RETRY = 5 * 60_000
+/** The backoff after a look in which a step failed. The head start is its jitter. */
+const RETRY = { first: 1000, longest: 5 * 60_000 }
 
 /** What a rotator is made of. */
 export interface RotatorOptions {
   readonly store: Pick<KeyStore, 'update' | 'publish'>
   readonly generator: KeyPairGenerator
   readonly replica: Replica
-  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly decryptability: Pick<DecryptabilityCheck, 'checkKey'>
   readonly limits: RotationLimits
   readonly clock: Clock
   /** The time of the instance. */
@@ -171,24 +172,27 @@ export class Rotator {
   async #make(wanted: RotationStep): Promise<void> {
     const { store, generator, replica, limits, log } = this.#options
     if (wanted.kind === 'create') assertRoom(replica.status().ring, limits.maxWebKeys)
-    if (wanted.kind === 'activate') await this.#tryToOpen(wanted.keyId)
+    const sealed = wanted.kind === 'activate' ? await this.#checkDecryptable(wanted.keyId) : undefined
     const pair = wanted.kind === 'create' ? await generator.generate(wanted.config, 'high') : undefined
     const keyId = 'keyId' in wanted ? wanted.keyId : (pair?.keyId ?? '')
     const entry = { ...SYSTEM, action: `rotation/${wanted.kind}`, resource: webKeyResource(keyId) }
-    const done = await store.update(entry, (ring, now, rotation) =>
+    const change = await store.update(entry, (ring, now, rotation) =>
       planStep(rotation, ring, { wanted, now, limits, pair }),
     )
-    await replica.refreshOrLog()
+    await replica.takeOverOwnChangeOrLog(change, sealed)
     await this.#publish()
-    if (done !== undefined) log.info({ keyId, step: done.kind }, 'the rotation of web keys went on')
+    if (change.result !== undefined) log.info({ keyId, step: change.result.kind }, 'the rotation of web keys went on')
   }
 
-  /** A key that does not open must not take the place of one that signs. @throws {DomainError} `web_key_cannot_be_opened`. */
-  async #tryToOpen(keyId: string): Promise<void> {
-    const { replica, trial } = this.#options
-    const keys = replica.status().ring.filter((key) => key.keyId === keyId)
-    const closed = await trial.undecryptableAmong(keys)
-    for (const key of keys) assertOpens(key, { closed })
+  /**
+   * A key that cannot be decrypted must not replace one that signs.
+   *
+   * @returns The sealed private key by key id. @throws {DomainError} `web_key_cannot_be_opened`.
+   */
+  async #checkDecryptable(keyId: string): Promise<ReadonlyMap<string, string>> {
+    const { undecryptable, sealed } = await this.#options.decryptability.checkKey(keyId)
+    assertDecryptable({ keyId }, { undecryptable })
+    return sealed
   }
 
   /**
@@ -211,8 +215,7 @@ export class Rotator {
 
   #backOff(): void {
     this.#failures += 1
-    const pause = Math.min(LAST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
-    this.#retryAt = this.#options.clock.monotonic() + pause
+    this.#retryAt = this.#options.clock.monotonic() + backoffMillis(this.#failures, RETRY)
   }
 
   #fail({ step, at }: PlannedStep, error: unknown): void {

@@ -29,7 +29,7 @@ export interface WebKeysOptions {
   readonly reader: InstanceReader
   readonly generator: KeyPairGenerator
   readonly replica: Replica
-  readonly trial: Pick<DecryptabilityCheck, 'undecryptableAmong'>
+  readonly decryptability: Pick<DecryptabilityCheck, 'checkKey'>
   readonly log: Log
   readonly activation: ActivationRules
   /** The greatest number of web keys. */
@@ -79,12 +79,14 @@ export class WebKeys {
 
   /** Makes a key the one that signs. Activating the active key changes nothing. */
   async activate(actor: Actor, keyId: string): Promise<Activation> {
-    const { activation, trial, log } = this.#options
-    // Before the lock: a private key is not opened while everybody waits.
-    const closed = await trial.undecryptableAmong((await this.list()).filter((key) => key.keyId === keyId))
-    const result = await this.#update(actor, keyId, (ring, now) =>
-      planActivation(ring, keyId, { ...activation, now, closed }),
+    const { store, replica, activation, decryptability, log } = this.#options
+    // Before the lock, so that no other change waits for the check.
+    const { undecryptable, sealed } = await decryptability.checkKey(keyId)
+    const change = await store.update({ ...actor, resource: webKeyResource(keyId) }, (ring, now) =>
+      planActivation(ring, keyId, { ...activation, now, undecryptable }),
     )
+    await replica.takeOverOwnChange(change, sealed)
+    const { result } = change
     log.info({ keyId, algorithm: result.key.algorithm }, 'web key activated')
     if (result.knownFrom !== undefined) {
       log.warn({ keyId, knownFrom: result.knownFrom }, 'web key activated before every verifier can know it')
@@ -119,8 +121,9 @@ export class WebKeys {
   }
 
   async #update<T>(actor: Actor, keyId: string, decide: (ring: KeyRing, now: Date) => KeyRingChange<T>): Promise<T> {
-    const result = await this.#options.store.update({ ...actor, resource: webKeyResource(keyId) }, decide)
-    await this.#options.replica.refreshAfterWrite()
-    return result
+    const { store, replica } = this.#options
+    const change = await store.update({ ...actor, resource: webKeyResource(keyId) }, decide)
+    await replica.takeOverOwnChange(change)
+    return change.result
   }
 }

@@ -9,11 +9,11 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
-import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory } from '../../domain/ports.ts'
+import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory, StoredKeyChange } from '../../domain/ports.ts'
+import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
 import { ChangeLag } from './change-lag.ts'
-import { type ChangeName, isSameChange } from './change-name.ts'
 import type { InstanceClock } from './instance-clock.ts'
 import { assertSameIssuer } from './issuer.ts'
 import { SingleFlight, Throttled } from './single-flight.ts'
@@ -78,7 +78,7 @@ export class Replica {
   readonly #loop: VersionPoller
   readonly #lag = new ChangeLag()
   #rotation = NO_ROTATION
-  #known: ChangeName = { version: -1, changedAt: null }
+  #known: Revision = { version: -1, changedAt: null }
 
   constructor(options: ReplicaOptions) {
     const { reader, feed, signers, clock, log, maxReads, maxStalenessSeconds } = options
@@ -244,6 +244,22 @@ export class Replica {
     }
   }
 
+  /**
+   * Serves a change of the keys that this process has made. Nothing is read again if memory has the revision on which the change
+   * was decided.
+   *
+   * @param sealed The sealed private key that is active now, by key id, if the change has activated it.
+   * @throws {DomainError} `change_not_in_force` like `refreshAfterWrite`.
+   */
+  async takeOverOwnChange(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
+    if (!(await this.#adopt(change, sealed))) await this.refreshAfterWrite()
+  }
+
+  /** Like `takeOverOwnChange`, where a failure is for the log. */
+  async takeOverOwnChangeOrLog(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
+    if (!(await this.#adopt(change, sealed))) await this.refreshOrLog()
+  }
+
   /** Like `refresh`, where a failure is for the log: the next comparison may succeed. */
   async refreshOrLog(): Promise<void> {
     await this.refresh().catch(() => this.#tell())
@@ -257,7 +273,7 @@ export class Replica {
       const status = await reader.status()
       time.adjust(status.clock)
       assertSameIssuer(status.issuer, issuer)
-      version = isSameChange(status, this.#known) ? undefined : status.version
+      version = isSameRevision(status, this.#known) ? undefined : status.version
       if (version !== undefined) await this.#takeOver()
     } catch (error) {
       this.#guard.failed({ at, version, error })
@@ -273,16 +289,34 @@ export class Replica {
     const startedAt = clock.monotonic()
     const state = await reader.load(userIds)
     const snapshot = await this.#keys.prepare(state)
-    if (state.version <= before.version && !isSameChange(state, before))
+    // `#adopt` has taken over a newer state in the meantime.
+    if (this.#known !== before && state.version <= this.#known.version) return
+    if (state.version <= before.version && !isSameRevision(state, before))
       log.warn({ before: before.version, now: state.version }, GONE_BACK)
-    // From here to the end nothing waits, so that nobody sees the keys of one version and the users of another.
-    // The version comes last: what fails on the way is tried again.
+    // Synchronous from here, so that no request sees the keys of one version and the users of another.
+    // The revision comes last, so that a failure on the way is tried again.
     this.#identities.replace(state, userIds)
     this.#keys.publish(snapshot)
     this.#rotation = state.rotation
     this.#known = { version: state.version, changedAt: state.changedAt }
     if (before.version < 0 || state.changedAt === null) return
     this.#lag.note(state.changedAt, state.clock.databaseTime, clock.monotonic() - startedAt)
+  }
+
+  /** Whether memory has the change now: not if another change came in between. */
+  async #adopt(
+    { ring, rotation, before, after }: StoredKeyChange<unknown>,
+    sealed: ReadonlyMap<string, string> = new Map(),
+  ): Promise<boolean> {
+    if (!this.#guard.isCurrent() || !isSameRevision(before, this.#known)) return isSameRevision(after, this.#known)
+    const snapshot = await this.#keys.prepareOwn(ring, sealed)
+    if (snapshot === undefined || !isSameRevision(before, this.#known)) return isSameRevision(after, this.#known)
+    // Synchronous from here, as in `#takeOver`.
+    this.#identities.advance(after.version)
+    this.#keys.publish(snapshot)
+    this.#rotation = rotation
+    this.#known = after
+    return true
   }
 
   #tell(): void {

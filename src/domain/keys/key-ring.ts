@@ -6,6 +6,7 @@
 import { DomainError } from '../errors.ts'
 import { after } from '../time.ts'
 import { configOf, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
+import type { KeyRingStep } from './key-ring-step.ts'
 import { tooYoung, unknownToVerifiers } from './publication.ts'
 import {
   type ActiveWebKey,
@@ -29,17 +30,7 @@ export interface SealedKeyPair extends KeyPairFacts {
   readonly sealedPrivateKey: string
 }
 
-/** One change of the ring. */
-export type KeyRingStep =
-  | { readonly kind: 'add'; readonly key: InitialWebKey; readonly sealedPrivateKey: string }
-  | { readonly kind: 'move'; readonly key: WebKey }
-  | { readonly kind: 'remove'; readonly keyId: string }
-  /** The private key of an inactive key goes for good; the key stays published. */
-  | { readonly kind: 'destroy'; readonly keyId: string }
-  /** The key leaves the ring; a record of it stays. */
-  | { readonly kind: 'revoke'; readonly key: RevokedWebKey }
-
-/** What has to be stored, in this order, and what the caller is told. */
+/** The steps to store, in this order, and the result for the caller. */
 export interface KeyRingChange<T> {
   readonly steps: readonly KeyRingStep[]
   readonly result: T
@@ -62,24 +53,15 @@ export interface Activation {
   readonly knownFrom?: Date
 }
 
-/** What is known of private keys when one of them is to sign. */
-export interface TriedKeys {
-  /** The keys whose private key was tried and could not be opened. Default none. */
-  readonly closed?: ReadonlySet<string>
+/** The outcome of a decryptability check, before a key is made to sign. */
+export interface Decryptability {
+  /** The keys whose private key cannot be opened with the configured master keys. Default none. */
+  readonly undecryptable?: ReadonlySet<string>
 }
 
 /** The key that signs, if there is one. */
 export function activeKey(ring: KeyRing): ActiveWebKey | undefined {
   return ring.find((key) => key.state === 'active')
-}
-
-/**
- * The keys as the key set lists them: the active one first, because there are verifiers that look at no other, then the
- * others by creation date, newest first, because the newest is the next to sign.
- */
-export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
-  const isActive = ({ state }: WebKey) => state === 'active'
-  return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
 }
 
 /**
@@ -130,7 +112,7 @@ export function planPublication(
   options: { readonly now: Date },
 ): KeyRingChange<readonly InitialWebKey[]> {
   const published = unpublishedKeys(ring).map((key) => publish(key, options.now))
-  return { steps: published.map((key) => ({ kind: 'move', key })), result: published }
+  return { steps: published.map((key) => ({ kind: 'transition', key })), result: published }
 }
 
 /**
@@ -145,7 +127,7 @@ export function planPublication(
 export function planActivation(
   ring: KeyRing,
   keyId: string,
-  options: ActivationRules & TriedKeys & { readonly now: Date },
+  options: ActivationRules & Decryptability & { readonly now: Date },
 ): KeyRingChange<Activation> {
   const key = find(ring, keyId)
   if (key.state === 'active') return { steps: [], result: { key } }
@@ -161,7 +143,7 @@ export function planActivation(
   const unknown = isGuarded ? unknownToVerifiers(key, options) : undefined
   if (isGuarded && unknown !== undefined && options.guard === 'enforce') throw tooYoung(key, unknown)
 
-  assertOpens(key, options)
+  assertDecryptable(key, options)
   const promoted = activate(key, options.now)
   return {
     steps: takeOver(ring, promoted),
@@ -174,8 +156,8 @@ export function planActivation(
  *
  * @throws {DomainError} `web_key_cannot_be_opened`.
  */
-export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
-  if (closed?.has(keyId) !== true) return
+export function assertDecryptable({ keyId }: Pick<WebKey, 'keyId'>, { undecryptable }: Decryptability): void {
+  if (undecryptable?.has(keyId) !== true) return
   throw new DomainError(
     'web_key_cannot_be_opened',
     `the private key of web key ${keyId} cannot be opened with the configured master keys, so it cannot sign: add the ` +
@@ -188,8 +170,10 @@ export function assertOpens({ keyId }: WebKey, { closed }: TriedKeys): void {
 export function takeOver(ring: KeyRing, promoted: ActiveWebKey): KeyRingStep[] {
   const previous = activeKey(ring)
   return [
-    ...(previous === undefined ? [] : [{ kind: 'move' as const, key: deactivate(previous, promoted.activatedAt) }]),
-    { kind: 'move', key: promoted },
+    ...(previous === undefined
+      ? []
+      : [{ kind: 'transition' as const, key: deactivate(previous, promoted.activatedAt) }]),
+    { kind: 'transition', key: promoted },
   ]
 }
 
@@ -222,7 +206,7 @@ export interface Revocation {
 }
 
 /** What a revocation is planned with. */
-export interface RevocationOptions extends TriedKeys {
+export interface RevocationOptions extends Decryptability {
   readonly now: Date
   /** How long clients may reuse the key set, in seconds. */
   readonly jwksMaxAgeSeconds: number
@@ -264,7 +248,7 @@ export function planRevocation(
       steps.push({ kind: 'add', key: successor, sealedPrivateKey: replacement.sealedPrivateKey })
     }
     active = activate(successor, now)
-    steps.push({ kind: 'move', key: active })
+    steps.push({ kind: 'transition', key: active })
   }
   return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
 }
@@ -283,9 +267,11 @@ function trustedUntil({ revokedAt }: RevokedWebKey, rules: Pick<RevocationOption
 
 function successorIn(
   ring: KeyRing,
-  { now, jwksMaxAgeSeconds, config, closed }: RevocationOptions,
+  { now, jwksMaxAgeSeconds, config, undecryptable }: RevocationOptions,
 ): InitialWebKey | undefined {
-  const candidates = ring.filter((key) => key.state === 'initial').filter(({ keyId }) => closed?.has(keyId) !== true)
+  const candidates = ring
+    .filter((key) => key.state === 'initial')
+    .filter(({ keyId }) => undecryptable?.has(keyId) !== true)
   const isKnown = (key: InitialWebKey) => unknownToVerifiers(key, { now, jwksMaxAgeSeconds }) === undefined
   const isWanted = ({ algorithm, publicJwk }: InitialWebKey) =>
     config === undefined || isSameConfig(configOf(algorithm, publicJwk), config)

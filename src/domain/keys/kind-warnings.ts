@@ -1,38 +1,42 @@
 /**
- * What is known to fail at verifiers when the key set gets its first key of a kind. The only place that names them.
+ * Which verifiers are known to fail when the key set gets its first key of a kind.
  *
  * The kind of a key is its algorithm here: that decides the key type, the curve and the hash. The length of an RSA key is no part
- * of it, because no verifier is known to mind.
+ * of it, because no known verifier depends on it.
  */
 import type { KeyAlgorithm } from './key-algorithm.ts'
 
+const AUTHLIB =
+  'the token validator of Authlib 1.9 knows RS256 and ES256 only, so it refuses the tokens that the key will sign'
+
 /**
- * Verifiers that fail with keys of an algorithm whatever they are set to. Each is a clause in printable ASCII without a
- * semicolon, because several go into one header, separated by semicolons.
+ * Verifiers that fail with keys of an algorithm, whatever their settings. Each text is printable ASCII without a semicolon,
+ * because one header has several of them, separated by semicolons.
  */
 const KNOWN_FAILURES: Readonly<Record<KeyAlgorithm, readonly string[]>> = {
   RS256: [],
-  RS384: [],
-  RS512: [],
+  RS384: [AUTHLIB],
+  RS512: [AUTHLIB],
   ES256: [],
-  ES384: [],
+  ES384: [AUTHLIB],
   ES512: [
     'once a P-521 key is published, firebase/php-jwt 7 and jsonwebtoken 8 for Rust cannot read the key set, and refuse ' +
       'the tokens of all its keys',
+    AUTHLIB,
   ],
   EdDSA: [
     'once an Ed25519 key is published, node-jose 2.2 cannot read the key set, and refuses the tokens of all its keys',
-    'jsonwebtoken for Node.js, the gem jwt for Ruby, libjwt 1.x, mod_auth_openidc and HAProxy refuse EdDSA, so they ' +
-      'refuse the tokens that the key will sign',
+    'jsonwebtoken for Node.js, python-jose 3.5, Authlib 1.9, Spring Security, the gem jwt for Ruby, libjwt 1.x, ' +
+      'mod_auth_openidc and HAProxy refuse EdDSA, so they refuse the tokens that the key will sign',
   ],
 }
 
 /**
- * Warns about a key of a kind that no key of the ring has, which is the one change that can stop a verifier. It is meant for
- * whoever is about to make such a key, or has just done so: nothing is refused for it.
+ * Warns about the first key of a kind, the one change of the ring that can stop a verifier. Callers show the warnings to the
+ * operator who makes such a key, before or after it is made. They refuse nothing.
  *
  * @param ring The published keys, without the new one.
- * @returns What to tell, each at most 300 characters of printable ASCII; empty if there is a key of the kind.
+ * @returns The warnings, each at most 300 characters of printable ASCII; empty if the ring has a key of the kind.
  */
 export function kindWarnings(
   algorithm: KeyAlgorithm,

@@ -5,14 +5,15 @@
 import { after, latest } from '../time.ts'
 import { algorithmOf, configOf, isSameConfig, type PublicJwk, type WebKeyConfig } from './key-algorithm.ts'
 import {
-  assertOpens,
+  assertDecryptable,
   assertRoom,
+  type Decryptability,
   type KeyRing,
   type KeyRingChange,
   type SealedKeyPair,
-  type TriedKeys,
   takeOver,
 } from './key-ring.ts'
+import { applySteps, type KeyRingStep } from './key-ring-step.ts'
 import { publishedFor } from './publication.ts'
 import {
   isRequested,
@@ -24,7 +25,7 @@ import {
   standbyOf,
 } from './rotation.ts'
 import { type RotationLimits, timesOf } from './rotation-policy.ts'
-import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, publish, type WebKey } from './web-key.ts'
+import { type ActiveWebKey, activate, createWebKey, type InitialWebKey, publish } from './web-key.ts'
 
 /** What a plan is made with. */
 export interface PlanOptions {
@@ -51,21 +52,23 @@ export function planStep(
   const planned = plannedSteps(rotation, ring, limits).find(({ at, step }) => at <= now && isSame(step, wanted))
   if (planned === undefined) return NOTHING
   const { step } = planned
+  if (step.kind !== 'create') return { steps: stepsOf(step, ring, now), result: step }
+  if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
+  const key = createWebKey(pair, now)
+  return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: step }
+}
+
+/** A step of the rotation that creates no key, as steps of the ring. */
+function stepsOf(step: Exclude<RotationStep, { kind: 'create' }>, ring: KeyRing, at: Date): readonly KeyRingStep[] {
   switch (step.kind) {
-    case 'create': {
-      if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
-      const key = createWebKey(pair, now)
-      return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: step }
-    }
     case 'activate': {
       const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
-      if (key === undefined) return NOTHING
-      return { steps: takeOver(ring, activate(key, now)), result: step }
+      return key === undefined ? [] : takeOver(ring, activate(key, at))
     }
     case 'destroy':
-      return { steps: [{ kind: 'destroy', keyId: step.keyId }], result: step }
+      return [{ kind: 'destroy', keyId: step.keyId }]
     case 'delete':
-      return { steps: [{ kind: 'remove', keyId: step.keyId }], result: step }
+      return [{ kind: 'remove', keyId: step.keyId }]
   }
 }
 
@@ -97,11 +100,11 @@ export interface RequestedRotation {
 export function planRequestedRotation(
   rotation: Rotation,
   ring: KeyRing,
-  { now, limits, ...tried }: PlanOptions & TriedKeys,
+  { now, limits, ...decryptability }: PlanOptions & Decryptability,
 ): KeyRingChange<RequestedRotation> & { readonly rotation: Rotation } {
   const { known } = timesOf(rotation.policy, limits)
   const standby = standbyOf(ring, rotation.policy)
-  if (standby !== undefined) assertOpens(standby, tried)
+  if (standby !== undefined) assertDecryptable(standby, decryptability)
   const knownAt = standby === undefined ? undefined : publishedFor(standby, known)
   if (standby !== undefined && knownAt !== undefined && knownAt <= now) {
     const key = activate(standby, now)
@@ -150,26 +153,9 @@ function isImagined(keyId: string): boolean {
 
 /** The ring after a step. */
 function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): KeyRing {
-  switch (step.kind) {
-    case 'create':
-      return [...ring, imagineKey(step.config, at, number)]
-    case 'activate': {
-      const key = ring.find((candidate): candidate is InitialWebKey => candidate.keyId === step.keyId)
-      if (key === undefined) return ring
-      const moved = new Map(takeOver(ring, activate(key, at)).flatMap(movedKey))
-      return ring.map((candidate) => moved.get(candidate.keyId) ?? candidate)
-    }
-    case 'destroy':
-      return ring.map((key) =>
-        key.keyId === step.keyId && key.state === 'inactive' ? { ...key, hasPrivateKey: false } : key,
-      )
-    case 'delete':
-      return ring.filter(({ keyId }) => keyId !== step.keyId)
-  }
-}
-
-function movedKey(step: ReturnType<typeof takeOver>[number]): [string, WebKey][] {
-  return step.kind === 'move' ? [[step.key.keyId, step.key]] : []
+  return step.kind === 'create'
+    ? [...ring, imagineKey(step.config, at, number)]
+    : applySteps(ring, stepsOf(step, ring, at))
 }
 
 /** A key of the right kind, published at once. Its public key is none, and it leaves no process. */

@@ -19,6 +19,8 @@ export interface SealedKeyStore {
   list(): Promise<readonly SealedKey[]>
   /** The private keys of these web keys, those that are there. No other is read. */
   find(keyIds: readonly string[]): Promise<readonly SealedWebKey[]>
+  /** The private keys of the initial web keys. No other is read. */
+  findInitial(): Promise<readonly SealedWebKey[]>
   /** The integrity key; null if there is none. */
   integrityKey(): Promise<string | null>
   /**

@@ -5,7 +5,8 @@
  * time.
  */
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
-import { inKeySetOrder, type KeyRing } from '../../domain/keys/key-ring.ts'
+import type { KeyRing } from '../../domain/keys/key-ring.ts'
+import type { WebKey } from '../../domain/keys/web-key.ts'
 
 /** A JWK Set (RFC 7517 §5). */
 export interface KeySet {
@@ -22,4 +23,13 @@ export function keySetOf(ring: KeyRing): KeySet {
       alg: algorithm,
     })),
   }
+}
+
+/**
+ * The keys in the order of the key set: the active one first, because some verifiers look at no other. The others follow by
+ * creation date, newest first, because the newest is the next to sign.
+ */
+export function inKeySetOrder(ring: KeyRing): readonly WebKey[] {
+  const isActive = ({ state }: WebKey) => state === 'active'
+  return [...ring.filter(isActive), ...ring.filter((key) => !isActive(key)).reverse()]
 }

@@ -29,7 +29,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
   const reading = { db, macs }
   return {
     changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
-      const { result } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
+      const { decision } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
         read: (trx) => readProject(trx, projectId),
         datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
         decide: (project, { date }) => decide(project, date),
@@ -39,7 +39,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           return await refusing('project', () => writeProject(trx, before, next))
         },
       })
-      return result
+      return decision.result
     },
 
     changeUser: async <T>(
@@ -47,7 +47,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
       entry: ChangeEntry,
       decide: Decide<ServiceUser, ChangeMoment, T>,
     ): Promise<T> => {
-      const { result } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
+      const { decision } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
         read: (trx) => readUser({ db: trx, macs }, userId),
         datesOf: datesOfUser,
         decide,
@@ -58,7 +58,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           return await refusing('user', () => writeServiceUser(trx, [before, next], macs))
         },
       })
-      return result
+      return decision.result
     },
 
     findProject: (projectId) => usingStorageRepeatedly(() => readProject(db, projectId)),

@@ -10,6 +10,7 @@
  */
 import type { Transaction } from 'kysely'
 import { assertAuthorized, type ChangeEntry } from '../../domain/identities/authority.ts'
+import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'
@@ -34,12 +35,19 @@ export interface ChangeTarget<Before, Decision> {
 /** What the domain returned or threw. A value, so that no error of it is taken for one of the database. */
 type Ruling<T> = { readonly kind: 'decided'; readonly decision: T } | Refusal
 type Refusal = { readonly kind: 'refused'; readonly error: unknown }
-type Outcome<Decision> =
-  | { readonly kind: 'done'; readonly decision: Decision; readonly changed: boolean; readonly at: Date }
-  | Refusal
+
+/** What was decided, on which revision, and the revision that it made: the same one if nothing changed. */
+export interface InstanceChange<Decision> {
+  readonly decision: Decision
+  readonly before: Revision
+  readonly after: Revision
+}
+
+/** `at`: the date of the change; null if nothing changed. */
+type Outcome<Decision> = (InstanceChange<Decision> & { readonly kind: 'done'; readonly at: Date | null }) | Refusal
 
 /**
- * Makes a change and returns the decision.
+ * Makes a change.
  *
  * @param entry By whose right, and what becomes an audit event if anything changed.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
@@ -49,12 +57,12 @@ export function changeInstance<Before, Decision>(
   database: Database,
   entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
-): Promise<Decision> {
+): Promise<InstanceChange<Decision>> {
   return transact(database, entry, target)
 }
 
 /**
- * Stores an observation of the system, such as a date, and returns the decision. No caller has asked for it, so that no right
+ * Stores an observation of the system, such as a date. No caller has asked for it, so that no right
  * is checked, and it is no event of the audit trail. What a caller asks for goes through `changeInstance`.
  *
  * @throws {DomainError} `storage_unavailable`: it may be stored or not, which is seen when the system observes it again.
@@ -62,7 +70,7 @@ export function changeInstance<Before, Decision>(
 export function observeInstance<Before, Decision>(
   database: Database,
   target: ChangeTarget<Before, Decision>,
-): Promise<Decision> {
+): Promise<InstanceChange<Decision>> {
   return transact(database, null, target)
 }
 
@@ -71,7 +79,7 @@ async function transact<Before, Decision>(
   database: Database,
   entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
-): Promise<Decision> {
+): Promise<InstanceChange<Decision>> {
   const { changes, lockWaitMillis } = database
   const change = async () => {
     let commits = false
@@ -81,11 +89,10 @@ async function transact<Before, Decision>(
         .setIsolationLevel('read committed')
         .execute(async (trx) => {
           const outcome = await changeUnderLock(trx, entry, target)
-          if (outcome.kind === 'done' && outcome.changed) {
-            await bumpVersion(trx, database, outcome)
-            commits = true
-          }
-          return outcome
+          if (outcome.kind === 'refused' || outcome.at === null) return outcome
+          const after = await bumpVersion(trx, database, { at: outcome.at })
+          commits = true
+          return { ...outcome, after }
         })
     } catch (error) {
       throw commits && entry !== null ? toCommitError(error) : error
@@ -93,7 +100,8 @@ async function transact<Before, Decision>(
   }
   const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
   if (outcome.kind === 'refused') throw outcome.error
-  return outcome.decision
+  const { decision, before, after } = outcome
+  return { decision, before, after }
 }
 
 async function changeUnderLock<Before, Decision>(
@@ -101,7 +109,7 @@ async function changeUnderLock<Before, Decision>(
   entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
-  await lockInstance(trx)
+  const { revision } = await lockInstance(trx)
   const { clock, date } = await readChangeMoment(trx)
   const authority = entry?.authority
   if (authority?.kind === 'user') {
@@ -123,7 +131,7 @@ async function changeUnderLock<Before, Decision>(
     const resource = target.resourceOf?.(decision) ?? entry.resource
     await insertAuditEvent(trx, { ...entry, resource }, { at })
   }
-  return { kind: 'done', decision, changed, at }
+  return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
 }
 
 function rule<T>(decide: () => T): Ruling<T> {

@@ -3,6 +3,7 @@
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../../domain/ports.ts'
+import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
@@ -57,15 +58,17 @@ export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
  *
  * @throws {NewerSchema}
  */
-export async function lockInstance(trx: Transaction<Tables>): Promise<{ readonly initialised: boolean }> {
-  const { initialised_at, schema_major } = await trx
+export async function lockInstance(
+  trx: Transaction<Tables>,
+): Promise<{ readonly initialised: boolean; readonly revision: Revision }> {
+  const { initialised_at, schema_major, version, changed_at } = await trx
     .selectFrom('instance')
-    .select(['initialised_at', 'schema_major'])
+    .select(['initialised_at', 'schema_major', 'version', 'changed_at'])
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()
   assertKnownSchema(schema_major)
-  return { initialised: initialised_at !== null }
+  return { initialised: initialised_at !== null, revision: { version: Number(version), changedAt: changed_at } }
 }
 
 /**
@@ -90,19 +93,27 @@ export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
  * Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits.
  *
  * @param change Its date, as `readChangeMoment` gave it or later.
+ * @returns The revision that it makes.
  */
 export async function bumpVersion(
   trx: Transaction<Tables>,
   { announcesChanges }: Pick<Database, 'announcesChanges'>,
   { at }: { readonly at: Date },
-): Promise<void> {
-  const bump = sql`
-    update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1`
+): Promise<Revision> {
+  const bump = sql<RevisionRow>`
+    update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1
+    returning version, changed_at`
   // Engines without NOTIFY refuse it, and the change with it.
-  if (!announcesChanges) await bump.execute(trx)
-  else {
-    await sql`
-      with changed as (${bump} returning version)
-      select pg_notify(${CHANGES_CHANNEL}, version::text) from changed`.execute(trx)
-  }
+  const announced = sql<RevisionRow>`
+    with changed as (${bump})
+    select version, changed_at, pg_notify(${CHANGES_CHANNEL}, version::text) from changed`
+  const { rows } = await (announcesChanges ? announced : bump).execute(trx)
+  const [row] = rows
+  if (row === undefined) throw new Error('the row of the instance is missing')
+  return { version: Number(row.version), changedAt: row.changed_at }
+}
+
+interface RevisionRow {
+  readonly version: string | number | bigint
+  readonly changed_at: Date
 }

@@ -13,8 +13,8 @@ export function createIssuerStore(database: Database): IssuerStore {
   return {
     find: () => usingStorageRepeatedly(() => readIssuer(database.db)),
 
-    change: (entry, decide) =>
-      changeInstance<string | null, string>(database, entry, {
+    change: async (entry, decide) => {
+      const { decision } = await changeInstance<string | null, string>(database, entry, {
         read: readIssuer,
         datesOf: () => [],
         decide,
@@ -23,7 +23,9 @@ export function createIssuerStore(database: Database): IssuerStore {
           await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
           return true
         },
-      }),
+      })
+      return decision
+    },
   }
 }
 

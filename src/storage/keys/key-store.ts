@@ -6,10 +6,11 @@
 import type { Transaction } from 'kysely'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { type KeyRing, type KeyRingStep, planPublication } from '../../domain/keys/key-ring.ts'
+import { type KeyRing, planPublication } from '../../domain/keys/key-ring.ts'
+import { applySteps, type KeyRingStep } from '../../domain/keys/key-ring-step.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { datesOf } from '../../domain/keys/web-key.ts'
-import type { KeyChange, KeyStore } from '../../domain/ports.ts'
+import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports.ts'
 import { type ChangeTarget, changeInstance, observeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
@@ -23,20 +24,27 @@ interface Keys {
   readonly rotation: Rotation
 }
 
+/** A change, and the keys as it leaves them. */
+interface Decision<T> {
+  readonly change: KeyChange<T>
+  readonly keys: Keys
+}
+
 type Decide<T> = (ring: KeyRing, now: Date, rotation: Rotation) => KeyChange<T>
 
 /** The web keys of a migrated database. */
 export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStore {
   return {
-    update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
-      const { result } = await changeInstance(database, entry, targetOf(macs, decide))
-      return result
+    update: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<StoredKeyChange<T>> => {
+      const { decision, before, after } = await changeInstance(database, entry, targetOf(macs, decide))
+      const { change, keys } = decision
+      return { result: change.result, ...keys, before, after }
     },
 
     publish: async () => {
       const target = targetOf(macs, (ring, now) => planPublication(ring, { now }))
-      const { result } = await observeInstance(database, target)
-      return result
+      const { decision } = await observeInstance(database, target)
+      return decision.change.result
     },
 
     findRevoked: (keyId) =>
@@ -47,16 +55,20 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
   }
 }
 
-function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys, KeyChange<T>> {
+function targetOf<T>(macs: PublicKeyMacs, decide: Decide<T>): ChangeTarget<Keys, Decision<T>> {
   return {
     read: async (trx) => ({ ring: await readKeyRing(trx, macs), rotation: await readRotation(trx) }),
     datesOf: ({ ring, rotation: { requestedAt } }) => [
       ...ring.flatMap(datesOf),
       ...(requestedAt === null ? [] : [requestedAt]),
     ],
-    resourceOf: ({ resource }) => resource,
-    decide: ({ ring, rotation }, { date }) => decide(ring, date, rotation),
-    write: (trx, before, change) => applyAll({ trx, macs }, before, change),
+    resourceOf: ({ change }) => change.resource,
+    decide: ({ ring, rotation }, { date }) => {
+      const change = decide(ring, date, rotation)
+      const keys = { ring: applySteps(ring, change.steps), rotation: change.rotation ?? rotation }
+      return { change, keys }
+    },
+    write: (trx, before, { change, keys }) => writeAll({ trx, macs }, before, { steps: change.steps, keys }),
   }
 }
 
@@ -65,17 +77,17 @@ interface Writing {
   readonly macs: PublicKeyMacs
 }
 
-async function applyAll<T>(
+async function writeAll(
   writing: Writing,
   before: Keys,
-  { steps, rotation = before.rotation }: KeyChange<T>,
+  { steps, keys: { rotation } }: { readonly steps: readonly KeyRingStep[]; readonly keys: Keys },
 ): Promise<boolean> {
-  for (const step of steps) await apply(writing, step)
+  for (const step of steps) await write(writing, step)
   if (rotation !== before.rotation) await writeRotation(writing.trx, rotation)
   return steps.length > 0 || rotation !== before.rotation
 }
 
-async function apply(writing: Writing, step: KeyRingStep): Promise<void> {
+async function write(writing: Writing, step: KeyRingStep): Promise<void> {
   const rows = await changedRows(writing, step)
   if (rows !== 1n) throw new Error(`a step of kind ${step.kind} changed ${rows} web keys instead of one`)
 }
@@ -86,9 +98,9 @@ async function changedRows({ trx, macs }: Writing, step: KeyRingStep): Promise<b
       const row = toNewRow(step.key, step.sealedPrivateKey, macs)
       return (await trx.insertInto('web_keys').values(row).executeTakeFirst()).numInsertedOrUpdatedRows
     }
-    case 'move': {
-      const move = trx.updateTable('web_keys').set(toLifeColumns(step.key)).where('key_id', '=', step.key.keyId)
-      return (await move.executeTakeFirst()).numUpdatedRows
+    case 'transition': {
+      const row = trx.updateTable('web_keys').set(toLifeColumns(step.key)).where('key_id', '=', step.key.keyId)
+      return (await row.executeTakeFirst()).numUpdatedRows
     }
     case 'destroy': {
       const row = trx.updateTable('web_keys').set({ sealed_private_key: null }).where('key_id', '=', step.keyId)

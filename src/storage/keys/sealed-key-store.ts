@@ -20,10 +20,11 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
   return {
     list: () => usingStorageRepeatedly(() => db.transaction().execute(readAll)),
     find: (keyIds) => usingStorageRepeatedly(() => readSome(db, keyIds)),
+    findInitial: () => usingStorageRepeatedly(() => readInitial(db)),
     integrityKey: () => usingStorageRepeatedly(() => readIntegrityKey(db)),
 
-    replace: (key, sealed, entry) =>
-      changeInstance<string | null, boolean>(database, entry, {
+    replace: async (key, sealed, entry) => {
+      const { decision } = await changeInstance<string | null, boolean>(database, entry, {
         read: (trx) => readOne(trx, key),
         datesOf: () => [],
         decide: (before) => before === key.sealed,
@@ -31,7 +32,9 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
           if (isSame) await write(trx, { ...key, sealed })
           return isSame
         },
-      }),
+      })
+      return decision
+    },
   }
 }
 
@@ -46,6 +49,10 @@ async function readSome(db: Kysely<Tables>, keyIds: readonly string[]): Promise<
     .where(sql<boolean>`key_id = any(${[...keyIds]}::text[])`)
     .execute()
   return rows.flatMap(toSealedWebKey)
+}
+
+async function readInitial(db: Kysely<Tables>): Promise<readonly SealedWebKey[]> {
+  return (await selectSealed(db).where('state', '=', 'initial').execute()).flatMap(toSealedWebKey)
 }
 
 function selectSealed(db: Kysely<Tables>) {

@@ -34,7 +34,7 @@ type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> 
   readonly has_private_key: boolean
 }
 
-/** The columns that change when a key moves. */
+/** The columns that change at a transition of a key. */
 interface LifeColumns {
   readonly state: WebKeyState
   readonly activation_date: Date | null

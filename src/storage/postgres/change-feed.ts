@@ -7,6 +7,7 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports.ts'
 import { CHANGES_CHANNEL } from '../instance/instance-row.ts'
@@ -18,8 +19,7 @@ import {
   type PostgresOptions,
 } from './postgres-pool.ts'
 
-const FIRST_RETRY_MILLIS = 100
-const LAST_RETRY_MILLIS = 5_000
+const RETRY = { first: 100, longest: 5_000 }
 
 /** How often the server is asked whether it is still there. */
 const HEARTBEAT_MILLIS = 10_000
@@ -102,15 +102,10 @@ async function listenUntilEnded(
     if (throttle.admits(reason, performance.now())) {
       log.warn({ reason }, 'the database connection that announces changes was lost')
     }
-    await delay(retryDelayMillis(failures), undefined, { signal: subscription }).catch(() => {})
     failures += 1
+    const wait = backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
+    await delay(wait, undefined, { signal: subscription }).catch(() => {})
   }
-}
-
-/** Doubles up to a limit, and is random in its upper half, so that replicas do not come back all at once. */
-function retryDelayMillis(failures: number): number {
-  const longest = Math.min(LAST_RETRY_MILLIS, FIRST_RETRY_MILLIS * 2 ** failures)
-  return longest * (0.5 + Math.random() / 2)
 }
 
 /** Listens on one connection for as long as it lasts, and returns why it does not any more. */

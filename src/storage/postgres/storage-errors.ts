@@ -6,11 +6,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
+import { backoffMillis } from '../../domain/backoff.ts'
 import { DomainError, isOutage, StorageRefusal } from '../../domain/errors.ts'
 import { NewerSchema } from '../schema/schema-major.ts'
 
 const MAX_ATTEMPTS = 5
-const RETRY_DELAY_MILLIS = 10
+const CONFLICT_RETRY = { first: 20, longest: 320 }
 const LOCK_RETRY_DELAY_MILLIS = 100
 
 /** SQLSTATEs, or the classes that they begin with. https://www.postgresql.org/docs/current/errcodes-appendix.html */
@@ -130,8 +131,9 @@ export async function usingStorageRepeatedly<T>(
         if (isConflict(error)) conflicts += 1
         else if (!isLockTimeout(error) || performance.now() >= deadline) throw error
         if (conflicts === MAX_ATTEMPTS) throw error
-        // Random, or those who collided once would collide again.
-        await delay(Math.random() * (isConflict(error) ? RETRY_DELAY_MILLIS * 2 ** conflicts : LOCK_RETRY_DELAY_MILLIS))
+        // Full jitter, so that transactions which collided once do not collide again.
+        const longest = isConflict(error) ? backoffMillis(conflicts, CONFLICT_RETRY) : LOCK_RETRY_DELAY_MILLIS
+        await delay(Math.random() * longest)
       }
     }
   })
