@@ -46,7 +46,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_CHANGE_FEED',
     default: 'listen',
     meaning:
-      'How a replica hears of the changes of others: `listen` (LISTEN and NOTIFY, and a comparison of versions every second) or `poll` (the comparison only: for transaction pools and for engines without NOTIFY).',
+      'How a replica learns of the changes of others: `listen` (LISTEN and NOTIFY, and a comparison of versions every second) or `poll` (the comparison only: for transaction pools and for databases without NOTIFY).',
   },
   {
     variable: 'KEYTURN_WORKERS',
@@ -100,7 +100,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_TRUSTED_PROXIES',
     default: 'none',
     meaning:
-      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. From them, and from nobody else, `X-Forwarded-For` is believed.',
+      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. `X-Forwarded-For` is read from these proxies only.',
   },
   {
     variable: 'KEYTURN_DRAIN_SECONDS',
@@ -111,7 +111,7 @@ export const SETTINGS = [
   {
     variable: 'KEYTURN_JWKS_MAX_AGE',
     default: '300',
-    meaning: 'How long clients may reuse the key set, in seconds, 0 to 86400.',
+    meaning: 'How long clients may reuse the JWKS, in seconds, 0 to 86400.',
   },
   { variable: 'KEYTURN_TOKEN_LIFETIME', default: '3600', meaning: 'Lifetime of access tokens in seconds, 1 to 86400.' },
   {
@@ -124,14 +124,14 @@ export const SETTINGS = [
     variable: 'KEYTURN_ACTIVATION_GUARD',
     default: 'warn',
     meaning:
-      'What to do about activating a key that has been published for less than the cache time of the key set: `warn`, `enforce` (refuse) or `off`.',
+      'What to do about activating a key that has been published for less than the cache time of the JWKS: `warn`, `enforce` (refuse) or `off`.',
   },
   { variable: 'KEYTURN_MAX_WEB_KEYS', default: '50', meaning: 'Greatest number of web keys, 2 to 1000.' },
   {
     variable: 'KEYTURN_MAX_STALENESS',
     default: '60',
     meaning:
-      'How long to go on from memory without the database, in seconds, 1 to 86400. For as long a replica that is cut off alone does not know what was revoked or disabled.',
+      'How long to go on from memory without the database, in seconds, 1 to 86400. For that time a replica that is cut off alone does not learn what was revoked or disabled.',
   },
   {
     variable: 'KEYTURN_BETA_API',

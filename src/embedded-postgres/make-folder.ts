@@ -1,7 +1,7 @@
 /**
  * Makes folders that only their owner can enter.
  *
- * Node's recursive `mkdir` does not end where the system says that a folder is missing whose parent is there, as below /proc.
+ * Node's recursive `mkdir` never returns where the system says that a folder is missing although its parent exists, as below /proc.
  */
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'

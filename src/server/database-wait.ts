@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
-import { mayPass, whyUnavailable } from '../storage/postgres/storage-errors.ts'
+import { isTransient, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 
 const RETRY = { first: 250, longest: 5_000 }
 
@@ -40,7 +40,7 @@ export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitO
       // What is left behind by a signal fails when the database is closed.
       return await Promise.race([attempt(), aborted])
     } catch (error) {
-      if (!(error instanceof Error) || !mayPass(error)) throw error
+      if (!(error instanceof Error) || !isTransient(error)) throw error
       onWaiting('waiting for the database, which is not available')
       if (performance.now() - toldAt >= TELL_EVERY_MILLIS) {
         log.warn({}, `waiting for the database at ${addressOf(databaseUrl)}: ${whyUnavailable(error)}`)

@@ -100,7 +100,7 @@ afterEach(async () => {
 afterAll(() => postgres?.stop())
 
 async function open(address: string): Promise<Database> {
-  const connected = await openDatabase({ kind: 'postgres', url: address, log: createRecordingLog() })
+  const connected = openDatabase({ url: address, log: createRecordingLog() })
   cleanups.unshift(() => connected.close())
   return connected
 }

@@ -89,7 +89,7 @@ describe('the change feed', () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     cleanups.push(() => proxy.close())
     const options = { url: url.replace(/:\d+\//, `:${proxy.port}/`), log }
-    const feed = createChangeFeed(options, { heartbeat: 50, answer: 1000 })
+    const feed = createChangeFeed(options, { heartbeat: 50, timeout: 1000 })
     const changes = createCounter()
     cleanups.push(feed.subscribe(changes.hit))
     await changes.reached(1)

@@ -9,7 +9,7 @@ import { createIdentityStore } from '../../src/storage/identities/identity-store
 import { createInstanceInitializer } from '../../src/storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../../src/storage/instance/instance-reader.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { mayPass, usingStorage } from '../../src/storage/postgres/storage-errors.ts'
+import { isTransient, usingStorage } from '../../src/storage/postgres/storage-errors.ts'
 import { migrate } from '../../src/storage/schema/migrate.ts'
 import { anEntry } from '../support/audit-entry.ts'
 import { eventually } from '../support/eventually.ts'
@@ -294,7 +294,7 @@ describe('a database that is not available', () => {
       expect(error).toEqual(unavailable)
       expect(error).toBeInstanceOf(StorageRefusal)
       expect((error as DomainError).message).toBe(`the database refuses: ${meaning}`)
-      expect(mayPass(error)).toBe(!meaning.includes('SQLSTATE'))
+      expect(isTransient(error)).toBe(!meaning.includes('SQLSTATE'))
     }
     // A reason that goes on is logged once a minute.
     const lines = log.lines.filter((line) => line.startsWith('warn the database refuses'))

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { StorageRefusal } from '../../src/domain/errors.ts'
 import { createKeyStore } from '../../src/storage/keys/key-store.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { mayPass } from '../../src/storage/postgres/storage-errors.ts'
+import { isTransient } from '../../src/storage/postgres/storage-errors.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
@@ -89,7 +89,7 @@ describe('a change whose commit is not answered', () => {
     const outcome = await cutAtCommit('after', create, async () => void (await committed()))
     expect(outcome).toEqual(unknown)
     // A start that is interrupted there tries again.
-    expect(mayPass(outcome)).toBe(true)
+    expect(isTransient(outcome)).toBe(true)
   })
 
   it('is not known to be stored, if it is not', async () => {

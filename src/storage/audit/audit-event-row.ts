@@ -6,7 +6,7 @@ import type { Kysely, Selectable } from 'kysely'
 import type { AuditEntry, AuditEvent, Omission } from '../../domain/audit.ts'
 import type { Tables } from '../schema/tables.ts'
 
-/** What the table takes, in characters. */
+/** The limits of the table, in characters. */
 const MAX_LENGTHS = {
   actor: 200,
   action: 200,
@@ -16,10 +16,10 @@ const MAX_LENGTHS = {
   clientAddress: 64,
 } as const
 
-/** The greatest number that the table takes. */
+/** The greatest number of the column. */
 const MAX_COUNT = 2 ** 31 - 1
 
-/** The outcome of what was done. */
+/** The outcome of a change. */
 const OK = 'ok'
 
 /** Writes an event. Give it the transaction of the change that it is about. */
@@ -63,7 +63,7 @@ export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEven
   }
 }
 
-/** A refusal repeats what strangers sent: better cut, and without the one character that PostgreSQL has not, than lost. */
+/** A refusal has text of unauthenticated callers: cut it, and replace the character that PostgreSQL refuses. */
 function fitted(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replaceAll('\0', '\ufffd')
 }

@@ -10,7 +10,7 @@ import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
 
-/** How many events are deleted by one statement: it must take less time than a statement may. */
+/** Events per statement, so that none times out. */
 const DELETE_BATCH = 1000
 
 /** The audit trail of a migrated database. */
@@ -44,8 +44,8 @@ export function createAuditLog({ db }: Database): AuditLog {
 }
 
 /**
- * The date of a refusal, which is no change: while the clock is behind the newest change, refusals dated after that change
- * would all have one date.
+ * The date of a refusal. It is not a change: dated after the newest change while the clock is behind it, all refusals would have
+ * the same date (decision 15).
  */
 async function readClock(db: Kysely<Tables>): Promise<Date> {
   const { at } = await db.selectNoFrom(CLOCK.as('at')).executeTakeFirstOrThrow()

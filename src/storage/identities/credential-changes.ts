@@ -1,5 +1,5 @@
 /**
- * Writes what differs between the credentials that a service user has and those that it shall have.
+ * Writes the difference between the credentials of a service user before and after a change.
  */
 import { sql, type Transaction } from 'kysely'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
@@ -9,7 +9,7 @@ import type { Tables } from '../schema/tables.ts'
 import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
 import { difference } from './difference.ts'
 
-/** Writes what differs, and says whether anything did. */
+/** Writes the difference, and returns whether there is one. */
 export async function writeCredentials(
   trx: Transaction<Tables>,
   [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser],
@@ -44,7 +44,7 @@ async function writeSecrets(
   }
   const ended = difference(before, next, identifyEndOfSecret).added.filter((secret) => !added.includes(secret))
   for (const { secretId, expiresAt, deactivatedAt } of ended) {
-    // Only these columns: a use of the secret may be noted meanwhile, outside the lock.
+    // Only these columns: a last use may be written at the same time, outside of the lock.
     const end = { expiration_date: expiresAt, deactivation_date: deactivatedAt }
     await trx.updateTable('client_secrets').set(end).where('secret_id', '=', secretId).execute()
   }
@@ -86,12 +86,12 @@ async function writeTokens(
   return removed.length + added.length > 0
 }
 
-/** What never changes about a secret. */
+/** The immutable columns of a secret. */
 function identifySecret({ secretId, hash, createdAt }: ClientSecret): string {
   return JSON.stringify([secretId, [...hash], createdAt])
 }
 
-/** What an administrator can change about a secret. When it was used is written by `credential-uses.ts`. */
+/** The columns that an administrator can change. `credential-uses.ts` writes the last use. */
 function identifyEndOfSecret({ secretId, expiresAt, deactivatedAt }: ClientSecret): string {
   return JSON.stringify([secretId, expiresAt, deactivatedAt])
 }

@@ -1,8 +1,8 @@
 /**
  * Credentials of a service user as rows, in both directions.
  *
- * They are read as JSON together with their user (`service-user-row.ts`), which has neither bytes nor dates: hashes
- * are hexadecimal in it, and dates are text.
+ * They are read as JSON together with their user (`service-user-row.ts`). JSON has neither bytes nor dates: hashes are
+ * hexadecimal, dates are text.
  */
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -55,7 +55,7 @@ export function toClientSecretRow(userId: string, secret: ClientSecret) {
   }
 }
 
-/** @throws {Error} if the row has no public key, or its MAC does not fit. */
+/** @throws {Error} if the row has no public key, or its MAC is wrong. */
 export function toUserKey(userId: string, json: UserKeyJson, macs: PublicKeyMacs): UserKey {
   const key = { keyId: json.key_id, publicJwk: toUserJwk(json.public_jwk) }
   try {

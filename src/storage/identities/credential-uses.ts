@@ -1,6 +1,6 @@
 /**
- * The `CredentialUses` on a database. Outside the lock and without a new version: they come with tokens, not with
- * administration.
+ * The `CredentialUses` on a database: last uses of secrets, and used assertions (`jti`). Written outside of the lock and without
+ * a new version, because they come with token requests.
  */
 import { sql } from 'kysely'
 import type { CredentialUses } from '../../domain/ports.ts'
@@ -8,23 +8,23 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
 
-/** How long marks of assertions are kept beyond their end: the clocks of replicas and database may differ. */
+/** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
 const CLOCK_TOLERANCE_SECONDS = 300
 
-/** Every so many uses, so many marks that are not needed any more are deleted: more than have been added meanwhile. */
+/** After each interval of uses a batch of expired ones is deleted: more than were added in the interval. */
 const CLEANUP_INTERVAL = 100
 const CLEANUP_BATCH = 1000
 
 /** The uses of credentials in a migrated database. */
 export function createCredentialUses({ db }: Database): CredentialUses {
-  const forgettable = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
+  const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
   let uses = 0
 
-  const forgetExpired = async (): Promise<void> => {
+  const deleteExpired = async (): Promise<void> => {
     const expired = db
       .selectFrom('used_assertions')
       .select('id')
-      .where('expiration_date', '<', forgettable)
+      .where('expiration_date', '<', expiredBefore)
       .orderBy('expiration_date')
       .limit(CLEANUP_BATCH)
     await db.deleteFrom('used_assertions').where('id', 'in', expired).execute()
@@ -46,21 +46,21 @@ export function createCredentialUses({ db }: Database): CredentialUses {
 
     useAssertionOnce: async (id, expiresAt) => {
       uses += 1
-      // Before the use, not after: if it fails, the client can try again.
-      if (uses % CLEANUP_INTERVAL === 0) await usingStorageRepeatedly(forgetExpired)
+      // Before the use, so that the client can try again if it fails.
+      if (uses % CLEANUP_INTERVAL === 0) await usingStorageRepeatedly(deleteExpired)
       return await usingStorageRepeatedly(async () => {
-        const marked = await db
+        const inserted = await db
           .insertInto('used_assertions')
           .values({ id, expiration_date: expiresAt })
           .onConflict((conflict) =>
             conflict
               .column('id')
               .doUpdateSet({ expiration_date: expiresAt })
-              .where('used_assertions.expiration_date', '<', forgettable),
+              .where('used_assertions.expiration_date', '<', expiredBefore),
           )
           .returning('id')
           .executeTakeFirst()
-        return marked !== undefined
+        return inserted !== undefined
       })
     },
   }

@@ -1,14 +1,14 @@
 /**
- * What has to be written so that a set in the database becomes another.
+ * The difference of two sets: the rows to delete and to insert.
  */
 
-/** What to delete first, and what to insert then. */
+/** Delete first, then insert. */
 export interface Difference<T> {
   readonly removed: readonly T[]
   readonly added: readonly T[]
 }
 
-/** Compares two sets. Items are the same if `identify` says the same of them. */
+/** Compares two sets. Items are equal if `identify` returns the same text for them. */
 export function difference<T>(before: readonly T[], next: readonly T[], identify: (item: T) => string): Difference<T> {
   const had = byIdentity(before, identify)
   const has = byIdentity(next, identify)

@@ -1,9 +1,10 @@
 /**
  * The `IdentityStore` on a database: projects and service users, each read and changed as a whole.
  *
- * How a change is locked, audited and announced is in `instance-change.ts`; which rows it is, beside the mappings.
+ * How a change is locked, audited and announced is in `instance-change.ts`; the rows are beside the mappings.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
@@ -12,7 +13,6 @@ import type { Change, IdentityStore, Page } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { changeInstance } from '../instance/instance-change.ts'
-import { type Changed, toRefusal } from '../postgres/constraint-refusals.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -22,6 +22,20 @@ import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-u
 
 type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
+
+/** What is being changed: the same constraint refuses to delete a project and to create a user. */
+type Changed = 'project' | 'user'
+
+/** The refusals of constraints, by the names that the migrations gave them. */
+const REFUSALS: Readonly<Record<string, Partial<Record<Changed, readonly [DomainErrorCode, string]>>>> = {
+  projects_name_unique: { project: ['project_name_taken', 'another project has this name'] },
+  service_users_project_id_fkey: {
+    project: ['project_has_users', 'the project has service users: delete them first'],
+    user: ['project_not_found', 'there is no such project'],
+  },
+  user_project_roles_role_exists: { user: ['project_role_not_found', 'the project has no such role'] },
+  user_scopes_scope_exists: { user: ['project_scope_not_found', "the user's project has no such scope"] },
+}
 
 /** The projects and service users of a migrated database. */
 export function createIdentityStore(database: Database, macs: PublicKeyMacs): IdentityStore {
@@ -69,13 +83,21 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
   }
 }
 
-/** Says in the words of the domain what the schema refused. */
+/** Turns the violation of a constraint into a refusal. */
 async function refusing(changed: Changed, write: Write): Promise<boolean> {
   try {
     return await write()
   } catch (error) {
     throw toRefusal(error, changed)
   }
+}
+
+/** The refusal of a constraint, or the error itself if it is another one. */
+function toRefusal(error: unknown, changed: Changed): unknown {
+  const constraint = typeof error === 'object' && error !== null && 'constraint' in error ? error.constraint : undefined
+  if (typeof constraint !== 'string' || !Object.hasOwn(REFUSALS, constraint)) return error
+  const refusal = REFUSALS[constraint]?.[changed]
+  return refusal === undefined ? error : new DomainError(refusal[0], refusal[1], { cause: error })
 }
 
 interface Reading {
@@ -108,7 +130,7 @@ async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise
   return row === undefined ? undefined : toServiceUser(row, macs)
 }
 
-/** Who else administers the instance. Asked only about an owner: nobody else can be the last one. */
+/** The number of other enabled owners. 0 for a user who is none, without a query. */
 async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Promise<number> {
   if (!isEnabledOwner(user)) return 0
   const { owners } = await trx
@@ -122,7 +144,7 @@ async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Pr
   return Number(owners)
 }
 
-/** Not the uses of its secrets: those are by the clocks of replicas. */
+/** Without the last uses of its secrets, which are dated by the clocks of replicas. */
 function datesOfUser(user: ServiceUser | undefined): Date[] {
   if (user === undefined) return []
   const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)

@@ -29,7 +29,7 @@ export async function readProjects(db: Kysely<Tables>, page: Page<string>): Prom
   return rows.map(toProject)
 }
 
-/** Writes what differs, and says whether anything did. */
+/** Writes the difference, and returns whether there is one. */
 export async function writeProject(
   trx: Transaction<Tables>,
   before: Project | undefined,
@@ -65,7 +65,7 @@ function toProject(row: ProjectRow): Project {
     projectId: row.project_id,
     name: row.name,
     createdAt: row.creation_date,
-    // Sorted here and not there: how a database compares text depends on its locale.
+    // Sorted here: the order of text in a database depends on its locale.
     roles: row.roles.map(({ role }) => role).sort(),
     scopes: row.scopes.map(({ scope }) => scope).sort(),
   }

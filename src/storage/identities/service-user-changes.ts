@@ -1,6 +1,5 @@
 /**
- * Writes what differs between a service user as it is and as it shall be. Its credentials are in
- * `credential-changes.ts`.
+ * Writes the difference between a service user before and after a change. Its credentials are in `credential-changes.ts`.
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
@@ -11,7 +10,7 @@ import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-changes.ts'
 import { difference } from './difference.ts'
 
-/** Writes what differs, and says whether anything did. */
+/** Writes the difference, and returns whether there is one. */
 export async function writeServiceUser(
   trx: Transaction<Tables>,
   [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser | null],

@@ -1,8 +1,8 @@
 /**
  * Service users as rows: one query for any number of them, and the mapping to the domain.
  *
- * The database is outside: a row that is no service user of the domain is refused, never repaired, and so is a key
- * that no program with the integrity key has written. How users are written is in `service-user-changes.ts`.
+ * A row that is no valid service user, or a key whose MAC is wrong, is refused, never repaired. `service-user-changes.ts` writes
+ * users.
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
@@ -17,7 +17,7 @@ import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-r
 type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
 type ServiceUserRow = Awaited<ReturnType<ServiceUserQuery['execute']>>[number]
 
-/** Reads the users with these ids. An id that nobody has, or nobody can have, is left out. */
+/** Reads the users with these ids. Ids without a user, and malformed ones, are left out. */
 export async function readServiceUsers(
   db: Kysely<Tables>,
   userIds: readonly string[],
@@ -29,7 +29,7 @@ export async function readServiceUsers(
   return new Map(rows.map((row) => [row.user_id, toServiceUser(row, macs)]))
 }
 
-/** Whole users, to be narrowed down by columns of `u`. Each column of a list is a subquery that uses an index. */
+/** The query of whole users; add conditions on columns of `u`. Each column of a list is a subquery that uses an index. */
 export function selectServiceUsers(db: Kysely<Tables>) {
   return db
     .selectFrom('service_users as u')
@@ -95,7 +95,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
     ])
 }
 
-/** Makes queries and runs none. */
+/** Compiles queries and runs none. */
 const queries = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
@@ -106,13 +106,11 @@ const queries = new Kysely<Tables>({
 })
 
 /**
- * The users of a list of ids, which is its only parameter. Made once: making it takes 65 µs.
- *
- * One array instead of many parameters: their number is limited.
+ * The users of an array of ids, its only parameter, because the number of parameters is limited. Compiled once: that takes 65 µs.
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
-/** @throws {UnreadableRow} if the row is no service user, or the MAC of a key does not fit; the message names it. */
+/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
     return {
@@ -126,7 +124,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       secrets: row.secrets.map(toClientSecret),
       keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
-      // Names are sorted here and not there: how a database compares text depends on its locale.
+      // Sorted here: the order of text in a database depends on its locale.
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),

@@ -1,38 +1,44 @@
 /**
- * How every administrative change is made: one transaction that takes the lock, checks the right to the change, reads,
- * lets the domain decide, writes the difference, the audit event and the new version, or nothing at all.
+ * The transaction of an administrative change: it takes the lock of the instance, checks the right to the change, reads, lets
+ * the domain decide, and writes the difference, the audit event and the new version, or nothing at all.
  *
- * The server ends a transaction whose client falls silent, and each wait for the lock is short; a change that waited in
- * vain tries again (`postgres-pool.ts` has the limits).
+ * PostgreSQL ends a transaction whose client is silent, and each wait for the lock is short; a change whose wait timed out is
+ * retried (`postgres-pool.ts` has the limits).
  *
- * What is read and written is the matter of the stores. They have no rules of their own: what must hold whoever writes
- * is a constraint of the schema.
+ * The stores decide what is read and written. They have no rules of their own: a rule for every writer is a constraint of
+ * the schema.
  */
-import type { Transaction } from 'kysely'
-import { assertAuthorized, type ChangeEntry } from '../../domain/identities/authority.ts'
+import { sql, type Transaction } from 'kysely'
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import {
+  type AuthorityFacts,
+  assertAuthorized,
+  type ChangeEntry,
+  type UserAuthority,
+} from '../../domain/identities/authority.ts'
+import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { toCommitError, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
-import { readAuthorityFacts } from './authority-row.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 
-/** What a change is about. */
+/** What a change reads, decides and writes. */
 export interface ChangeTarget<Before, Decision> {
   read(trx: Transaction<Tables>): Promise<Before>
-  /** Dates that the change must not go back behind, however far ahead they are. */
+  /** Dates that the date of the change must not precede. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
   decide(before: Before, moment: ChangeMoment): Decision
-  /** What the audit event names, if the decision knows it better than who asked for it. */
+  /** The resource of the audit event, if only the decision knows it. */
   resourceOf?(decision: Decision): string | undefined
-  /** Writes what differs, and says whether anything did. If it throws, everything is undone. */
+  /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
 }
 
-/** What the domain returned or threw. A value, so that no error of it is taken for one of the database. */
+/** What the domain returned or threw. A value, so that its errors are not mistaken for those of the database. */
 type Ruling<T> = { readonly kind: 'decided'; readonly decision: T } | Refusal
 type Refusal = { readonly kind: 'refused'; readonly error: unknown }
 
@@ -49,7 +55,7 @@ type Outcome<Decision> = (InstanceChange<Decision> & { readonly kind: 'done'; re
 /**
  * Makes a change.
  *
- * @param entry By whose right, and what becomes an audit event if anything changed.
+ * @param entry The authority, and the audit event that is written if anything changed.
  * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
  * `storage_unavailable`: nothing is stored. `change_outcome_unknown` if the database did not confirm a commit that stores something.
  */
@@ -62,10 +68,10 @@ export function changeInstance<Before, Decision>(
 }
 
 /**
- * Stores an observation of the system, such as a date. No caller has asked for it, so that no right
- * is checked, and it is no event of the audit trail. What a caller asks for goes through `changeInstance`.
+ * Stores an observation without a caller, such as a date. No right is checked, and there is no audit
+ * event. A change with a caller goes through `changeInstance`.
  *
- * @throws {DomainError} `storage_unavailable`: it may be stored or not, which is seen when the system observes it again.
+ * @throws {DomainError} `storage_unavailable`: it may be stored or not. The next observation shows which.
  */
 export function observeInstance<Before, Decision>(
   database: Database,
@@ -113,8 +119,8 @@ async function changeUnderLock<Before, Decision>(
   const { clock, date } = await readChangeMoment(trx)
   const authority = entry?.authority
   if (authority?.kind === 'user') {
-    // The right of the caller as it is now: no change can take it away before this transaction ends. It ends by the clock, as
-    // the dates of tokens do, and not by the date of the change, which may be ahead.
+    // Under the lock, so no change can take the right away before this transaction ends. Expiry is compared with the clock, as
+    // that of tokens is, and not with the date of the change, which may be ahead.
     const facts = await readAuthorityFacts(trx, authority)
     const ruling = rule(() => assertAuthorized(authority, { ...facts, now: clock }))
     if (ruling.kind === 'refused') return ruling
@@ -132,6 +138,45 @@ async function changeUnderLock<Before, Decision>(
     await insertAuditEvent(trx, { ...entry, resource }, { at })
   }
   return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
+}
+
+/** The rows that the right of a caller depends on, for `assertAuthorized`, in one statement. */
+async function readAuthorityFacts(
+  trx: Transaction<Tables>,
+  { userId, credential }: UserAuthority,
+): Promise<Omit<AuthorityFacts, 'now'>> {
+  const keyId = credential.kind === 'access_token' ? credential.keyId : null
+  const tokenId = credential.kind === 'personal_access_token' ? credential.tokenId : null
+  const row = await trx
+    .selectFrom('service_users as u')
+    .where('u.user_id', '=', userId)
+    .select((eb) => [
+      'u.enabled',
+      jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
+        'roles',
+      ),
+      jsonArrayFrom(
+        eb
+          .selectFrom('personal_access_tokens as t')
+          .whereRef('t.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`t.token_id = ${tokenId}::uuid`)
+          .select(['t.token_id', 't.expiration_date']),
+      ).as('tokens'),
+      jsonArrayFrom(
+        eb.selectFrom('web_keys as k').where(sql<boolean>`k.key_id = ${keyId}::text`).select('k.key_id'),
+      ).as('keys'),
+    ])
+    .executeTakeFirst()
+  if (row === undefined) return { user: undefined, ring: [] }
+  const personalAccessTokens = row.tokens.map(({ token_id, expiration_date }) => {
+    // Dates in JSON are text.
+    return { tokenId: token_id, expiresAt: new Date(expiration_date) }
+  })
+  const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
+  return {
+    user: { enabled: row.enabled, instanceRoles, personalAccessTokens },
+    ring: row.keys.map(({ key_id }) => ({ keyId: key_id })),
+  }
 }
 
 function rule<T>(decide: () => T): Ruling<T> {

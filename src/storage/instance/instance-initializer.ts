@@ -1,6 +1,6 @@
 /**
- * The `InstanceInitializer` on a database: the issuer, the first project, administrator, secret and key, and the integrity key,
- * all at once or not at all.
+ * The `InstanceInitializer` on a database: one transaction that writes the issuer, the integrity key, and the first project,
+ * administrator, secret and web key.
  */
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../../domain/identities/authority.ts'
@@ -35,7 +35,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
         }
       }
       try {
-        // Not repeatedly: `beforeCommit` has effects outside the database.
+        // Without retries: `beforeCommit` has effects outside the database.
         return await usingStorage(() =>
           db
             .transaction()
@@ -53,7 +53,7 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
             }),
         )
       } catch (error) {
-        // As it was thrown: it may look like an error of the database, or be hidden by one of the rollback.
+        // The original error: it may look like one of the database, or be hidden by one of the rollback.
         throw refusal === undefined ? error : refusal.error
       }
     },
@@ -61,8 +61,8 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
 }
 
 /**
- * Writing a file can take long, and the lock is held meanwhile. Only this transaction may be silent for so long: until it is
- * done there is nothing that another replica could do.
+ * Writing a file can take long, and the lock is held meanwhile. This transaction alone may be silent for that long, because other
+ * replicas can do nothing before it ends.
  */
 async function allowForFile(trx: Transaction<Tables>): Promise<void> {
   await sql`set local idle_in_transaction_session_timeout = ${sql.lit(FILE_MILLIS)}`.execute(trx)

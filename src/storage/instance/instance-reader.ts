@@ -1,5 +1,5 @@
 /**
- * The `InstanceReader` on a database: every method is one transaction that sees one moment.
+ * The `InstanceReader` on a database: every method reads one snapshot, in one transaction.
  */
 import type { Transaction } from 'kysely'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -43,7 +43,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
   }
 }
 
-/** Some at a time, so that no statement takes longer than it may, however many users are in memory. */
+/** In batches, so that no statement times out with many users in memory. */
 async function readUsers(
   trx: Transaction<Tables>,
   userIds: readonly string[],
@@ -57,7 +57,7 @@ async function readUsers(
   return users
 }
 
-/** Of the private keys, what serves takes only the active one out of the database. */
+/** A serving process reads no other private key than the active one. */
 async function readSealedActiveKey(trx: Transaction<Tables>): Promise<string | null> {
   const row = await trx
     .selectFrom('web_keys')

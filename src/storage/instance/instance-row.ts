@@ -1,5 +1,5 @@
 /**
- * The one row of `instance`: the version of everything, and the lock that all writers take turns at.
+ * The one row of `instance`: its version, and the lock that serialises all changes.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { InstanceStatus } from '../../domain/ports.ts'
@@ -16,15 +16,15 @@ export const CHANGES_CHANNEL = 'keyturn_changes'
 export const CLOCK = sql<Date>`date_trunc('milliseconds', clock_timestamp())`
 
 /**
- * After all that is stored, also when the clock has gone back. A date that is further ahead of the clock does not count: it comes
- * from a clock that was wrong, and would hold up everything that waits for its time for as long.
+ * After the newest stored date, also when the clock has gone back. A stored date that is more than a day ahead of the clock does
+ * not count: it comes from a clock that was wrong, and would delay every waiting time by as much (decision 15).
  */
 const CHANGE_TIME = sql<Date>`
   case when latest_at <= ${CLOCK} + make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)}) then greatest(${CLOCK}, latest_at + interval '1 millisecond')
     else ${CLOCK} end`
 
 /**
- * Reads at which change the instance is, as far as the transaction can see.
+ * Reads the version of the instance that the transaction sees, with its dates.
  *
  * @throws {NewerSchema}
  */
@@ -52,9 +52,9 @@ export async function isInitialised(db: Kysely<Tables>): Promise<boolean> {
 }
 
 /**
- * Waits until no other writer is at work, in any process, and keeps others away until the transaction ends.
+ * Takes the lock of the instance until the transaction ends. It excludes all other changes, in every process.
  *
- * The transaction must be READ COMMITTED: then what it reads afterwards includes what the writers before it did.
+ * The transaction must be READ COMMITTED: then its later reads include the changes of previous holders of the lock.
  *
  * @throws {NewerSchema}
  */
@@ -72,9 +72,9 @@ export async function lockInstance(
 }
 
 /**
- * The moment of a change that is made now, in whole milliseconds as the tables keep it. Its date is by the clock of the
- * database, and after every change before, unless the clock has gone back by more than a day. Ask after taking the lock:
- * `now()` would be the time at which the transaction began to wait for it.
+ * The moment of a change that is made now, in whole milliseconds. Its date is the clock of the database, but after every earlier
+ * change, unless the clock has gone back by more than a day. Call it after taking the lock: `now()` would be the time at which
+ * the transaction began to wait for it.
  */
 export async function readChangeMoment(db: Kysely<Tables>): Promise<ChangeMoment> {
   return await db
@@ -84,15 +84,15 @@ export async function readChangeMoment(db: Kysely<Tables>): Promise<ChangeMoment
     .executeTakeFirstOrThrow()
 }
 
-/** The date of a change that is made now, as `readChangeMoment` has it. */
+/** The date of `readChangeMoment`. */
 export async function readChangeTime(db: Kysely<Tables>): Promise<Date> {
   return (await readChangeMoment(db)).date
 }
 
 /**
- * Counts the change that the transaction makes, and announces it, if it shall be, when the transaction commits.
+ * Raises the version, and has the commit send NOTIFY if changes are announced.
  *
- * @param change Its date, as `readChangeMoment` gave it or later.
+ * @param change Its date, from `readChangeMoment` or later.
  * @returns The revision that it makes.
  */
 export async function bumpVersion(
@@ -103,7 +103,7 @@ export async function bumpVersion(
   const bump = sql<RevisionRow>`
     update instance set version = version + 1, changed_at = ${CLOCK}, latest_at = ${at} where id = 1
     returning version, changed_at`
-  // Engines without NOTIFY refuse it, and the change with it.
+  // Databases without NOTIFY refuse it, and the change with it.
   const announced = sql<RevisionRow>`
     with changed as (${bump})
     select version, changed_at, pg_notify(${CHANGES_CHANNEL}, version::text) from changed`

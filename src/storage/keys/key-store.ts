@@ -1,5 +1,5 @@
 /**
- * The `KeyStore` on a database: shows the ring and its rotation to the domain and writes what it decides.
+ * The `KeyStore` on a database: reads the key ring and its rotation, and writes what the domain decides.
  *
  * How a change is locked, audited and announced is in `instance-change.ts`.
  */

@@ -1,12 +1,12 @@
 /**
- * Public keys out of JSON columns. The database is outside: what is no public key is refused, never repaired.
+ * Public keys from JSON columns. A value that is no public key is refused, never repaired.
  */
 import type { EcCurve, PublicJwk } from '../../domain/keys/key-algorithm.ts'
 
 const EC_CURVES = { 'P-256': true, 'P-384': true, 'P-521': true } as const satisfies Record<EcCurve, true>
 
 /**
- * Takes the public members by name, so that whatever else the column may hold goes no further.
+ * Takes the public members by name, and drops all others.
  *
  * @throws {Error} if one is missing, or the kind of key is not known.
  */

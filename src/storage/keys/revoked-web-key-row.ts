@@ -1,5 +1,5 @@
 /**
- * A revoked key as a row of `revoked_web_keys`, in both directions.
+ * The tombstone of a revoked web key, a row of `revoked_web_keys`, in both directions.
  */
 import type { Selectable, Transaction } from 'kysely'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -10,7 +10,7 @@ import { toFacts } from './web-key-row.ts'
 
 const MAX_LISTED = 1000
 
-/** The keys that were revoked last, ordered by creation date, oldest first. @throws {UnreadableRow} */
+/** The last revoked keys, ordered by creation date, oldest first. @throws {UnreadableRow} */
 export async function readRevokedWebKeys(
   trx: Transaction<Tables>,
   macs: PublicKeyMacs,
@@ -25,13 +25,13 @@ export async function readRevokedWebKeys(
   return rows.map((row) => fromRevokedRow(row, macs)).sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
 }
 
-/** One of all keys that were ever revoked; undefined if it is none. @throws {UnreadableRow} */
+/** A revoked key, or undefined. @throws {UnreadableRow} */
 export async function readRevokedWebKey(
   trx: Transaction<Tables>,
   keyId: string,
   macs: PublicKeyMacs,
 ): Promise<RevokedWebKey | undefined> {
-  // PostgreSQL has no text with this character, and refuses to look for one.
+  // PostgreSQL refuses text with this character.
   if (keyId.includes('\0')) return undefined
   const row = await trx.selectFrom('revoked_web_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst()
   return row === undefined ? undefined : fromRevokedRow(row, macs)

@@ -1,7 +1,5 @@
 /**
- * How keys rotate as the one row of `rotation`, in both directions.
- *
- * The database is outside: a row that is no policy of the domain is refused, never repaired.
+ * The rotation policy as the one row of `rotation`, in both directions. A row that is no valid policy is refused, never repaired.
  */
 import type { Selectable, Transaction } from 'kysely'
 import type { EcCurve, Hash, RsaBits, WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
@@ -15,7 +13,7 @@ const BITS: readonly number[] = [2048, 3072, 4096] satisfies RsaBits[]
 const HASHERS: readonly string[] = ['sha256', 'sha384', 'sha512'] satisfies Hash[]
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521'] satisfies EcCurve[]
 
-/** @throws {UnreadableRow} if the row is no rotation; the message says what is wrong. */
+/** @throws {UnreadableRow} if the row is not valid; the message says what is wrong. */
 export async function readRotation(trx: Transaction<Tables>): Promise<Rotation> {
   const row = await trx.selectFrom('rotation').selectAll().where('id', '=', 1).executeTakeFirstOrThrow()
   return {
@@ -32,7 +30,7 @@ export async function readRotation(trx: Transaction<Tables>): Promise<Rotation> 
   }
 }
 
-/** Stores it. */
+/** Writes the row. */
 export async function writeRotation(trx: Transaction<Tables>, { policy, requestedAt }: Rotation): Promise<void> {
   const { config } = policy
   await trx

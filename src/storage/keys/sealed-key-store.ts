@@ -1,9 +1,8 @@
 /**
- * The `SealedKeyStore` on a database: the sealed private keys of all web keys, and the sealed integrity key. What serves reads
- * the private key of the active one alone, elsewhere.
+ * The `SealedKeyStore` on a database: the sealed private keys of all web keys, and the sealed integrity key. A serving process
+ * reads only the private key of the active web key (`instance-reader.ts`).
  *
- * Replacing one counts as a change of the instance, although it changes nothing that a replica with an open key would
- * notice: one that could not open the active key tries again.
+ * Replacing one raises the version of the instance, so that a replica that could not open the active key tries again.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
@@ -59,7 +58,7 @@ function selectSealed(db: Kysely<Tables>) {
   return db.selectFrom('web_keys').select(['key_id', 'algorithm', 'sealed_private_key'])
 }
 
-/** None if the private key was destroyed. @throws {UnreadableRow} */
+/** Empty if the private key was destroyed. @throws {UnreadableRow} */
 function toSealedWebKey(row: {
   readonly key_id: string
   readonly algorithm: string

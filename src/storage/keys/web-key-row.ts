@@ -1,8 +1,8 @@
 /**
  * A web key as a row of `web_keys`, in both directions.
  *
- * The database is outside: a row that is no web key of the domain, or that no program with the integrity key has written, is
- * refused, never repaired. The sealed private key is not part of a web key and is not read here.
+ * A row that is no valid web key, or whose MAC is wrong, is refused, never repaired. The sealed private key is not part of a web
+ * key and is not read here.
  */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -34,19 +34,19 @@ type WebKeyRow = Pick<Selectable<Tables['web_keys']>, (typeof COLUMNS)[number]> 
   readonly has_private_key: boolean
 }
 
-/** The columns that change at a transition of a key. */
+/** The columns that change in a transition. */
 interface LifeColumns {
   readonly state: WebKeyState
   readonly activation_date: Date | null
   readonly deactivation_date: Date | null
-  /** Of an initial key. What has been initial keeps it. */
+  /** Of an initial key. It stays after the activation. */
   readonly publication_date?: Date | null
 }
 
 /**
  * Reads all web keys, oldest first.
  *
- * @throws {UnreadableRow} if a row is no web key, or its MAC does not fit; the message names the key and what is wrong.
+ * @throws {UnreadableRow} if a row is no valid web key, or its MAC is wrong; the message names the key and the mistake.
  */
 export async function readKeyRing(trx: Transaction<Tables>, macs: PublicKeyMacs): Promise<KeyRing> {
   const rows = await trx
@@ -68,7 +68,7 @@ export function toLifeColumns(key: WebKey): LifeColumns {
   }
 }
 
-/** A whole row for a key that is not stored yet. */
+/** The row of a new key. */
 export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyMacs) {
   return {
     key_id: key.keyId,
@@ -81,7 +81,7 @@ export function toNewRow(key: WebKey, sealedPrivateKey: string, macs: PublicKeyM
   }
 }
 
-/** Throws if the row is no web key that a program with the integrity key has written. */
+/** @throws {UnreadableRow} if the row is not valid, or its MAC is wrong. */
 function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
   try {
     const facts = toFacts(row)
@@ -100,7 +100,7 @@ function toWebKey(row: WebKeyRow, macs: PublicKeyMacs): WebKey {
   }
 }
 
-/** Names the web key whose row is none. */
+/** Names the web key whose row is not valid. */
 export function toUnreadableWebKey(keyId: string, cause: unknown): UnreadableRow {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new UnreadableRow(
@@ -110,14 +110,14 @@ export function toUnreadableWebKey(keyId: string, cause: unknown): UnreadableRow
   )
 }
 
-/** What every key has, published or revoked. Its MAC is not checked here. @throws {Error} */
+/** The facts of a published or revoked key. The MAC is not checked here. @throws {Error} */
 export function toFacts(row: KeyPairRow & Pick<WebKeyRow, 'creation_date'>) {
   return { ...toKeyPairFacts(row), createdAt: row.creation_date }
 }
 
 type KeyPairRow = Pick<WebKeyRow, 'key_id' | 'algorithm' | 'public_jwk'>
 
-/** What is known of the key pair. @throws {Error} */
+/** The facts of the key pair. @throws {Error} */
 export function toKeyPairFacts(row: KeyPairRow): KeyPairFacts {
   const algorithm = parseKeyAlgorithm(row.algorithm)
   return { keyId: row.key_id, algorithm, publicJwk: toPublicJwk(row.public_jwk, algorithm) }

@@ -2,8 +2,8 @@
  * The first schema: the instance, its web keys, and its service users with their projects, secrets and grants.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration. For that reason it
- * names algorithms, states and roles itself instead of asking the domain, which moves on. A rule that would break the
- * service stands here as a constraint even though the code keeps it too: the database is what all replicas share.
+ * names algorithms, states and roles itself instead of using the domain, which changes. Important rules of the domain are
+ * constraints here too, because all replicas share the database.
  */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'

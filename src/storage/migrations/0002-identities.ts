@@ -1,6 +1,6 @@
 /**
- * What administering identities needs: creation dates of projects, last uses of secrets, public keys and personal
- * access tokens of users, the audit trail, and the assertions that were used.
+ * For the administration of identities: creation dates of projects, last uses of secrets, public keys and personal
+ * access tokens of users, the audit trail, and used assertions.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -8,7 +8,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 const STATEMENTS = [
-  // When the projects that are there were created is not known: now is the latest that it can have been.
+  // The creation dates of existing projects are not known: now is the latest possible one.
   sql`alter table projects add column creation_date timestamptz(3) not null default now()`,
   sql`alter table projects alter column creation_date drop default`,
   // Pages are cut by comparing bytes, so that they are the same in every database.
@@ -16,7 +16,7 @@ const STATEMENTS = [
 
   sql`create index service_users_by_creation on service_users (creation_date, user_id)`,
   sql`create index service_users_of_project_by_creation on service_users (project_id, creation_date, user_id)`,
-  // The one before begins with the same column.
+  // The previous one begins with the same column.
   sql`drop index service_users_of_project`,
 
   sql`alter table client_secrets add column last_use_date timestamptz(3)`,

@@ -1,5 +1,5 @@
 /**
- * What many replicas of different versions need: when the instance was changed, and which programs may work with it.
+ * For many replicas of different versions: the date of the last change, and the major version of the schema.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -7,7 +7,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 const STATEMENTS = [
-  // Together with the version it names a change, also after a fail-over that lost some. Null: before there were dates.
+  // Together with the version it identifies a change, also after a failover that lost some. Null: no date was stored.
   sql`alter table instance add column changed_at timestamptz(3)`,
   sql`
     alter table instance add column schema_major integer not null default 1

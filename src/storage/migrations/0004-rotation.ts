@@ -1,8 +1,8 @@
 /**
- * What rotating keys needs: the policy, keys without a private key, and the record of those that were revoked.
+ * For key rotation: the policy, keys without a private key, and the tombstones of revoked keys.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration. For that reason it
- * names kinds and defaults itself instead of asking the domain, which moves on.
+ * names kinds and defaults itself instead of using the domain, which changes.
  */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
@@ -33,19 +33,19 @@ const STATEMENTS = [
       constraint rotation_times_not_negative
         check (rotation_interval > 0 and publish_ahead >= 0 and retention >= 0 and rollback_window >= 0)
     )`,
-  // Off: what rotates the keys of an instance that exists already is not known. A new instance switches it on.
+  // Off: an existing instance may be rotated by another program. A new instance switches it on.
   sql`
     insert into rotation (
       id, enabled, kind, bits, hasher, rotation_interval, publish_ahead, retention, rollback_window, keep_standby
     ) values (1, false, 'rsa', 2048, 'sha256', 7776000, 604800, 604800, 604800, true)`,
 
-  // Null: destroyed. A program that does not know of it cannot make such a key active again, nor any other that signs.
+  // Null: destroyed. The constraint also keeps an older program from activating such a key.
   sql`alter table web_keys alter column sealed_private_key drop not null`,
   sql`
     alter table web_keys add constraint web_keys_signing_takes_a_private_key
       check (state = 'inactive' or sealed_private_key is not null)`,
 
-  // Apart from the keys that are published, so that no program publishes one of these.
+  // In a table of its own, so that no program publishes a revoked key.
   sql`
     create table revoked_web_keys (
       key_id text primary key,

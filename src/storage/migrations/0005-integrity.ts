@@ -1,5 +1,5 @@
 /**
- * The integrity key of an instance, and the codes by which rows with public keys are believed. Decision 11.
+ * The integrity key of an instance, and the MACs of rows with public keys. Decision 11.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -15,7 +15,7 @@ const COLUMNS = [
 ]
 
 const RULES = [
-  // A program that knows of no integrity key would write rows that all others refuse.
+  // A program without integrity keys would write rows that all others refuse.
   sql`update instance set schema_major = 2`,
   sql`
     alter table instance add constraint instance_initialised_with_integrity_key
@@ -29,10 +29,10 @@ const RULES = [
 ]
 
 /**
- * Adds the integrity key and the codes.
+ * Adds the integrity key and the MACs.
  *
- * @param takeOver Gives an instance that is there already a key and codes. It runs only together with the statements that
- * add the columns, so a row alone never makes it run again: without those columns there is no such database any more.
+ * @param takeOver Gives an existing instance a key and MACs. It runs only together with the statements that add the columns, so
+ * no change of rows can make it run again.
  */
 export function integrity(takeOver: (db: Kysely<Tables>) => Promise<void>): Migration {
   return {

@@ -1,12 +1,12 @@
 /**
- * The issuer of the instance, so that no server issues tokens in another name.
+ * The issuer of the instance, so that no server issues tokens under another one (decision 13).
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-// Null until the next start, which stores what it is configured with.
+// Null until the next start, which stores the configured base URL.
 const STATEMENT = sql`
   alter table instance add column issuer text
     constraint instance_issuer_length check (length(issuer) between 1 and 2000)`

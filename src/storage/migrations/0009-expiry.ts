@@ -1,6 +1,6 @@
 /**
- * Credentials may end before the date of their creation: that is the date of a change, which may be up to a day ahead of the clock by
- * which they end (decision 15).
+ * Credentials may expire before their creation date: that is the date of a change, which may be up to a day ahead of the clock that
+ * decides about their expiry (decision 15).
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -17,7 +17,7 @@ const STATEMENTS = [
       check (creation_date <= deactivation_date)`,
 ]
 
-/** Lets the end of credentials go by the clock. */
+/** Lets the clock decide about the expiry of credentials. */
 export const expiry: Migration = {
   up: async (db: Kysely<unknown>) => {
     for (const statement of STATEMENTS) await statement.execute(db)

@@ -1,15 +1,15 @@
 /**
- * A connection of a pool as Kysely uses it: no statement runs for longer than it may, and a connection that is of no use
- * any more does not go back into the pool.
+ * A connection of a pool as Kysely uses it, with timeouts for each transaction. A connection that is no longer usable is
+ * closed instead of returned to the pool.
  *
- * The limits are set at the beginning of each transaction and end with it. As settings of the connection, a pooler that
- * gives each transaction another one (pgbouncer in transaction mode) would refuse them, or pass them on to strangers. A
- * statement outside a transaction therefore gets one of its own.
+ * The timeouts are set at the beginning of each transaction and end with it. If they were settings of the connection, a
+ * pooler in transaction mode (pgbouncer) would refuse them, or apply them to other clients. So a statement outside a
+ * transaction gets a transaction of its own.
  */
 import type { PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 
-/** How long things may take on the server, in milliseconds. */
+/** The timeouts of a transaction on the server, in milliseconds. */
 export interface TransactionLimits {
   /** One statement, waiting for locks included. */
   readonly statementTimeout: number
@@ -19,22 +19,22 @@ export interface TransactionLimits {
   readonly locking?: LockingLimits
 }
 
-/** What keeps a client that falls silent, wherever that is, from holding a lock for long. In milliseconds. */
+/** Bounds how long a client that hangs can hold a lock, in milliseconds. */
 export interface LockingLimits {
-  /** One wait for a lock. A client that is gone leaves the queue then. */
+  /** One wait for a lock. It also removes a client that is gone from the queue. */
   readonly lockTimeout: number
-  /** How long the client may take nothing of an answer. For this time the idle timeout has not begun. */
-  readonly answerTimeout: number
+  /** How long the client may acknowledge nothing of a response. The idle timeout begins only after the response. */
+  readonly tcpUserTimeout: number
   /**
-   * The whole transaction. It ends what the idle timeout does not see: a message that is never completed. PostgreSQL has
-   * this limit from version 17 on.
+   * The whole transaction. It also ends a transaction whose client sends an incomplete message, which the idle timeout does
+   * not. PostgreSQL has this setting from version 17 on.
    */
   readonly transactionTimeout: number
 }
 
-/** What a client tells its pool. */
+/** Events of a client for its pool. */
 export interface ClientEvents {
-  /** The server does not take writes: it has become a standby, and so have those behind the other connections. */
+  /** The server refuses writes: it has become a standby. The other connections lead to the same server. */
   readonly onReadOnly: () => void
 }
 
@@ -47,26 +47,26 @@ const TRANSACTION_TIMEOUT_SINCE = 170_000
 const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
 const READ_ONLY_STATE = '25006'
 
-/** Makes a client of one that the pool has handed out. */
+/** Bounds a client that the pool has handed out. */
 export function boundClient(
   client: pg.PoolClient,
   limits: TransactionLimits,
   events: ClientEvents,
 ): PostgresPoolClient {
   const settings = settingsOf(limits)
-  let silence: unknown
-  let useless = false
+  let timeoutError: unknown
+  let broken = false
 
   const run = async (text: string, parameters: readonly unknown[] = []): Promise<unknown> => {
-    // A query that timed out is in flight for as long as TCP believes in the connection, a quarter of an hour after a
-    // cut. Everyone who got this connection would wait behind it.
-    if (silence !== undefined) throw silence
+    // A query that timed out stays in flight until TCP gives up, a quarter of an hour after the network was cut. Each later
+    // query on this connection would wait behind it.
+    if (timeoutError !== undefined) throw timeoutError
     try {
       return await client.query(text, [...parameters])
     } catch (error) {
-      if (error instanceof Error && error.message === QUERY_TIMEOUT_MESSAGE) silence = error
+      if (error instanceof Error && error.message === QUERY_TIMEOUT_MESSAGE) timeoutError = error
       if (error instanceof Error && 'code' in error && error.code === READ_ONLY_STATE) {
-        useless = true
+        broken = true
         events.onReadOnly()
       }
       throw error
@@ -78,8 +78,8 @@ export function boundClient(
     try {
       return await run(`${text}; ${settings}`)
     } catch (error) {
-      // It may have begun, and Kysely does not know.
-      useless = true
+      // The transaction may have begun, and Kysely does not know that.
+      broken = true
       throw error
     }
   }
@@ -92,7 +92,7 @@ export function boundClient(
       return result
     } catch (error) {
       await run('rollback').catch(() => {
-        useless = true
+        broken = true
       })
       throw error
     }
@@ -106,7 +106,7 @@ export function boundClient(
   return {
     // Kysely's other form of `query`, with a cursor, is only called by dialects that are given a cursor class.
     query: query as PostgresPoolClient['query'],
-    release: (destroy) => client.release(destroy === true || useless || silence !== undefined),
+    release: (destroy) => client.release(destroy === true || broken || timeoutError !== undefined),
   }
 }
 
@@ -118,7 +118,7 @@ function settingsOf({ statementTimeout, idleTimeout, locking }: TransactionLimit
   if (locking !== undefined) {
     settings.push(
       `set local lock_timeout = ${locking.lockTimeout}`,
-      `set local tcp_user_timeout = ${locking.answerTimeout}`,
+      `set local tcp_user_timeout = ${locking.tcpUserTimeout}`,
       `select set_config('transaction_timeout', '${locking.transactionTimeout}', true) ` +
         `where current_setting('server_version_num')::int >= ${TRANSACTION_TIMEOUT_SINCE}`,
     )

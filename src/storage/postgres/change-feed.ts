@@ -1,8 +1,8 @@
 /**
- * The `ChangeFeed` on a database: LISTEN on a connection of its own, opened again whenever it is lost.
+ * The `ChangeFeed` on a database: LISTEN on a connection of its own, opened again with backoff and jitter when it is lost.
  *
- * A cut of which nobody is told is noticed too, because the server is asked now and then and must answer in time. Still
- * only a hint: who uses it also compares versions.
+ * A heartbeat with a timeout detects a connection that is cut silently. NOTIFY is still only a hint: the subscriber also
+ * compares versions.
  */
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,28 +21,28 @@ import {
 
 const RETRY = { first: 100, longest: 5_000 }
 
-/** How often the server is asked whether it is still there. */
+/** Time between heartbeats. */
 const HEARTBEAT_MILLIS = 10_000
 
-/** To listen again changes nothing, so it does as the question too, and mends what a proxy may have mixed up. */
+/** The heartbeat too: it is idempotent, and listens again if a proxy has switched the server connection. */
 const LISTEN = `listen ${CHANGES_CHANNEL}`
 
-/** How patient a feed is, in milliseconds. */
-export interface FeedPatience {
-  /** How often the server is asked whether it is still there. Default 10 000. */
+/** The times of a feed, in milliseconds. */
+export interface FeedTimes {
+  /** Between heartbeats. Default 10 000. */
   readonly heartbeat?: number
-  /** How long it may take to answer. Default 5 000. */
-  readonly answer?: number
+  /** How long the response to a heartbeat may take. Default 5 000. */
+  readonly timeout?: number
 }
 
 /**
- * Announcements of changes, unless the options leave them out.
+ * The change feed; it is off with `poll`.
  *
- * Connecting never fails towards the subscriber; it is logged and tried again until the subscription ends.
+ * A subscription does not fail: a failed connect is logged and tried again until the subscription ends.
  *
  * @throws {Error} if the URL cannot be read.
  */
-export function createChangeFeed(options: PostgresOptions, patience: FeedPatience = {}): ChangeFeed {
+export function createChangeFeed(options: PostgresOptions, times: FeedTimes = {}): ChangeFeed {
   if (options.changeFeed === 'poll') return { subscribe: () => async () => {}, status: () => 'off' }
   assertReadableUrl(options.url)
   const subscriptions = new Set<{ listening: boolean }>()
@@ -52,7 +52,7 @@ export function createChangeFeed(options: PostgresOptions, patience: FeedPatienc
       const subscription = { listening: false }
       subscriptions.add(subscription)
       const ended = listenUntilEnded(options, ending.signal, {
-        patience,
+        times,
         onChange,
         onListening: (listening) => {
           subscription.listening = listening
@@ -72,26 +72,26 @@ export function createChangeFeed(options: PostgresOptions, patience: FeedPatienc
 }
 
 interface Listening {
-  readonly patience: FeedPatience
+  readonly times: FeedTimes
   readonly onChange: () => void
-  /** Told when a connection listens, and when it does not any more. */
+  /** Called when a connection begins to listen, and when it is lost. */
   readonly onListening: (listening: boolean) => void
 }
 
 async function listenUntilEnded(
   { url, log }: PostgresOptions,
   subscription: AbortSignal,
-  { patience, onChange, onListening }: Listening,
+  { times, onChange, onListening }: Listening,
 ): Promise<void> {
   let throttle = new LogThrottle()
   let failures = 0
   while (!subscription.aborted) {
     const reason = await listenUntilLost(url, subscription, {
-      patience,
+      times,
       onChange,
       onListening: () => {
         failures = 0
-        // What is lost from here on is another loss.
+        // The next loss is another one.
         throttle = new LogThrottle()
         onListening(true)
         onChange()
@@ -108,14 +108,14 @@ async function listenUntilEnded(
   }
 }
 
-/** Listens on one connection for as long as it lasts, and returns why it does not any more. */
+/** Listens on one connection until it is lost, and returns why. */
 async function listenUntilLost(
   url: string,
   subscription: AbortSignal,
-  { patience, onListening, onChange }: Omit<Listening, 'onListening'> & { readonly onListening: () => void },
+  { times, onListening, onChange }: Omit<Listening, 'onListening'> & { readonly onListening: () => void },
 ): Promise<string> {
   const socket = new Socket()
-  // Not `client.end()`: it says goodbye first, and a server that is gone does not answer.
+  // Not `client.end()`: it waits for the server to close, and a server that is gone does not.
   const disconnect = (): void => {
     socket.destroy()
   }
@@ -126,25 +126,25 @@ async function listenUntilLost(
     connectionString: url,
     application_name: APPLICATION_NAME,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MILLIS,
-    query_timeout: patience.answer ?? CONNECT_TIMEOUT_MILLIS,
+    query_timeout: times.timeout ?? CONNECT_TIMEOUT_MILLIS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MILLIS,
     stream: () => socket,
   })
   client.on('error', (error) => {
-    // The first error is why; the ones after it say that the connection is gone.
+    // The first error is the cause; later ones only say that the connection is gone.
     reason ??= error.message
   })
   client.on('notification', () => {
     if (!subscription.aborted) onChange()
   })
   try {
-    // Not `events.once`, which also fails on 'error', and then perhaps with nobody waiting.
+    // Not `events.once`: it also rejects on 'error', which would be unhandled.
     const lost = new Promise((resolve) => client.once('end', resolve))
     await client.connect()
     await client.query(LISTEN)
     if (!subscription.aborted) onListening()
-    await askUntil(lost, client, patience.heartbeat ?? HEARTBEAT_MILLIS)
+    await heartbeatUntil(lost, client, times.heartbeat ?? HEARTBEAT_MILLIS)
   } catch (error) {
     reason ??= error instanceof Error ? error.message : String(error)
   } finally {
@@ -154,8 +154,8 @@ async function listenUntilLost(
   return reason ?? 'the server closed it'
 }
 
-/** Asks the server now and then until the connection is lost. @throws {Error} if it does not answer in time. */
-async function askUntil(lost: Promise<unknown>, client: pg.Client, everyMillis: number): Promise<void> {
+/** Sends heartbeats until the connection is lost. @throws {Error} if one times out. */
+async function heartbeatUntil(lost: Promise<unknown>, client: pg.Client, everyMillis: number): Promise<void> {
   const ending = new AbortController()
   const isLost = lost.then(() => {
     ending.abort()

@@ -1,5 +1,5 @@
 /**
- * Opens the database that everything else in this folder works on, which is on a PostgreSQL server.
+ * Opens the database of the stores, on a PostgreSQL server.
  *
  * It does not create tables: `migrate.ts` does.
  */
@@ -14,17 +14,17 @@ import { meaningOfRefusal } from './storage-errors.ts'
 /** An open database. */
 export interface Database {
   readonly db: Kysely<Tables>
-  /** For changes under the lock of the instance: with limits on how long a client that falls silent can keep it. */
+  /** For changes under the lock of the instance: with timeouts for a client that hangs while it holds the lock. */
   readonly changes: Kysely<Tables>
   /** How long a change may wait for that lock, over all its attempts, in milliseconds. */
   readonly lockWaitMillis: number
-  /** For what a replica reads: it has connections of its own, which nothing else can use up. */
+  /** For the reads of a replica: a pool of its own. */
   readonly serving: Kysely<Tables>
   /** Whether changes are announced to the change feeds of other processes. */
   readonly announcesChanges: boolean
-  /** How the pools of connections are used, by their names. */
+  /** The use of the connection pools, by their names. */
   pools(): Readonly<Record<string, PoolUse>>
-  /** Waits for what is running and lets go of every connection. Nothing can be run afterwards. */
+  /** Waits for running statements and closes every connection. Nothing can be run afterwards. */
   close(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export function openDatabase(options: PostgresOptions): Database {
   }
 }
 
-/** Logs why the database refuses what is asked of it, here and for all callers, who only learn that it does. */
+/** Logs why the database refuses. Callers get the meaning only. */
 function logRefusals(log: Log): (event: LogEvent) => void {
   const throttle = new LogThrottle()
   return (event) => {

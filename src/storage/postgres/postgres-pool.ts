@@ -1,8 +1,8 @@
 /**
- * Connections to a PostgreSQL server for Kysely: bounded in number and in time, and thrown away when they are of no use.
+ * Connections to a PostgreSQL server for Kysely, bounded in number and in time.
  *
- * There are two pools, so that administration, which may wait for locks, never keeps a replica from reading what it
- * serves. What a failed query means to callers is decided in `storage-errors.ts`.
+ * There are two pools (bulkheads): administration, which may wait for locks, cannot use up the connections that a replica
+ * reads from. What a failed query means to callers is decided in `storage-errors.ts`.
  */
 import { Socket } from 'node:net'
 import type { PostgresPool } from 'kysely'
@@ -11,7 +11,7 @@ import type { Log } from '../../domain/ports.ts'
 import { boundClient, type LockingLimits } from './bounded-client.ts'
 import { SoftEviction } from './soft-eviction.ts'
 
-/** Where the server is, and how many connections and how much time it may take. */
+/** The server, and the limits of connections and time. */
 export interface PostgresOptions {
   readonly url: string
   readonly log: Log
@@ -19,25 +19,25 @@ export interface PostgresOptions {
   readonly maxConnections?: number | undefined
   /** Whether changes are announced with NOTIFY, and listened for. Default `listen`. */
   readonly changeFeed?: 'listen' | 'poll' | undefined
-  /** How long one statement may take, waiting for locks included. Default 10 000, and 3 000 for what is served. */
+  /** How long one statement may take, waiting for locks included. Default 10 000, and 3 000 in the pool `serving`. */
   readonly statementTimeoutMillis?: number | undefined
 }
 
-/** How many connections a pool has, how many of them nobody uses, and how many callers wait for one. */
+/** How many connections a pool has, how many of them are idle, and how many callers wait for one. */
 export interface PoolUse {
   readonly total: number
   readonly idle: number
   readonly waiting: number
 }
 
-/** A pool for Kysely that tells how it is used. */
+/** A pool for Kysely with metrics. */
 export interface MeasuredPool extends PostgresPool {
   use(): PoolUse
 }
 
 /** The pools of a process. */
 export interface PostgresPools {
-  /** For what a replica reads: small, quick to give up. */
+  /** For the reads of a replica: small, with short timeouts. */
   readonly serving: MeasuredPool
   /** For everything else. */
   readonly administration: MeasuredPool
@@ -45,41 +45,43 @@ export interface PostgresPools {
   readonly changes: PostgresPool
 }
 
-/** What the server's administrator sees beside each connection. */
+/** Shown in `pg_stat_activity` beside each connection. */
 export const APPLICATION_NAME = 'keyturn'
 
 /** How long opening a connection, or waiting for a free one, may take. */
 export const CONNECT_TIMEOUT_MILLIS = 5_000
 
-/** How long a connection may be silent before TCP asks whether the other side is still there. */
+/** How long a connection may be silent before TCP sends a keep-alive probe. */
 export const KEEP_ALIVE_DELAY_MILLIS = 10_000
 
 const DEFAULT_MAX_CONNECTIONS = 10
 const MOST_SERVING_CONNECTIONS = 8
 
-/** A request may wait for what is served, and a replica wants to know soon that the database is gone. */
+/** Short, because requests wait for these reads, and a replica must notice soon that the database is gone. */
 const SERVING_TIMEOUT_MILLIS = 3_000
 
-/** How long the server has to close its connections when the pool ends. */
-const GOODBYE_MILLIS = 1_000
-export const STATEMENT_TIMEOUT_MILLIS = 10_000
-/** The server gives up first and says why; the client does so only when the server does not answer at all. */
-const ANSWER_GRACE_MILLIS = 1_000
+/** How long the server may take to close its connections when the pool ends. */
+const CLOSE_TIMEOUT_MILLIS = 1_000
 
-/** A replica that hangs keeps others from making changes for that long, and no longer. */
+export const STATEMENT_TIMEOUT_MILLIS = 10_000
+
+/** How much later than the server the client times out: the server says why, and may not answer at all. */
+const QUERY_TIMEOUT_GRACE_MILLIS = 1_000
+
+/** A replica that hangs in a change blocks the changes of others for at most this time. */
 const IDLE_IN_TRANSACTION_MILLIS = 2_000
 
 /**
- * The wait for a lock is short because a replica that hangs may have many in the queue: each would get the lock in turn and
- * keep it for the idle timeout. Changes try again, see `instance-change.ts`.
+ * The wait for a lock is short because a replica that hangs may have many transactions in the queue: each would get the lock
+ * in turn and keep it for the idle timeout. Changes try again, see `instance-change.ts`.
  */
 const LOCKING: LockingLimits = {
   lockTimeout: 500,
-  answerTimeout: IDLE_IN_TRANSACTION_MILLIS,
+  tcpUserTimeout: IDLE_IN_TRANSACTION_MILLIS,
   transactionTimeout: 5_000,
 }
 
-/** How the connections of a process are shared out. One of the others is for LISTEN, if there is one. */
+/** How the connections of a process are divided between the pools. One more is for LISTEN, unless the change feed is `poll`. */
 export function shareOut(
   maxConnections: number = DEFAULT_MAX_CONNECTIONS,
   changeFeed: 'listen' | 'poll' = 'listen',
@@ -97,14 +99,14 @@ export function createPostgresPools(options: PostgresOptions): PostgresPools {
   assertReadableUrl(options.url)
   const { statementTimeoutMillis, maxConnections, changeFeed } = options
   const share = shareOut(maxConnections, changeFeed)
-  const servers = new SoftEviction(() => performance.now())
-  const administration = createPool(options, servers, {
+  const eviction = new SoftEviction(() => performance.now())
+  const administration = createPool(options, eviction, {
     max: share.administration,
     connectTimeout: CONNECT_TIMEOUT_MILLIS,
     statementTimeout: statementTimeoutMillis ?? STATEMENT_TIMEOUT_MILLIS,
   })
   return {
-    serving: createPool(options, servers, {
+    serving: createPool(options, eviction, {
       max: share.serving,
       connectTimeout: SERVING_TIMEOUT_MILLIS,
       statementTimeout: statementTimeoutMillis ?? SERVING_TIMEOUT_MILLIS,
@@ -129,7 +131,7 @@ interface PoolLimits {
   readonly statementTimeout: number
 }
 
-function createPool({ url, log }: PostgresOptions, servers: SoftEviction, limits: PoolLimits): BoundedPool {
+function createPool({ url, log }: PostgresOptions, eviction: SoftEviction, limits: PoolLimits): BoundedPool {
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     stream: () => {
@@ -142,7 +144,7 @@ function createPool({ url, log }: PostgresOptions, servers: SoftEviction, limits
     application_name: APPLICATION_NAME,
     max: limits.max,
     connectionTimeoutMillis: limits.connectTimeout,
-    query_timeout: limits.statementTimeout + ANSWER_GRACE_MILLIS,
+    query_timeout: limits.statementTimeout + QUERY_TIMEOUT_GRACE_MILLIS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MILLIS,
   })
@@ -150,16 +152,16 @@ function createPool({ url, log }: PostgresOptions, servers: SoftEviction, limits
     log.warn({ reason: error.message }, 'an idle database connection was lost')
   })
   pool.on('connect', (client) => {
-    servers.add(client)
-    // While a connection is in use the pool does not listen, and an 'error' nobody listens to ends the process. The
-    // query that is running, or the next one, fails with the same error, so there is nothing to do here.
+    eviction.add(client)
+    // While a connection is in use the pool has no listener, and an 'error' without a listener ends the process. The
+    // running query, or the next one, fails with the same error, so there is nothing to do here.
     client.on('error', () => {})
   })
 
   const connect = async (): Promise<pg.PoolClient> => {
     for (;;) {
       const client = await pool.connect()
-      if (servers.isCurrent(client)) return client
+      if (!eviction.isEvicted(client)) return client
       client.release(true)
     }
   }
@@ -169,14 +171,13 @@ function createPool({ url, log }: PostgresOptions, servers: SoftEviction, limits
     use: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     connect: async (locking) =>
       boundClient(await connect(), locking === undefined ? transaction : { ...transaction, locking }, {
-        onReadOnly: () => servers.leave(),
+        onReadOnly: () => eviction.evictAll(),
       }),
     end: async () => {
-      // Saying goodbye takes a server that answers. One that does not must not keep the process alive.
+      // A server that does not respond to the close must not keep the process alive.
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
-      }, GOODBYE_MILLIS)
-      // One that is reset is closed as well, and there is nothing more to say to its server.
+      }, CLOSE_TIMEOUT_MILLIS)
       const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
       try {
         await pool.end()
@@ -212,7 +213,7 @@ function isReadable(url: string): boolean {
     new pg.Client({ connectionString: url })
     return true
   } catch {
-    // Not passed on as a cause: it holds the whole URL.
+    // Not passed on as a cause: it contains the whole URL.
     return false
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Kysely's PostgreSQL dialect with a migration lock that is a row, not an advisory lock, which distributed engines
- * that speak PostgreSQL do not have.
+ * Kysely's PostgreSQL dialect without its migration lock. That is an advisory lock, which distributed databases that speak
+ * PostgreSQL do not have; `migrate.ts` locks a row instead.
  */
-import { type Kysely, type MigrationLockOptions, PostgresAdapter, PostgresDialect } from 'kysely'
+import { PostgresAdapter, PostgresDialect } from 'kysely'
 
-/** A `PostgresDialect` whose migrations must be run inside a transaction: the lock ends with it. */
+/** A `PostgresDialect` for a `Migrator` whose caller holds the row lock of the migrations. */
 export class RowLockPostgresDialect extends PostgresDialect {
   override createAdapter(): PostgresAdapter {
     return new RowLockPostgresAdapter()
@@ -12,18 +12,7 @@ export class RowLockPostgresDialect extends PostgresDialect {
 }
 
 class RowLockPostgresAdapter extends PostgresAdapter {
-  override async acquireMigrationLock(db: Kysely<unknown>, options: MigrationLockOptions): Promise<void> {
-    // Kysely's own default hands over a mere connection, on which a row lock would end with this statement.
-    if (!db.isTransaction) throw new Error('migrations must be run inside a transaction')
-    await (db as Kysely<Record<string, { id: string }>>)
-      .selectFrom(options.lockTable)
-      .select('id')
-      .where('id', '=', options.lockRowId)
-      .forUpdate()
-      .execute()
-  }
+  override async acquireMigrationLock(): Promise<void> {}
 
-  override async releaseMigrationLock(): Promise<void> {
-    // The end of the transaction releases the row.
-  }
+  override async releaseMigrationLock(): Promise<void> {}
 }

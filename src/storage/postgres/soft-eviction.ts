@@ -1,19 +1,19 @@
 /**
- * Which connections lead to the server that is to be used. After a fail-over the same address leads to another one, but a
- * connection stays with the server that it was opened to, which may go on answering reads as a standby.
+ * Soft eviction of pooled connections: after a failover the same address leads to another server, but a connection stays with
+ * the server that it was opened to, which may go on answering reads as a standby. Evicted connections are closed when a pool
+ * would hand them out.
  */
 
 /**
- * How long new connections are believed to lead to another server, in milliseconds. A database that takes no writes for
- * longer refuses each of them, and opening all connections again each time would only add to that.
+ * The shortest time between two evictions, in milliseconds. A database that takes no writes for longer refuses those of new
+ * connections too, and opening all connections again each time would only add load.
  */
-const LEAVE_EVERY = 5_000
+const EVICTION_INTERVAL = 5_000
 
 export class SoftEviction {
   readonly #monotonic: () => number
-  readonly #generations = new WeakMap<object, number>()
-  #current = 0
-  #leftAt = Number.NEGATIVE_INFINITY
+  #current = new WeakSet<object>()
+  #evictedAt = Number.NEGATIVE_INFINITY
 
   /** @param monotonic A clock that never goes back, in milliseconds. */
   constructor(monotonic: () => number) {
@@ -21,18 +21,18 @@ export class SoftEviction {
   }
 
   add(client: object): void {
-    this.#generations.set(client, this.#current)
+    this.#current.add(client)
   }
 
-  isCurrent(client: object): boolean {
-    return this.#generations.get(client) === this.#current
+  isEvicted(client: object): boolean {
+    return !this.#current.has(client)
   }
 
-  /** All connections there are lead to the wrong server, unless that was said a moment ago. */
-  leave(): void {
+  /** Evicts all connections that exist, unless the last eviction was a moment ago. */
+  evictAll(): void {
     const now = this.#monotonic()
-    if (now - this.#leftAt < LEAVE_EVERY) return
-    this.#leftAt = now
-    this.#current += 1
+    if (now - this.#evictedAt < EVICTION_INTERVAL) return
+    this.#evictedAt = now
+    this.#current = new WeakSet()
   }
 }

@@ -1,8 +1,6 @@
 /**
- * Which errors mean that the database is unavailable, or refuses because it was changed under the servers, and what
- * callers see of them.
- *
- * Everything else is a mistake in a program or in the data and passes through as it is.
+ * Which errors mean that the database is unavailable, or refuses because it was changed outside of Keyturn, and what
+ * callers see of them. All other errors are mistakes in a program or in the data and pass through unchanged.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { NoResultError } from 'kysely'
@@ -31,12 +29,12 @@ const UNAVAILABLE_STATES = [
 export const INSUFFICIENT_PRIVILEGE = '42501'
 
 /**
- * SQLSTATEs, or their classes, of a database that is there and refuses, and what they mean. Every statement of this folder is
- * right for the schema that `migrate` has made, so that it is an operator or a restore that has changed the database, and one
- * of them has to do something about it. A statement that is wrong in itself, such as 42601, is not among them.
+ * SQLSTATEs, or their classes, of a reachable database that refuses, and their meaning. The statements of the stores are right for
+ * the schema that `migrate` has made, so an operator or a restore has changed the database. A statement that is wrong in
+ * itself, such as 42601, is not among them.
  */
 const REFUSALS: Readonly<Record<string, string>> = {
-  // Its name is more likely wrong than about to come, and a program that ends is started again.
+  // More likely a wrong name than a database that is about to be created.
   '3D000': 'the database does not exist',
   '28': 'the server does not let this role in',
   '3F000': 'a schema is missing',
@@ -54,16 +52,16 @@ const REFUSALS: Readonly<Record<string, string>> = {
   XX: 'an internal error of the server, or damaged data',
 }
 
-/** A row that every instance has is not there, as in the middle of a restore. */
+/** Happens in the middle of a restore. */
 const MISSING_ROW = 'a row that every instance has is missing'
 
-/** The transaction lost against another one and was undone: it can simply be run again. */
+/** The transaction conflicted with another one and was rolled back. It can be run again. */
 const CONFLICT_STATES = ['40001', '40P01']
 
-/** The wait for a lock took longer than one may, and the transaction was undone. */
+/** The wait for a lock timed out, and the transaction was rolled back. */
 const LOCK_TIMEOUT_STATE = '55P03'
 
-/** The database does not know itself whether a transaction was committed: a distributed one, or a pooler that lost its server. */
+/** The outcome of the commit is unknown: to a distributed database, or to a pooler that lost its server. */
 const UNKNOWN_OUTCOME_STATES = ['40003', '08']
 
 const OUTCOME_UNKNOWN =
@@ -98,10 +96,10 @@ const MESSAGES = [
 ]
 
 /**
- * Runs something that only uses the database.
+ * Runs an operation whose only effects are in the database.
  *
- * @throws {DomainError} `storage_unavailable` instead of the errors that mean so. What happened is its `cause`, for
- * logs: the message says nothing that is in the database.
+ * @throws {DomainError} `storage_unavailable` instead of the errors that mean so. The original error is its `cause`, for
+ * logs: the message has no data of the database.
  */
 export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
   try {
@@ -112,11 +110,10 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Like `usingStorage`, for a transaction that may be run again: when it loses against another one, or has waited for a lock
- * for as long as one wait may take, it is.
+ * Like `usingStorage`, for a transaction that is retried, with backoff and jitter, after a conflict or a lock timeout.
  *
- * @param lockWaitMillis From its beginning, how long it is run again for the sake of a lock. Default 0.
- * @throws {DomainError} `storage_unavailable` also when it has lost too often, or waited for too long.
+ * @param lockWaitMillis How long it is retried after lock timeouts, from its beginning. Default 0.
+ * @throws {DomainError} `storage_unavailable` also after too many conflicts, or too long a wait for the lock.
  */
 export async function usingStorageRepeatedly<T>(
   run: () => Promise<T>,
@@ -140,28 +137,28 @@ export async function usingStorageRepeatedly<T>(
 }
 
 /**
- * What a commit that failed means to who asked for the change: `change_outcome_unknown`, or the error itself if the
- * transaction was undone. It was if PostgreSQL answers COMMIT with an error; whatever ends the session tells nothing.
+ * What a failed commit means to the caller of the change: `change_outcome_unknown`, or the error itself if the transaction was
+ * rolled back. Only an error response to COMMIT proves that; an error that ends the session does not.
  */
 export function toCommitError(error: unknown): unknown {
   const { code, severity } = factsOf(error)
-  const isUndone = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
-  return isUndone ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
+  const isRolledBack = severity === 'ERROR' && !UNKNOWN_OUTCOME_STATES.some((state) => code.startsWith(state))
+  return isRolledBack ? error : new DomainError('change_outcome_unknown', OUTCOME_UNKNOWN, { cause: error })
 }
 
-/** Whether an error of this folder may pass without anybody doing anything about this program. */
-export function mayPass(error: unknown): boolean {
+/** Whether an error may pass by itself, without an operator. */
+export function isTransient(error: unknown): boolean {
   if (!isOutage(error) || error instanceof NewerSchema) return false
   return meaningOfRefusal(error.cause) === undefined
 }
 
-/** What the database or the system said, for a log. Several addresses of a host fail as one error without a message. */
+/** The message of the database or the system, for a log. If all addresses of a host fail, the error has only a code. */
 export function whyUnavailable(error: Error): string {
   const { code, message } = factsOf(error.cause ?? error)
   return message === '' ? code : message
 }
 
-/** What it means that the database refuses, in words that every caller may read. Undefined if it does not refuse. */
+/** The meaning of a refusal of the database, without data, for every caller. Undefined if the error is no refusal. */
 export function meaningOfRefusal(error: unknown): string | undefined {
   const code = errorCodeOf(error)
   const state = isSqlState(code) ? Object.keys(REFUSALS).find((beginning) => code.startsWith(beginning)) : undefined
@@ -199,7 +196,7 @@ export function errorCodeOf(error: unknown): string {
   return factsOf(error).code
 }
 
-/** What an error says of itself, each empty if it does not. */
+/** Members of an error, each empty if it is missing. */
 function factsOf(error: unknown): { readonly code: string; readonly severity: string; readonly message: string } {
   if (typeof error !== 'object' || error === null) return { code: '', severity: '', message: '' }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

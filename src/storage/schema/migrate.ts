@@ -1,16 +1,15 @@
 /**
  * Brings a database to the schema of this version of Keyturn. Safe to run by several replicas at once.
  *
- * While an instance is upgraded, replicas of two versions work on it. The rule that makes this possible: within a major
- * version of the schema, migrations only add, and what they add has a default or may be null, so that an older program
- * of the same major neither notices nor breaks it. Such a program accepts migrations that it does not know, runs none
- * and works. What an older program would break on, such as dropping or renaming a column, a constraint that its writes
- * violate, or data that it would misread, belongs into a migration that raises `instance.schema_major`, together with
- * `SCHEMA_MAJOR` in `schema-major.ts`. A program refuses a database whose major is higher than its own: when it starts,
- * with every comparison of versions, and under the lock of every change. Migrations are named `NNNN-what`, in order.
+ * During an upgrade, replicas of two versions work on one instance (decision 7). So within a major version of the schema,
+ * migrations only add, and new columns have a default or may be null: an older program of the same major neither notices nor
+ * breaks them. It accepts migrations that it does not know, and runs none of them. A change that would break an older program,
+ * such as dropping or renaming a column, a constraint that its writes violate, or data that it would misread, needs a migration
+ * that raises `instance.schema_major`, together with `SCHEMA_MAJOR` in `schema-major.ts`. A program refuses a database of a
+ * higher major: at the start, at every comparison of versions, and under the lock of every change. Migrations are named
+ * `NNNN-what`, in order.
  *
- * The list is written out instead of read from a folder, so that it is checked with the program and cannot be changed
- * by a file that lies around.
+ * The list is written out instead of read from a folder, so that the compiler checks it and a stray file cannot change it.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import {
@@ -55,7 +54,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0009-expiry': expiry,
 })
 
-/** Gives an instance that is there an integrity key. */
+/** Gives an existing instance an integrity key. */
 type TakeOverStep = (db: Kysely<Tables>) => Promise<void>
 
 const NAMES = Object.keys(migrationsWith(async () => {}))
@@ -72,18 +71,18 @@ const MAY_NOT_MIGRATE =
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */
 const CREATED_BY_ANOTHER = ['42P07', '42710', '23505']
 
-/** How an instance that has no integrity key yet is given one. */
+/** How an instance without an integrity key gets one. */
 export interface TakingOver {
   readonly takeOver: TakeOver
-  /** Called before it is committed, and again if it has to be done again. */
+  /** Called before the commit, and again if the transaction is retried. */
   readonly onTakenOver: (taken: TakenOver) => void
 }
 
 /**
- * Runs the migrations that the database does not have yet, all in one transaction, and returns their names. If it has all
- * of them, this takes no lock, and no right but to read.
+ * Runs the missing migrations, all in one transaction, and returns their names. If none is missing, this takes no lock, and needs
+ * no right except to read.
  *
- * Other replicas wait for them in one statement, and try again when that has taken too long.
+ * Other replicas wait in one statement, and try again when it times out.
  *
  * @param takingOver Required if `needsTakeOver`.
  * @throws {DomainError} `storage_unavailable`.
@@ -107,7 +106,7 @@ export async function migrate(database: Database, takingOver?: TakingOver): Prom
   })
 }
 
-/** Whether `migrate` would find an instance that has no integrity key yet. */
+/** Whether `migrate` would find an instance without an integrity key. */
 export async function needsTakeOver({ db }: Database): Promise<boolean> {
   return await usingStorageRepeatedly(() =>
     db.transaction().execute(async (trx) => {
@@ -118,10 +117,10 @@ export async function needsTakeOver({ db }: Database): Promise<boolean> {
 }
 
 /**
- * Sees to it that `migrate` would have nothing to do, and changes nothing.
+ * Asserts that no migration is missing. Changes nothing.
  *
  * @throws {NewerSchema} if the database was migrated by a newer major version.
- * @throws {Error} that says what to do, if there are migrations to run.
+ * @throws {Error} that says what to do, if one is missing.
  */
 export async function assertMigrated(database: Database): Promise<void> {
   if (!(await isMigrated(database))) {
@@ -144,7 +143,7 @@ async function migrateUnderLock(
   trx: Transaction<Tables>,
   takingOver: TakingOver | undefined,
 ): Promise<readonly string[]> {
-  // Before anything is read: another program may be at it.
+  // Before anything is read: another program may be migrating.
   await sql`select id from ${sql.table(DEFAULT_MIGRATION_LOCK_TABLE)} for update`.execute(trx)
   const later = await laterMigrations(trx)
   const migrations = migrationsWith(async (trx) => {
@@ -153,7 +152,7 @@ async function migrateUnderLock(
       throw new Error('the instance has no integrity key yet: run this with its master keys')
     takingOver.onTakenOver(await takeOverInstance(trx, takingOver.takeOver))
   })
-  // Given a transaction, Kysely takes its lock inside it and runs everything in it.
+  // Given a transaction, Kysely runs everything in it. Its own lock is switched off (`row-lock-dialect.ts`).
   const provider = { getMigrations: async () => ({ ...migrations, ...later }) }
   const migrator = new Migrator({ db: trx, provider })
   const { error, results = [] } = await migrator.migrateToLatest()
@@ -164,7 +163,7 @@ async function migrateUnderLock(
   throw new MigrationFailure(failed.migrationName, error)
 }
 
-/** Names the migration, and keeps the code of the database's error so that it can be told from a lost connection. */
+/** Names the migration, and keeps the code of the database's error, which distinguishes it from a lost connection. */
 class MigrationFailure extends Error {
   override readonly name = 'MigrationFailure'
   readonly code: string
@@ -176,13 +175,13 @@ class MigrationFailure extends Error {
   }
 }
 
-/** What newer programs have run, if this one can work with it. Kysely would call the database corrupt. */
+/** Migrations of newer programs that this one can work with. Kysely would report the database as corrupt. */
 async function laterMigrations(trx: Transaction<Tables>): Promise<Readonly<Record<string, Migration>>> {
   const unknown = (await migrationsSoFar(trx)).filter((name) => !NAMES.includes(name))
   return Object.fromEntries(unknown.map((name) => [name, DONE]))
 }
 
-/** The names of all that have been run. @throws {NewerSchema} if this program cannot work with them. */
+/** The names of all migrations that have been run. @throws {NewerSchema} if this program cannot work with them. */
 async function migrationsSoFar(trx: Transaction<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)}`.execute(trx)
   const names = rows.map(({ name }) => name)
@@ -211,7 +210,7 @@ async function createBookkeeping(db: Kysely<Tables>): Promise<void> {
       await statement.execute(db)
     } catch (error) {
       // PostgreSQL checks `if not exists` first and creates later, so the loser of a race fails after the winner's
-      // commit: what was to be created is there.
+      // commit, and the table exists.
       if (!CREATED_BY_ANOTHER.includes(errorCodeOf(error))) throw error
     }
   }

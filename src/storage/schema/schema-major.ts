@@ -3,10 +3,10 @@
  */
 import { DomainError } from '../../domain/errors.ts'
 
-/** The major version of the schema. Raised, with a migration that says so, by what an older program would break on. */
+/** The major version of the schema. A migration that would break older programs raises it. */
 const SCHEMA_MAJOR = 2
 
-/** The database has been changed in a way that this program does not know. Waiting does not help. */
+/** A newer major version of Keyturn has changed the database. Waiting does not help. */
 export class NewerSchema extends DomainError {
   constructor(major: number) {
     super(

@@ -1,7 +1,7 @@
 /**
- * The tables as Kysely sees them, and nothing of how they came to be: `migrations/` has their SQL.
+ * The tables as Kysely sees them; `migrations/` has their SQL.
  *
- * Where the two drivers read a type differently, the select type names both, so that a mapping has to cope with both.
+ * Where the two drivers read a type differently, the select type names both, so that a mapping must handle both.
  */
 import type { ColumnType, Generated } from 'kysely'
 
@@ -25,19 +25,19 @@ export interface Tables {
   used_assertions: UsedAssertionTable
 }
 
-/** One row: what the instance is at, and the lock of all writers. */
+/** One row: the version of the instance, and the lock of all changes. */
 interface InstanceTable {
   id: number
   /** pg reads a bigint as text. */
   version: ColumnType<string, number, number>
   initialised_at: Date | null
   changed_at: ColumnType<Date | null, Date | null | undefined>
-  /** Null: nothing has been changed yet. */
+  /** Null: no change yet. */
   latest_at: ColumnType<Date | null, Date | null | undefined>
   schema_major: Generated<number>
   /** Null: not initialised yet. */
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>
-  /** Null until a server has started on it since this is stored. */
+  /** Null until the first start of a server that stores it. */
   issuer: ColumnType<string | null, string | undefined>
 }
 

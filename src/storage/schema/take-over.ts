@@ -1,14 +1,14 @@
 /**
- * Gives an instance from before there were integrity keys one, with all that it has: codes for its public keys, and hashes
- * under the key for its secrets. Decision 11 says what can be proved of what was there, and what cannot.
+ * Takes an instance of a version without integrity keys over: gives it a key, MACs for its public keys, and HMACs for its
+ * secrets. Decision 11 says which of its rows can be proved.
  *
- * It is a part of the migration `0005-integrity`, in the same transaction: whatever ends it leaves the instance as it was.
+ * It is a part of the migration `0005-integrity`, in the same transaction: if it fails, the instance is unchanged.
  * So it names columns and events itself, as they are at that point of the schema's history.
  *
- * What it takes from the program of today are the readers of public keys and the MACs and hashes (`TakeOver`), because the program of
- * today has to believe the rows that it leaves behind. Their forms are fixed: `test/crypto/integrity-key.test.ts` computes the
- * MACs by hand, and `test/storage/take-over.test.ts` takes over rows as the version before wrote them. Whoever changes a form writes a
- * migration for the rows that are there, and gives this file a copy of the form before.
+ * It uses the current readers of public keys, MACs and hashes (`TakeOver`), because the current program has to accept the
+ * rows. Their forms are fixed: `test/crypto/integrity-key.test.ts` computes the MACs by hand, and `test/storage/take-over.test.ts`
+ * takes over rows of the previous version. A change of a form needs a migration of the existing rows, and a copy of the old
+ * form in this file.
  */
 import { type Kysely, sql } from 'kysely'
 import type { TakeOver } from '../../domain/integrity.ts'
@@ -23,14 +23,14 @@ export interface TakenOver {
   readonly userKeys: number
   readonly clientSecrets: number
   readonly personalAccessTokens: number
-  /** Web keys that nothing proved. They were revoked. */
+  /** Web keys that could not be proved, and were revoked. */
   readonly revoked: readonly string[]
 }
 
-/** So many rows are changed by one statement, so that none takes long, however many there are. */
+/** Rows per statement, so that no statement takes long. */
 const BATCH = 2000
 
-/** No token of a key that stopped signing so long ago is alive: the longest lifetime, and the longest staleness. */
+/** All tokens of a key have expired this long after its deactivation: the longest lifetime and the longest staleness. */
 const NO_TOKEN_LEFT_SECONDS = 2 * 86_400
 
 /**
@@ -39,7 +39,7 @@ const NO_TOKEN_LEFT_SECONDS = 2 * 86_400
  * @throws {Error} that names a key that cannot be read or proved, and says what to do.
  */
 export async function takeOverInstance(db: Kysely<Tables>, takeOver: TakeOver): Promise<TakenOver> {
-  // Replicas of the version before note uses of secrets, in any order: none shall hold a row that is waited for here.
+  // Replicas of the previous version write last uses of secrets in any order, which could deadlock with the updates here.
   await sql`lock table client_secrets, personal_access_tokens, user_keys in share row exclusive mode`.execute(db)
   await db.updateTable('instance').set({ sealed_integrity_key: takeOver.sealedIntegrityKey }).execute()
   const { at: now } = await readNow(db)
@@ -62,7 +62,7 @@ async function readNow(db: Kysely<Tables>): Promise<{ readonly at: Date }> {
     .executeTakeFirstOrThrow()
 }
 
-/** A key is proved by its sealed private key, which was sealed for its id, and that is the thumbprint of the public one. */
+/** A key is proved by its sealed private key: it was sealed for the key id, which is the thumbprint of the public key. */
 async function takeOverWebKeys(db: Kysely<Tables>, { publicKeys, prove }: TakeOver, now: Date) {
   const { rows } = await sql<WebKeyRow>`
     select key_id, algorithm, public_jwk, sealed_private_key, deactivation_date from web_keys order by key_id`.execute(
@@ -85,10 +85,10 @@ async function takeOverWebKeys(db: Kysely<Tables>, { publicKeys, prove }: TakeOv
   return { webKeys: rows.length - revoked.length, revoked }
 }
 
-/** Says which web key it is that cannot be proved. */
-async function naming<T>(keyId: string, look: () => T | Promise<T>): Promise<T> {
+/** Names the web key in an error. */
+async function naming<T>(keyId: string, run: () => T | Promise<T>): Promise<T> {
   try {
-    return await look()
+    return await run()
   } catch (error) {
     throw notTakenOver(`web key ${keyId}`, error, 'delete or revoke the web key')
   }
@@ -107,7 +107,7 @@ interface WebKeyRow extends KeyPairRow {
   readonly deactivation_date: Date | null
 }
 
-/** Nothing proves a key whose private key was destroyed. It is given up when that costs no token. */
+/** A key whose private key was destroyed cannot be proved. It is revoked once all its tokens have expired. */
 function assertNoTokenLeft(row: WebKeyRow, now: Date): void {
   const from = row.deactivation_date === null ? now : after(row.deactivation_date, NO_TOKEN_LEFT_SECONDS)
   if (from < now) return
@@ -129,7 +129,7 @@ async function revoke(
   await writeEvent(db, { action: 'integrity/revoke', resource: `web_keys/${keyId}`, at })
 }
 
-/** Records of keys that are trusted no more: there is nothing to prove. */
+/** Revoked keys are not trusted, so they need no proof. */
 async function takeOverRevokedWebKeys(db: Kysely<Tables>, { publicKeys }: TakeOver): Promise<void> {
   const { rows } = await sql<KeyPairRow>`
     select key_id, algorithm, public_jwk from revoked_web_keys`.execute(db)
@@ -139,11 +139,11 @@ async function takeOverRevokedWebKeys(db: Kysely<Tables>, { publicKeys }: TakeOv
   }
 }
 
-/** A table whose rows are changed batch by batch. */
+/** A table whose rows are changed in batches. */
 interface Batches<Row> {
   readonly table: string
   readonly id: string
-  /** What a new value is made of. */
+  /** The columns from which a new value is computed. */
   readonly from: readonly string[]
   /** The column that gets it. */
   readonly to: string

@@ -54,7 +54,7 @@ export declare type ListAuditEventsRequest = Message<"iam.audit.v2.ListAuditEven
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 6;
    */
@@ -131,15 +131,15 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
   action: string;
 
   /**
-   * What it was done to, for example `users/<user_id>/secrets/<secret_id>`. Of a failed authentication at the token endpoint, the
-   * user that was named: nothing is proved about who named it.
+   * What it was done to, for example `users/<user_id>/secrets/<secret_id>`. For a failed authentication at the token endpoint, the
+   * user that the request named, without proof.
    *
    * @generated from field: string resource = 5;
    */
   resource: string;
 
   /**
-   * What came of it: `ok`, or the reason of the refusal, for example `PERMISSION_MISSING`, `INVALID_CLIENT` at the token endpoint,
+   * The outcome: `ok`, or the reason of the refusal, for example `PERMISSION_MISSING`, `INVALID_CLIENT` at the token endpoint,
    * or `OMITTED`.
    *
    * @generated from field: string outcome = 6;
@@ -155,14 +155,15 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
 
   /**
    * IP address of the client, as `KEYTURN_TRUSTED_PROXIES` lets Keyturn see it. Empty for `system`, and for events of versions that
-   * did not keep it. Of an event `audit/omitted`, the address or the IPv6 network of 64 bits.
+   * did not store it. For an event `audit/omitted`, the address or the IPv6 network of 64 bits.
    *
    * @generated from field: string client_address = 8;
    */
   clientAddress: string;
 
   /**
-   * Only of an event `audit/omitted`: what was left out. Actor, resource and address are then those of whom the most was left out.
+   * Only for an event `audit/omitted`: the refusals that were left out. Actor, resource and address are then those of the source with
+   * most of them.
    *
    * @generated from field: iam.audit.v2.Omission omission = 9;
    */
@@ -206,9 +207,9 @@ export declare const OmissionSchema: GenMessage<Omission>;
  * Shows who changed what, and who was refused.
  *
  * Every administrative change is an event, stored in the same transaction as the change. Refused calls are events too, and so are
- * failed authentications at the token endpoint that name a user who exists. Those are stored behind the answer, and limited for
- * each user and for each address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
- * killed takes with it what it has not stored yet. No event has a secret in it. Events are deleted after
+ * failed authentications at the token endpoint that name an existing user. Those are stored after the response, with rate limits
+ * per user and per address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
+ * killed loses the refusals that it has not stored yet. No event has a secret in it. Events are deleted after
  * `KEYTURN_AUDIT_RETENTION` days.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.

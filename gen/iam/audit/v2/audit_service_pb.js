@@ -45,9 +45,9 @@ export const OmissionSchema = /*@__PURE__*/
  * Shows who changed what, and who was refused.
  *
  * Every administrative change is an event, stored in the same transaction as the change. Refused calls are events too, and so are
- * failed authentications at the token endpoint that name a user who exists. Those are stored behind the answer, and limited for
- * each user and for each address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
- * killed takes with it what it has not stored yet. No event has a secret in it. Events are deleted after
+ * failed authentications at the token endpoint that name an existing user. Those are stored after the response, with rate limits
+ * per user and per address: at most once a minute an event `audit/omitted` says how many were left out. A process that is
+ * killed loses the refusals that it has not stored yet. No event has a secret in it. Events are deleted after
  * `KEYTURN_AUDIT_RETENTION` days.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.

@@ -106,7 +106,7 @@ export declare type ListProjectsRequest = Message<"iam.project.v2.ListProjectsRe
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -296,7 +296,7 @@ export declare type ListProjectRolesRequest = Message<"iam.project.v2.ListProjec
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -440,7 +440,7 @@ export declare type ListProjectScopesRequest = Message<"iam.project.v2.ListProje
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -525,8 +525,8 @@ export declare const RemoveProjectScopeResponseSchema: GenMessage<RemoveProjectS
  * Manages projects, their roles and their custom scopes.
  *
  * A role is a word that services of a project understand, such as `reader`. It is granted to service users of any project
- * and put into tokens that ask for the scope `urn:service:iam:org:projects:roles`. A custom scope is granted to service
- * users of the same project, who may then ask for it.
+ * and put into tokens that are requested with the scope `urn:service:iam:org:projects:roles`. A custom scope is granted to service
+ * users of the same project, who may then request it.
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
@@ -535,7 +535,7 @@ export declare const RemoveProjectScopeResponseSchema: GenMessage<RemoveProjectS
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
+ * not; check before you repeat either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
  *
  * @generated from service iam.project.v2.ProjectService
  */
@@ -582,7 +582,7 @@ export declare const ProjectService: GenService<{
     output: typeof UpdateProjectResponseSchema;
   },
   /**
-   * Deletes a project with its roles and custom scopes, and takes the roles away from everybody who has them. Errors:
+   * Deletes a project with its roles and custom scopes, and takes the roles away from all users. Errors:
    * `failed_precondition` (`PROJECT_HAS_USERS`): delete its service users first.
    *
    * @generated from rpc iam.project.v2.ProjectService.DeleteProject
@@ -593,7 +593,7 @@ export declare const ProjectService: GenService<{
     output: typeof DeleteProjectResponseSchema;
   },
   /**
-   * Adds a role to a project. Adding one that is there changes nothing.
+   * Adds a role to a project. Adding an existing one changes nothing.
    *
    * @generated from rpc iam.project.v2.ProjectService.AddProjectRole
    */
@@ -613,7 +613,7 @@ export declare const ProjectService: GenService<{
     output: typeof ListProjectRolesResponseSchema;
   },
   /**
-   * Removes a role from a project and from everybody who has it. Errors: `not_found` (`PROJECT_ROLE_NOT_FOUND`).
+   * Removes a role from a project and from all users. Errors: `not_found` (`PROJECT_ROLE_NOT_FOUND`).
    *
    * @generated from rpc iam.project.v2.ProjectService.RemoveProjectRole
    */
@@ -623,7 +623,7 @@ export declare const ProjectService: GenService<{
     output: typeof RemoveProjectRoleResponseSchema;
   },
   /**
-   * Adds a custom scope to a project. Adding one that is there changes nothing.
+   * Adds a custom scope to a project. Adding an existing one changes nothing.
    *
    * @generated from rpc iam.project.v2.ProjectService.AddProjectScope
    */
@@ -643,7 +643,7 @@ export declare const ProjectService: GenService<{
     output: typeof ListProjectScopesResponseSchema;
   },
   /**
-   * Removes a custom scope from a project and from everybody who has it. Errors: `not_found`
+   * Removes a custom scope from a project and from all users. Errors: `not_found`
    * (`PROJECT_SCOPE_NOT_FOUND`).
    *
    * @generated from rpc iam.project.v2.ProjectService.RemoveProjectScope

@@ -172,8 +172,8 @@ export const RemoveProjectScopeResponseSchema = /*@__PURE__*/
  * Manages projects, their roles and their custom scopes.
  *
  * A role is a word that services of a project understand, such as `reader`. It is granted to service users of any project
- * and put into tokens that ask for the scope `urn:service:iam:org:projects:roles`. A custom scope is granted to service
- * users of the same project, who may then ask for it.
+ * and put into tokens that are requested with the scope `urn:service:iam:org:projects:roles`. A custom scope is granted to service
+ * users of the same project, who may then request it.
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
@@ -182,7 +182,7 @@ export const RemoveProjectScopeResponseSchema = /*@__PURE__*/
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
+ * not; check before you repeat either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
  *
  * @generated from service iam.project.v2.ProjectService
  */

@@ -25,14 +25,14 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
   userId: string;
 
   /**
-   * The client ID with which it asks for tokens, `<user_id>@<project_name>`.
+   * The client ID with which it requests tokens, `<user_id>@<project_name>`.
    *
    * @generated from field: string client_id = 2;
    */
   clientId: string;
 
   /**
-   * What people call it: 1 to 200 characters.
+   * Display name: 1 to 200 characters.
    *
    * @generated from field: string name = 3;
    */
@@ -46,7 +46,7 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
   projectId: string;
 
   /**
-   * Whether it can do anything at all. A disabled user gets no tokens, and its tokens are refused by this service.
+   * Whether it is enabled. A disabled user gets no tokens, and its tokens are refused by this service.
    *
    * @generated from field: bool enabled = 5;
    */
@@ -74,7 +74,7 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
   projectRoles: ProjectRoles[];
 
   /**
-   * The custom scopes of its project that it may ask for.
+   * The custom scopes of its project that it may request.
    *
    * @generated from field: repeated string scopes = 9;
    */

@@ -26,7 +26,7 @@ export declare type CreateServiceUserRequest = Message<"iam.user.v2.CreateServic
   projectId: string;
 
   /**
-   * What people call it.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
@@ -127,7 +127,7 @@ export declare type ListServiceUsersRequest = Message<"iam.user.v2.ListServiceUs
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -673,7 +673,7 @@ export declare type ListClientSecretsRequest = Message<"iam.user.v2.ListClientSe
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -693,7 +693,7 @@ export declare const ListClientSecretsRequestSchema: GenMessage<ListClientSecret
  */
 export declare type ListClientSecretsResponse = Message<"iam.user.v2.ListClientSecretsResponse"> & {
   /**
-   * Secrets, those that do not work any more as well.
+   * Secrets, also expired and deactivated ones.
    *
    * @generated from field: repeated iam.user.v2.ClientSecret secrets = 1;
    */
@@ -877,7 +877,7 @@ export declare type ListUserKeysRequest = Message<"iam.user.v2.ListUserKeysReque
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -897,7 +897,7 @@ export declare const ListUserKeysRequestSchema: GenMessage<ListUserKeysRequest>;
  */
 export declare type ListUserKeysResponse = Message<"iam.user.v2.ListUserKeysResponse"> & {
   /**
-   * Keys, expired ones as well.
+   * Keys, also expired ones.
    *
    * @generated from field: repeated iam.user.v2.UserKey keys = 1;
    */
@@ -1000,8 +1000,8 @@ export declare type CreatePersonalAccessTokenResponse = Message<"iam.user.v2.Cre
   personalAccessToken?: PersonalAccessToken | undefined;
 
   /**
-   * The token: `ktn_pat_`, 43 random characters, and a tag of 16, by which invented tokens are told from it without a look at
-   * the database. All of them are of `A-Za-z0-9_-`. It cannot be shown again.
+   * The token: `ktn_pat_`, 43 random characters, and a tag of 16, by which invented tokens are recognised without a
+   * query. All characters are of `A-Za-z0-9_-`. It cannot be shown again.
    *
    * @generated from field: string token = 2;
    */
@@ -1035,7 +1035,7 @@ export declare type ListPersonalAccessTokensRequest = Message<"iam.user.v2.ListP
   pageSize: number;
 
   /**
-   * `next_page_token` of the page before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -1055,7 +1055,7 @@ export declare const ListPersonalAccessTokensRequestSchema: GenMessage<ListPerso
  */
 export declare type ListPersonalAccessTokensResponse = Message<"iam.user.v2.ListPersonalAccessTokensResponse"> & {
   /**
-   * Tokens, expired ones as well.
+   * Tokens, also expired ones.
    *
    * @generated from field: repeated iam.user.v2.PersonalAccessToken personal_access_tokens = 1;
    */
@@ -1129,12 +1129,12 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
+ * not; check before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
- * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
- * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by
- * what it knows for up to `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Access tokens that were issued before are
- * good at other services until they expire.
+ * A call that takes something away from a user is in force on its replica before the response, and on the others within about
+ * a second while they reach the database. A replica that is cut off from the database issues tokens from memory for up to
+ * `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Other services accept access tokens that were issued before until
+ * they expire.
  *
  * @generated from service iam.user.v2.ServiceUserService
  */
@@ -1190,7 +1190,7 @@ export declare const ServiceUserService: GenService<{
     output: typeof EnableServiceUserResponseSchema;
   },
   /**
-   * Stops a user: it gets no more tokens, and its calls of this API are refused, from when the service comment above says.
+   * Stops a user: it gets no more tokens, and its calls of this API are refused, on each replica from the time that the comment of the service says.
    * Disabling a disabled user changes nothing. Errors: `failed_precondition` (`LAST_OWNER`): it is the last enabled owner.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.DisableServiceUser
@@ -1211,7 +1211,7 @@ export declare const ServiceUserService: GenService<{
     output: typeof DeleteServiceUserResponseSchema;
   },
   /**
-   * Sets the roles of a user over the instance; those it had and that are not named are taken away. Errors:
+   * Sets the roles of a user over the instance; its other roles are taken away. Errors:
    * `failed_precondition` (`LAST_OWNER`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.SetInstanceRoles
@@ -1285,7 +1285,7 @@ export declare const ServiceUserService: GenService<{
     output: typeof ListClientSecretsResponseSchema;
   },
   /**
-   * Stops a secret from working, for ever. Deactivating a deactivated one changes nothing. Errors: `not_found`
+   * Deactivates a secret permanently. Deactivating a deactivated one changes nothing. Errors: `not_found`
    * (`CLIENT_SECRET_NOT_FOUND`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.DeactivateClientSecret

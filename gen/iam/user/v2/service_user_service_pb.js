@@ -335,12 +335,12 @@ export const RevokePersonalAccessTokenResponseSchema = /*@__PURE__*/
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
+ * not; check before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
  *
- * What takes something away from a user is in force on the replica that was asked when it answers, and on the others when they
- * hear of it: within about a second while they reach the database. A replica that is cut off from the database issues tokens by
- * what it knows for up to `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Access tokens that were issued before are
- * good at other services until they expire.
+ * A call that takes something away from a user is in force on its replica before the response, and on the others within about
+ * a second while they reach the database. A replica that is cut off from the database issues tokens from memory for up to
+ * `KEYTURN_MAX_STALENESS`, and answers no calls of this API. Other services accept access tokens that were issued before until
+ * they expire.
  *
  * @generated from service iam.user.v2.ServiceUserService
  */

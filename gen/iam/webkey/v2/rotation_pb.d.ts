@@ -19,14 +19,14 @@ export declare const file_iam_webkey_v2_rotation: GenFile;
  */
 export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
   /**
-   * Whether keys rotate by themselves. True for new instances, false for those that existed before there was a policy.
+   * Whether keys rotate by themselves. True for new instances, false for instances of a version without a policy.
    *
    * @generated from field: bool enabled = 1;
    */
   enabled: boolean;
 
   /**
-   * The kind of key that is made. Default RSA with 2048 bits and SHA256.
+   * The kind of key that is created. Default RSA with 2048 bits and SHA256.
    *
    * @generated from field: iam.webkey.v2.WebKeyConfig config = 2;
    */
@@ -40,31 +40,31 @@ export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
   rotationInterval?: Duration | undefined;
 
   /**
-   * How long before it signs a key is published. Default 7 days. At least the `max-age` of the key set.
+   * How long a key is published before it signs. Default 7 days. At least the `max-age` of the JWKS.
    *
    * @generated from field: google.protobuf.Duration publish_ahead = 4;
    */
   publishAhead?: Duration | undefined;
 
   /**
-   * How long a key stays published after it has signed; then it is deleted. Default 7 days. At least the lifetime of a
-   * token and the `max-age` of the key set together. A key that a replica without the database may still have signed with is
-   * kept for the lifetime of a token after KEYTURN_MAX_STALENESS, even if that is longer.
+   * How long an inactive key stays published; then it is deleted. Default 7 days. At least the lifetime of a
+   * token and the `max-age` of the JWKS together. A key is kept for at least
+   * the lifetime of a token after KEYTURN_MAX_STALENESS: a replica without the database may sign with it for that long.
    *
    * @generated from field: google.protobuf.Duration retention = 5;
    */
   retention?: Duration | undefined;
 
   /**
-   * How long after it has signed a key can be activated again, to roll back; then its private key is destroyed. Default 7
-   * days. From `retention` on the key is deleted anyway.
+   * How long an inactive key can be activated again, to roll back; then its private key is destroyed. Default 7
+   * days. After `retention` the key is deleted.
    *
    * @generated from field: google.protobuf.Duration rollback_window = 6;
    */
   rollbackWindow?: Duration | undefined;
 
   /**
-   * Whether the next key is always published already, so that an emergency needs no wait. Default true.
+   * Whether the next key is published right after a rotation, so that an emergency needs no wait. Default true.
    *
    * @generated from field: bool keep_standby = 7;
    */
@@ -78,13 +78,13 @@ export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
 export declare const RotationPolicySchema: GenMessage<RotationPolicy>;
 
 /**
- * One thing that the rotation will do if nobody interferes.
+ * One step that the rotation will take, unless keys or the policy are changed by hand.
  *
  * @generated from message iam.webkey.v2.RotationStep
  */
 export declare type RotationStep = Message<"iam.webkey.v2.RotationStep"> & {
   /**
-   * When. A time that has passed means: as soon as a replica gets to it.
+   * When. A time in the past means: as soon as possible.
    *
    * @generated from field: google.protobuf.Timestamp date = 1;
    */
@@ -98,7 +98,7 @@ export declare type RotationStep = Message<"iam.webkey.v2.RotationStep"> & {
   kind: RotationStepKind;
 
   /**
-   * The key. Empty if it has yet to be created.
+   * The key. Empty if it is not created yet.
    *
    * @generated from field: string key_id = 3;
    */
@@ -132,7 +132,7 @@ export enum RotationStepKind {
   CREATE = 1,
 
   /**
-   * The key signs from then on, and the one before becomes inactive.
+   * The key signs from then on, and the previous one becomes inactive.
    *
    * @generated from enum value: ROTATION_STEP_KIND_ACTIVATE = 2;
    */
@@ -146,7 +146,7 @@ export enum RotationStepKind {
   DESTROY_PRIVATE_KEY = 3,
 
   /**
-   * The key is deleted. Nothing that it has signed is alive any more.
+   * The key is deleted. All tokens that it signed have expired.
    *
    * @generated from enum value: ROTATION_STEP_KIND_DELETE = 4;
    */

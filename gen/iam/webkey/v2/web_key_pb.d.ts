@@ -82,8 +82,8 @@ export declare type WebKey = Message<"iam.webkey.v2.WebKey"> & {
   hasPrivateKey: boolean;
 
   /**
-   * Since when verifiers can fetch the key: noted right after its creation was seen committed, and what its cache time counts
-   * from. Set while the key is initial, unless that is still to come.
+   * Since when verifiers can fetch the key: stored right after its creation was seen committed. The cache time counts from it.
+   * Set while the key is initial, except before it is stored.
    *
    * @generated from field: google.protobuf.Timestamp publication_date = 10;
    */
@@ -203,7 +203,7 @@ export declare type ED25519 = Message<"iam.webkey.v2.ED25519"> & {
 export declare const ED25519Schema: GenMessage<ED25519>;
 
 /**
- * What a web key does.
+ * State of a web key.
  *
  * @generated from enum iam.webkey.v2.WebKeyState
  */
@@ -216,7 +216,7 @@ export enum WebKeyState {
   UNSPECIFIED = 0,
 
   /**
-   * Published, so that verifiers can learn it, and not signing yet.
+   * Published, so that verifiers can learn it. Does not sign yet.
    *
    * @generated from enum value: WEB_KEY_STATE_INITIAL = 1;
    */
@@ -230,7 +230,7 @@ export enum WebKeyState {
   ACTIVE = 2,
 
   /**
-   * Does not sign any more and is published for the verification of tokens that it has signed. Can be activated again, to
+   * No longer signs. Published for the verification of tokens that it signed. Can be activated again, to
    * roll back, while it has its private key.
    *
    * @generated from enum value: WEB_KEY_STATE_INACTIVE = 3;
@@ -238,7 +238,7 @@ export enum WebKeyState {
   INACTIVE = 3,
 
   /**
-   * Not trusted any more: not published, and what it has signed is refused. A record without a private key.
+   * No longer trusted: not published, and Keyturn refuses tokens that it signed. A record without a private key.
    *
    * @generated from enum value: WEB_KEY_STATE_REVOKED = 4;
    */

@@ -54,7 +54,7 @@ export const WebKeyStateSchema = /*@__PURE__*/
   enumDesc(file_iam_webkey_v2_web_key, 0);
 
 /**
- * What a web key does.
+ * State of a web key.
  *
  * @generated from enum iam.webkey.v2.WebKeyState
  */

@@ -47,9 +47,9 @@ export declare type CreateWebKeyResponse = Message<"iam.webkey.v2.CreateWebKeyRe
   webKey?: WebKey | undefined;
 
   /**
-   * What is known to fail at verifiers, if no other key of the key set has the `algorithm` of the new one. Each is a sentence in
+   * What is known to fail at verifiers, if no other key of the JWKS has the `algorithm` of the new one. Each is a sentence in
    * English, in printable ASCII and without a semicolon. The response header `keyturn-warning` has them too, separated by
-   * semicolons. Empty if there is nothing to warn about; do not decide by the words.
+   * semicolons. Empty if there is no warning. The texts may change: do not parse them.
    *
    * @generated from field: repeated string warnings = 2;
    */
@@ -96,7 +96,8 @@ export declare type ActivateWebKeyResponse = Message<"iam.webkey.v2.ActivateWebK
   webKey?: WebKey | undefined;
 
   /**
-   * Set if the key had been published for less than the key set's cache time: the earliest time from which no verifier lacks it.
+   * Set if the key had been published for less than the cache time of the JWKS: the time from which every verifier that
+   * respects it has the key.
    *
    * @generated from field: google.protobuf.Timestamp known_from = 2;
    */
@@ -250,7 +251,7 @@ export declare const RotateWebKeyRequestSchema: GenMessage<RotateWebKeyRequest>;
  */
 export declare type RotateWebKeyResponse = Message<"iam.webkey.v2.RotateWebKeyResponse"> & {
   /**
-   * Whether another key signs already.
+   * Whether another key already signs.
    *
    * @generated from field: bool done = 1;
    */
@@ -264,7 +265,7 @@ export declare type RotateWebKeyResponse = Message<"iam.webkey.v2.RotateWebKeyRe
   rotationDate?: Timestamp | undefined;
 
   /**
-   * That key. Absent if it has yet to be created.
+   * That key. Absent if it is not created yet.
    *
    * @generated from field: iam.webkey.v2.WebKey web_key = 3;
    */
@@ -318,8 +319,8 @@ export declare type RevokeWebKeyResponse = Message<"iam.webkey.v2.RevokeWebKeyRe
   activeWebKey?: WebKey | undefined;
 
   /**
-   * When the last copy of the key set with the revoked key has expired, at verifiers that keep to its `max-age`. Tokens that
-   * were signed by the key may be accepted until then, elsewhere than here.
+   * When the last copy of the JWKS with the revoked key has expired, at verifiers that respect its `max-age`. Until then they
+   * may accept tokens that the key signed. Keyturn itself refuses them.
    *
    * @generated from field: google.protobuf.Timestamp trusted_until = 3;
    */
@@ -400,14 +401,14 @@ export declare const UpdateRotationPolicyRequestSchema: GenMessage<UpdateRotatio
  */
 export declare type UpdateRotationPolicyResponse = Message<"iam.webkey.v2.UpdateRotationPolicyResponse"> & {
   /**
-   * The policy that is in force now.
+   * The policy as it is now.
    *
    * @generated from field: iam.webkey.v2.RotationPolicy policy = 1;
    */
   policy?: RotationPolicy | undefined;
 
   /**
-   * What is known to fail at verifiers once a key of the kind that was set is published, as in `CreateWebKeyResponse.warnings`.
+   * What is known to fail at verifiers once a key of the new kind is published, as in `CreateWebKeyResponse.warnings`.
    *
    * @generated from field: repeated string warnings = 2;
    */
@@ -447,7 +448,7 @@ export declare const GetRotationScheduleRequestSchema: GenMessage<GetRotationSch
  */
 export declare type GetRotationScheduleResponse = Message<"iam.webkey.v2.GetRotationScheduleResponse"> & {
   /**
-   * What will happen, in order. Empty if nothing will.
+   * The steps, in order. Empty if there are none.
    *
    * @generated from field: repeated iam.webkey.v2.RotationStep steps = 1;
    */
@@ -461,11 +462,13 @@ export declare type GetRotationScheduleResponse = Message<"iam.webkey.v2.GetRota
 export declare const GetRotationScheduleResponseSchema: GenMessage<GetRotationScheduleResponse>;
 
 /**
- * Manages the keys that sign OIDC tokens, and how they rotate. Successor of `iam.webkey.v2beta.WebKeyService`; both work on
+ * Manages the keys that sign OIDC tokens, and how they rotate. Verifiers get the public keys from the JWKS, the key set at
+ * `/.well-known/openid-configuration/jwks`. Successor of `iam.webkey.v2beta.WebKeyService`; both work on
  * the same keys.
  *
- * Keys rotate by themselves, as the rotation policy says. What is done by hand is respected: a rotation is due an interval
- * after the last activation, whoever made it, and an initial key of the policy's kind is the next to sign, whoever made it.
+ * Keys rotate by themselves, as the rotation policy says. Calls by hand count: a rotation is due an interval
+ * after the last activation, by hand or by policy, and the next key to sign is an initial key of the policy's kind, created by
+ * hand or by policy.
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
@@ -474,14 +477,14 @@ export declare const GetRotationScheduleResponseSchema: GenMessage<GetRotationSc
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a key that does not exist `not_found` (`WEB_KEY_NOT_FOUND`).
+ * not; check before you repeat either), and for a key that does not exist `not_found` (`WEB_KEY_NOT_FOUND`).
  *
  * @generated from service iam.webkey.v2.WebKeyService
  */
 export declare const WebKeyService: GenService<{
   /**
-   * Creates an initial key and publishes its public key at once. The first key of an algorithm is warned about, and created all
-   * the same: `warnings`, and the response header `keyturn-warning`. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`, or
+   * Creates an initial key and publishes its public key at once. The first key of an algorithm causes a warning and is still
+   * created: `warnings`, and the response header `keyturn-warning`. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`, or
    * `KEY_GENERATION_BUSY`: try again).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.CreateWebKey
@@ -493,9 +496,9 @@ export declare const WebKeyService: GenService<{
   },
   /**
    * Makes a key sign all new tokens. The key that was active becomes inactive in the same step. Activating the active key
-   * changes nothing. Errors: `failed_precondition` (`WEB_KEY_TOO_YOUNG`: the instance enforces the cache time of the key set,
+   * changes nothing. Errors: `failed_precondition` (`WEB_KEY_TOO_YOUNG`: the instance enforces the cache time of the JWKS,
    * metadata `allowed_from`; `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone;
-   * `WEB_KEY_CANNOT_BE_OPENED`: the replica that was asked lacks the master key that sealed it, see KEYTURN_MASTER_KEYS).
+   * `WEB_KEY_CANNOT_BE_OPENED`: the replica lacks the master key that sealed it, see KEYTURN_MASTER_KEYS).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.ActivateWebKey
    */
@@ -525,7 +528,7 @@ export declare const WebKeyService: GenService<{
     output: typeof ListWebKeysResponseSchema;
   },
   /**
-   * Deletes an inactive key. Tokens that it signed become invalid; a verifier may accept them until its copy of the key set
+   * Deletes an inactive key. Tokens that it signed become invalid; a verifier may accept them until its copy of the JWKS
    * expires. Errors: `failed_precondition` (`WEB_KEY_ACTIVE`, or `WEB_KEY_NOT_INACTIVE`: the key is initial).
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.DeleteWebKey
@@ -538,7 +541,7 @@ export declare const WebKeyService: GenService<{
   /**
    * Rotates now, out of turn: the standby key takes over at once if verifiers know it. Otherwise a key is created if there is
    * none, and takes over by itself once verifiers know it; the response says when. Works also when the policy is disabled.
-   * Asking again before that changes nothing. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`: there is no standby key
+   * Calling it again before that changes nothing. Errors: `resource_exhausted` (`WEB_KEY_LIMIT_REACHED`: there is no standby key
    * and no room for one), `failed_precondition` (`WEB_KEY_CANNOT_BE_OPENED`: the standby key cannot be opened, see
    * `ActivateWebKey`).
    *
@@ -550,15 +553,18 @@ export declare const WebKeyService: GenService<{
     output: typeof RotateWebKeyResponseSchema;
   },
   /**
-   * Stops trusting a key that has leaked, for good and whatever its state: it leaves the key set, Keyturn refuses what it has
-   * signed, and its private key is destroyed. That holds on the replica that was asked when it answers, on the others within
-   * about a second while they reach the database, and on one that is cut off when it stops, after `KEYTURN_MAX_STALENESS` at the
-   * latest. If the key was active, an initial key takes over in the same step: one that has been published for the `max-age` of
-   * the key set rather than a younger one, then one of the policy's kind rather than another, then the oldest; never one that
-   * cannot be opened. Without one, a new key of the policy's kind does, which waits neither behind `CreateWebKey` nor for room
-   * among the keys. Verifiers that have copied the key set trust the key until their copy expires: the response says until when,
-   * for those that keep it no longer than its `max-age`. Revoking a revoked key changes nothing and gives that answer again, with
-   * the key that signs now, so the call can be repeated.
+   * Revokes a key that has leaked, in any state, permanently: it is removed from the JWKS, Keyturn refuses tokens that it
+   * signed, and its private key is destroyed. The replica of the call does so before it responds, the others within about a second
+   * while they reach the database. One that is cut off goes on until it stops, after `KEYTURN_MAX_STALENESS` at the latest.
+   *
+   * If the key was active, an initial key takes over in the same step. Keyturn prefers one that has been published for the
+   * `max-age` of the JWKS, then one of the policy's kind, then the oldest. A key that the replica cannot open is not taken.
+   * Without such a key, a new one of the policy's kind takes over, which neither queues behind `CreateWebKey` nor needs a free place among
+   * KEYTURN_MAX_WEB_KEYS.
+   *
+   * Verifiers trust the key until their copy of the JWKS expires: the response says until when, for those that keep it no
+   * longer than its `max-age`. The call is idempotent: for a revoked key it changes nothing and returns the same response, with
+   * the key that signs now.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.RevokeWebKey
    */
@@ -578,11 +584,11 @@ export declare const WebKeyService: GenService<{
     output: typeof GetRotationPolicyResponseSchema;
   },
   /**
-   * Changes the rotation policy. A kind of key whose algorithm no key of the key set has is warned about when `config` names it,
-   * and when rotation is switched on: `warnings`, and the response header `keyturn-warning`. The policy never changes the kind by
+   * Changes the rotation policy. If no key of the JWKS has the algorithm of `config`, setting `config` or switching rotation on
+   * causes a warning: `warnings`, and the response header `keyturn-warning`. The policy never changes the kind by
    * itself. Errors: `invalid_argument` (`ROTATION_POLICY_INVALID`: it would break a verifier,
-   * or need more keys than KEYTURN_MAX_WEB_KEYS; the metadata `field` names the setting, the message the limit). Fields that
-   * stay as they are are not refused, unless rotation is switched on.
+   * or need more keys than KEYTURN_MAX_WEB_KEYS; the metadata `field` names the setting, the message the limit). Unchanged fields
+   * are only checked when rotation is switched on.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.UpdateRotationPolicy
    */
@@ -592,7 +598,7 @@ export declare const WebKeyService: GenService<{
     output: typeof UpdateRotationPolicyResponseSchema;
   },
   /**
-   * Returns what will happen next if nobody interferes, in order.
+   * Returns the next steps of the rotation, in order, as they follow unless keys or the policy are changed by hand.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.GetRotationSchedule
    */

@@ -156,11 +156,13 @@ export const GetRotationScheduleResponseSchema = /*@__PURE__*/
   messageDesc(file_iam_webkey_v2_web_key_service, 19);
 
 /**
- * Manages the keys that sign OIDC tokens, and how they rotate. Successor of `iam.webkey.v2beta.WebKeyService`; both work on
+ * Manages the keys that sign OIDC tokens, and how they rotate. Verifiers get the public keys from the JWKS, the key set at
+ * `/.well-known/openid-configuration/jwks`. Successor of `iam.webkey.v2beta.WebKeyService`; both work on
  * the same keys.
  *
- * Keys rotate by themselves, as the rotation policy says. What is done by hand is respected: a rotation is due an interval
- * after the last activation, whoever made it, and an initial key of the policy's kind is the next to sign, whoever made it.
+ * Keys rotate by themselves, as the rotation policy says. Calls by hand count: a rotation is due an interval
+ * after the last activation, by hand or by policy, and the next key to sign is an initial key of the policy's kind, created by
+ * hand or by policy.
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
@@ -169,7 +171,7 @@ export const GetRotationScheduleResponseSchema = /*@__PURE__*/
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; look before you repeat either), and for a key that does not exist `not_found` (`WEB_KEY_NOT_FOUND`).
+ * not; check before you repeat either), and for a key that does not exist `not_found` (`WEB_KEY_NOT_FOUND`).
  *
  * @generated from service iam.webkey.v2.WebKeyService
  */

@@ -175,7 +175,7 @@ export declare type ED25519 = Message<"iam.webkey.v2beta.ED25519"> & {
 export declare const ED25519Schema: GenMessage<ED25519>;
 
 /**
- * What a web key does. In each of these states its public key is in the key set.
+ * State of a web key. In each state its public key is in the JWKS.
  *
  * @generated from enum iam.webkey.v2beta.State
  */
@@ -188,7 +188,7 @@ export enum State {
   UNSPECIFIED = 0,
 
   /**
-   * Published, so that verifiers can learn it, and not signing yet. Can be activated, cannot be deleted.
+   * Published, so that verifiers can learn it. Does not sign yet. Can be activated, cannot be deleted.
    *
    * @generated from enum value: STATE_INITIAL = 1;
    */
@@ -202,7 +202,7 @@ export enum State {
   ACTIVE = 2,
 
   /**
-   * Does not sign any more and is published for the verification of tokens that it has signed. Can be activated again,
+   * No longer signs. Published for the verification of tokens that it signed. Can be activated again,
    * to roll back, and can be deleted.
    *
    * @generated from enum value: STATE_INACTIVE = 3;

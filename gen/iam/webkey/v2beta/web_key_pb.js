@@ -54,7 +54,7 @@ export const StateSchema = /*@__PURE__*/
   enumDesc(file_iam_webkey_v2beta_web_key, 0);
 
 /**
- * What a web key does. In each of these states its public key is in the key set.
+ * State of a web key. In each state its public key is in the JWKS.
  *
  * @generated from enum iam.webkey.v2beta.State
  */

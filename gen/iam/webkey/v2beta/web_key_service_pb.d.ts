@@ -268,10 +268,10 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  *     `retry_after_seconds`.
  *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again.
  *   - `unknown`: `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica could not take it over. Or
- *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Look before you repeat
+ *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Check before you repeat
  *     either.
  *
- * To rotate without any verifier noticing: create a key; wait for at least the `max-age` of the key set at
+ * To rotate to a key of the same kind without an outage for verifiers: create a key; wait for at least the `max-age` of the JWKS at
  * `/.well-known/openid-configuration/jwks`; activate the key; keep the old key for at least the lifetime of a token;
  * delete it.
  *
@@ -280,10 +280,10 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  */
 export declare const WebKeyService: GenService<{
   /**
-   * Creates a key in `STATE_INITIAL` and publishes its public key in the key set at once.
+   * Creates a key in `STATE_INITIAL` and publishes its public key in the JWKS at once.
    *
-   * If no other key of the key set has its `algorithm`, the response has the header `keyturn-warning`, with what is known to fail
-   * at verifiers: sentences in English, in printable ASCII, separated by semicolons. The key is created all the same.
+   * If no other key of the JWKS has its `algorithm`, the response has the header `keyturn-warning`, with what is known to fail
+   * at verifiers: sentences in English, in printable ASCII, separated by semicolons. The key is still created.
    *
    * Errors:
    *   - `resource_exhausted`, `WEB_KEY_LIMIT_REACHED`: the instance has the greatest number of keys allowed.
@@ -302,7 +302,7 @@ export declare const WebKeyService: GenService<{
    *
    * Activating the active key succeeds and changes nothing. An inactive key can be activated too, to roll back.
    *
-   * A key that is younger than the key set's cache time should not be activated: verifiers may not know it yet. By
+   * A key that is younger than the cache time of the JWKS should not be activated: verifiers may not know it yet. By
    * default that succeeds and the response has the header `keyturn-warning`; an instance can be set to refuse it.
    *
    * Errors:
@@ -310,7 +310,7 @@ export declare const WebKeyService: GenService<{
    *   - `failed_precondition`, `WEB_KEY_TOO_YOUNG`: the instance enforces the cache time. The detail's metadata
    *     `allowed_from` is the time from which activation succeeds.
    *   - `failed_precondition`, `WEB_KEY_PRIVATE_KEY_DESTROYED`: an inactive key whose private key is gone.
-   *   - `failed_precondition`, `WEB_KEY_CANNOT_BE_OPENED`: the replica that was asked lacks the master key that sealed it,
+   *   - `failed_precondition`, `WEB_KEY_CANNOT_BE_OPENED`: the replica lacks the master key that sealed it,
    *     see KEYTURN_MASTER_KEYS.
    *
    * @generated from rpc iam.webkey.v2beta.WebKeyService.ActivateWebKey
@@ -333,8 +333,8 @@ export declare const WebKeyService: GenService<{
     output: typeof ListWebKeysResponseSchema;
   },
   /**
-   * Deletes an inactive key. Tokens that it signed become invalid; a verifier may accept them until its copy of the key
-   * set expires.
+   * Deletes an inactive key. Tokens that it signed become invalid; a verifier may accept them until its copy of the JWKS
+   *  expires.
    *
    * Errors:
    *   - `not_found`, `WEB_KEY_NOT_FOUND`.

@@ -112,10 +112,10 @@ export const DeleteWebKeyDetailsSchema = /*@__PURE__*/
  *     `retry_after_seconds`.
  *   - `unavailable`: `STORAGE_UNAVAILABLE`. Nothing has changed; try again.
  *   - `unknown`: `CHANGE_NOT_IN_FORCE`. The change is stored, and the replica could not take it over. Or
- *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Look before you repeat
+ *     `CHANGE_OUTCOME_UNKNOWN`. The database did not confirm the change, which may be stored or not. Check before you repeat
  *     either.
  *
- * To rotate without any verifier noticing: create a key; wait for at least the `max-age` of the key set at
+ * To rotate to a key of the same kind without an outage for verifiers: create a key; wait for at least the `max-age` of the JWKS at
  * `/.well-known/openid-configuration/jwks`; activate the key; keep the old key for at least the lifetime of a token;
  * delete it.
  *
