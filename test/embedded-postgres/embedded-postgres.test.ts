@@ -233,8 +233,12 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     const orphan = serverAmong(before)!
     process.kill(orphan, 'SIGSTOP')
     await worker?.kill()
-    await start()
-    expect(isRunning(orphan)).toBe(false)
+    try {
+      await start()
+      expect(isRunning(orphan)).toBe(false)
+    } finally {
+      if (isRunning(orphan)) process.kill(orphan, 'SIGKILL')
+    }
   })
 
   itUnless(NOT_ROOT)(
