@@ -95,11 +95,11 @@ describe('a plain token request', () => {
 
   it.each(
     requests.filter(({ headers }) => headers?.expect === undefined).map((request) => [request.name, request] as const),
-  )('is answered so over HTTP/2 as well: %s', async (_, request) => {
+  )('is answered in the same way over HTTP/2: %s', async (_, request) => {
     expect((await compare(postOverHttp2, request)).direct).toBe(request.plain ?? false)
   })
 
-  it('is answered so whatever its fields are', async () => {
+  it('is answered in the same way with random fields', async () => {
     const value = (...usualOnes: string[]) =>
       fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...usualOnes) }, fc.string({ unit: 'binary', maxLength: 12 }))
     const id = value(clients.clientId, clients.clientId, clients.disabled, clients.unknown, '')
@@ -137,7 +137,7 @@ describe('a plain token request', () => {
       ['client_id', clients.clientId],
       ['client_secret', clientSecret],
     ]
-    // Chance alone may leave one of the answers out.
+    // So that each status occurs.
     const examples = [
       plain('client_credentials', first!.secret),
       plain('client_credentials', 'wrong'),

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => stopTokenServers(servers))
 
 describe('a plain token request', () => {
-  it('is one whose form may come in pieces', async () => {
+  it('is granted when its form arrives in pieces', async () => {
     const socket = connect(direct.port, '127.0.0.1').setNoDelay(true)
     await once(socket, 'connect')
     const head = `POST /oauth/v2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n`
@@ -146,7 +146,7 @@ describe('a plain token request', () => {
     }
   })
 
-  it('is an HTTP error for openid-client if its user cannot be looked up, not an OAuth error [RFC 9110 §15.6.4]', async () => {
+  it('is an HTTP error for openid-client if its user cannot be read, not an OAuth error [RFC 9110 §15.6.4]', async () => {
     const server = { issuer: ISSUER, token_endpoint: `${cold.url}/oauth/v2/token` }
     const configuration = new client.Configuration(server, clientId, undefined, client.ClientSecretPost(first!.secret))
     client.allowInsecureRequests(configuration)
