@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { constants } from 'node:http2'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS } from '../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../src/http/listener.ts'
+import { FLAG, fields, frame, RawHttp2, requestFields, TYPE } from '../support/http2-frames.ts'
 import { createRecordingLog } from '../support/log.ts'
 
 const CHUNKED = '3\r\na=b\r\n0\r\n\r\n'
@@ -52,6 +54,16 @@ describe('a request with Transfer-Encoding [RFC 9112 §6.1]', () => {
       new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*\\r\\nconnection: close\\r\\n[\\s\\S]*"error":"invalid_request"`, 'i'),
     )
     expect(answer.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
+    expect(asked).toEqual([])
+  })
+
+  it('is reset as malformed over HTTP/2 [RFC 9113 §8.2.2]', async () => {
+    const raw = await RawHttp2.connect(listener.port)
+    const head = Buffer.concat([requestFields('POST'), fields([['transfer-encoding', 'chunked']])])
+    raw.send(frame(TYPE.headers, FLAG.endHeaders, 1, head))
+    const reset = await raw.frame(({ type, stream }) => type === TYPE.reset && stream === 1)
+    raw.socket.destroy()
+    expect(reset.payload.readUInt32BE()).toBe(constants.NGHTTP2_PROTOCOL_ERROR)
     expect(asked).toEqual([])
   })
 })

@@ -56,10 +56,18 @@ function toBlockList(networks: readonly string[]): BlockList {
  * client, and proxies may write `::ffff:c000:201`.
  */
 function withoutMapping(address: string): string {
-  if (!/^[0:]+:ffff:/i.test(address) || isIP(address) !== 6) return address
-  const canonical = new SocketAddress({ address: withoutZone(address), family: 'ipv6' }).address
-  const inner = canonical.slice(MAPPED.length)
-  return canonical.startsWith(MAPPED) && isIPv4(inner) ? inner : address
+  if (!/^[0:]+:ffff:/i.test(address)) return address
+  // The first spelling is that of Node's sockets. Parsing another one takes 20 times as long.
+  return mappedAddress(address) ?? (isIP(address) === 6 ? mappedAddress(canonical(address)) : undefined) ?? address
+}
+
+function mappedAddress(address: string): string | undefined {
+  const inner = address.slice(MAPPED.length)
+  return address.startsWith(MAPPED) && isIPv4(inner) ? inner : undefined
+}
+
+function canonical(address: string): string {
+  return new SocketAddress({ address: withoutZone(address), family: 'ipv6' }).address
 }
 
 function withoutZone(address: string): string {

@@ -2,8 +2,8 @@
  * The fast path of the token endpoint: grants the plain requests of nearly all clients without oidc-provider, which would take most
  * of a request's time.
  *
- * It only grants. A request that is not recognised or not granted goes to oidc-provider unchanged. Secrets, grants and claims are
- * decided by the same functions on both paths.
+ * It refuses nothing, except with 503 while the database cannot be reached. A request that is not recognised or not granted goes to
+ * oidc-provider unchanged. Secrets, grants and claims are decided by the same functions on both paths.
  */
 import type { IncomingMessage } from 'node:http'
 import { splitClientId } from '../../domain/identities/client-id.ts'
