@@ -46,7 +46,7 @@ export async function replaceDurably(path: string, text: string): Promise<void> 
   await discardingAtFailure(draft, () => draft.publish())
 }
 
-/** Flushes every file and folder below a folder to the disk, for programs that do not. */
+/** Puts everything below a folder on the disk, for programs that leave that to the operating system. */
 export async function syncTree(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries) {

@@ -1,8 +1,8 @@
 /**
- * A start waits for its database: orchestrators start both at once, and a server that is restarted during a fail-over
- * shall be there when the database is.
+ * Retries at the start until the database is available, with exponential backoff and jitter: orchestrators start both at once,
+ * and a server may restart during a fail-over.
  *
- * It waits for what may pass. What an operator has to mend, such as a wrong password, ends the start with a message.
+ * Only transient errors are retried. An error that an operator must correct, such as a wrong password, ends the start.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
@@ -10,56 +10,56 @@ import type { Log } from '../domain/ports.ts'
 import { addressOf } from '../storage/postgres/postgres-pool.ts'
 import { mayPass, whyUnavailable } from '../storage/postgres/storage-errors.ts'
 
-const FIRST_RETRY_MILLIS = 250
-const LAST_RETRY_MILLIS = 5_000
+const FIRST_BACKOFF_MILLIS = 250
+const MAX_BACKOFF_MILLIS = 5_000
 
-/** How often it is logged that there still is no database. */
-const TELL_EVERY_MILLIS = 10_000
+/** How often the wait is logged. */
+const WARN_EVERY_MILLIS = 10_000
 
 /** How to wait. */
 export interface WaitOptions {
   readonly config: Config
   readonly log: Log
-  /** Ends the waiting. */
+  /** Aborts the wait. */
   readonly signal: AbortSignal
-  /** Told why the server is not ready, in words that anybody may read. */
+  /** Called with the reason why the server is not ready, which is public. */
   readonly onWaiting: (reason: string) => void
 }
 
 /**
- * Does something with the database as soon as that is there. It must be possible to do it again.
+ * Calls `attempt` until it succeeds. It must be idempotent.
  *
- * @throws the reason of the signal when it is aborted; whatever `attempt` throws that does not pass by itself.
+ * @throws the reason of the signal when it is aborted; the errors of `attempt` that are not transient.
  */
 export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitOptions): Promise<T> {
   const { config, log, signal, onWaiting } = options
   const aborted = rejectionOf(signal)
-  let toldAt = Number.NEGATIVE_INFINITY
+  let warnedAt = Number.NEGATIVE_INFINITY
   for (let failures = 0; ; failures += 1) {
     signal.throwIfAborted()
     try {
-      // What is left behind by a signal fails when the database is closed.
+      // An attempt that a signal leaves behind fails when the database is closed.
       return await Promise.race([attempt(), aborted])
     } catch (error) {
       if (config.database.kind !== 'postgres' || !(error instanceof Error) || !mayPass(error)) throw error
       onWaiting('waiting for the database, which is not available')
-      if (performance.now() - toldAt >= TELL_EVERY_MILLIS) {
+      if (performance.now() - warnedAt >= WARN_EVERY_MILLIS) {
         log.warn({}, `waiting for the database at ${addressOf(config.database.url)}: ${whyUnavailable(error)}`)
-        toldAt = performance.now()
+        warnedAt = performance.now()
       }
     }
-    await delay(retryDelayMillis(failures), undefined, { signal }).catch(() => {})
+    await delay(backoffMillis(failures), undefined, { signal }).catch(() => {})
   }
 }
 
-/** Doubles up to a limit, and is random in its upper half, so that replicas do not come all at once. */
-function retryDelayMillis(failures: number): number {
-  return Math.min(LAST_RETRY_MILLIS, FIRST_RETRY_MILLIS * 2 ** failures) * (0.5 + Math.random() / 2)
+/** Doubles up to a limit. The jitter in its upper half keeps replicas from retrying at once. */
+function backoffMillis(failures: number): number {
+  return Math.min(MAX_BACKOFF_MILLIS, FIRST_BACKOFF_MILLIS * 2 ** failures) * (0.5 + Math.random() / 2)
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
-  // Whoever waits hears of it; that nobody waits any more is no error.
+  // A rejection without a waiter is no error.
   promise.catch(() => {})
   signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   return promise

@@ -20,7 +20,7 @@ export async function openConfigured(config: Config, log: Log, stack: AsyncDispo
   return database
 }
 
-/** Like `openConfigured` for a database that is there already: no empty one is left behind. */
+/** Like `openConfigured`, but creates no embedded database. */
 export async function openExisting(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Database> {
   const { database, dataDir } = config
   if (database.kind === 'embedded' && !existsSync(join(dataDir, DATABASE_FOLDER))) {
