@@ -1,8 +1,8 @@
 /**
- * A start waits for its database: orchestrators start both at once, and a server that is restarted during a fail-over
- * shall be there when the database is.
+ * Retries at the start until the database is available, with exponential backoff and jitter: orchestrators start both at once,
+ * and a server may restart during a fail-over.
  *
- * It waits for what may pass. What an operator has to mend, such as a wrong password, ends the start with a message.
+ * Only transient errors are retried. An error that an operator must correct, such as a wrong password, ends the start.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMillis } from '../domain/backoff.ts'
@@ -12,39 +12,39 @@ import { isTransient, whyUnavailable } from '../storage/postgres/storage-errors.
 
 const RETRY = { first: 250, longest: 5_000 }
 
-/** How often it is logged that there still is no database. */
-const TELL_EVERY_MILLIS = 10_000
+/** How often the wait is logged. */
+const WARN_EVERY_MILLIS = 10_000
 
 /** How to wait. */
 export interface WaitOptions {
   readonly databaseUrl: string
   readonly log: Log
-  /** Ends the waiting. */
+  /** Aborts the wait. */
   readonly signal: AbortSignal
-  /** Told why the server is not ready, in words that anybody may read. */
+  /** Called with the reason why the server is not ready, which is public. */
   readonly onWaiting: (reason: string) => void
 }
 
 /**
- * Does something with the database as soon as that is there. It must be possible to do it again.
+ * Calls `attempt` until it succeeds. It must be idempotent.
  *
- * @throws the reason of the signal when it is aborted; whatever `attempt` throws that does not pass by itself.
+ * @throws the reason of the signal when it is aborted; the errors of `attempt` that are not transient.
  */
 export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitOptions): Promise<T> {
   const { databaseUrl, log, signal, onWaiting } = options
   const aborted = rejectionOf(signal)
-  let toldAt = Number.NEGATIVE_INFINITY
+  let warnedAt = Number.NEGATIVE_INFINITY
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted()
     try {
-      // What is left behind by a signal fails when the database is closed.
+      // An attempt that a signal leaves behind fails when the database is closed.
       return await Promise.race([attempt(), aborted])
     } catch (error) {
       if (!(error instanceof Error) || !isTransient(error)) throw error
       onWaiting('waiting for the database, which is not available')
-      if (performance.now() - toldAt >= TELL_EVERY_MILLIS) {
+      if (performance.now() - warnedAt >= WARN_EVERY_MILLIS) {
         log.warn({}, `waiting for the database at ${addressOf(databaseUrl)}: ${whyUnavailable(error)}`)
-        toldAt = performance.now()
+        warnedAt = performance.now()
       }
     }
     const wait = backoffMillis(failures, { ...RETRY, jitter: Math.random() / 2 })
@@ -54,7 +54,7 @@ export async function whenAvailable<T>(attempt: () => Promise<T>, options: WaitO
 
 function rejectionOf(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
-  // Whoever waits hears of it; that nobody waits any more is no error.
+  // A rejection without a waiter is no error.
   promise.catch(() => {})
   signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   return promise

@@ -56,7 +56,7 @@ export function openUntilDisposed(options: PostgresOptions, stack: CleanupStack)
   return database
 }
 
-/** Like `openConfigured` for a database that is there already: no empty one is left behind. */
+/** Like `openConfigured`, but creates no embedded database. */
 export async function openExisting(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
   const { database, dataDir } = config
   if (database.kind === 'embedded') {

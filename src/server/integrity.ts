@@ -1,6 +1,5 @@
 /**
- * Brings the integrity key of the instance together with the master keys that open it: when the schema is brought up to date,
- * and when a process starts.
+ * Opens the integrity key of the instance with the master keys, when the schema is brought up to date and when a process starts.
  */
 import { generateTakeOver, openIntegrity } from '../crypto/integrity-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
@@ -12,18 +11,18 @@ import type { Database } from '../storage/postgres/database.ts'
 import { migrate, needsTakeOver } from '../storage/schema/migrate.ts'
 import type { TakenOver } from '../storage/schema/take-over.ts'
 
-/** What bringing the schema up to date takes. */
+/** What an upgrade needs. */
 export interface UpgradeOptions {
-  /** Read only if an instance is there that has no integrity key yet. */
+  /** Read only if there is an instance without an integrity key. */
   readonly source: MasterKeySource
   readonly log: Log
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Brings the schema up to date, and gives an instance from before there were integrity keys one.
+ * Brings the schema up to date, and generates the integrity key of an instance that has none.
  *
- * @returns The names of the migrations that were run.
+ * @returns The names of the applied migrations.
  * @throws what `migrate` throws; {Error} that says what to do, if the master keys cannot be read.
  */
 export async function bringUpToDate(

@@ -1,5 +1,5 @@
 /**
- * Shows and changes the issuer of the instance, directly on the database: no server may start with another base URL.
+ * Shows and changes the issuer of the instance, directly in the database: a server refuses to start with another base URL.
  */
 
 import { changeIssuer } from '../app/replica/issuer.ts'

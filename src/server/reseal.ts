@@ -1,6 +1,6 @@
 /**
- * Rotates master keys, and tells how they are used, directly on the database: servers may serve meanwhile, but for those
- * with an embedded database, whose data directory they have.
+ * Rotates master keys, and reports their use, directly in the database. Servers may go on, except with an embedded database,
+ * whose data directory they have locked.
  */
 
 import { join } from 'node:path'
@@ -20,12 +20,12 @@ import { bringUpToDate } from './integrity.ts'
 
 /** What a rotation did. */
 export interface RotatedMasterKeys extends Resealed {
-  /** The file that Keyturn keeps its own master key in, if it made the new one itself. */
+  /** The file with the master key, if Keyturn generated it. */
   readonly generatedIn: string | null
 }
 
 /**
- * Seals every private key, and the integrity key, under the first master key. A generated master key is replaced by a new one first.
+ * Seals every private key, and the integrity key, under the first master key. A generated master key is replaced first.
  *
  * @param signal Ends the command for the master keys.
  * @throws {Error} that says what to do, if the instance has not been set up, its embedded database is in use, or the
@@ -41,7 +41,7 @@ export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSi
     const options = (keys: MasterKeys) => ({ store, resealer: createKeyResealer(keys) })
     if (config.masterKeys.kind !== 'generated') return { ...(await resealAll(options(masterKeys))), generatedIn: null }
 
-    // Before a new one is made.
+    // Checked before a new one is generated.
     await assertAllOpen(options(masterKeys))
     const file = join(config.dataDir, MASTER_KEY_FILE)
     const resealed = await rotateGenerated(file, (both) => resealAll(options(both)))
@@ -50,7 +50,7 @@ export async function rotateMasterKeys(config: Config, log: Log, signal: AbortSi
 }
 
 /**
- * Which master key seals how much, and what none opens. Nothing is changed, the schema included.
+ * How many keys each master key seals, and the keys that none opens. Nothing is changed, the schema included.
  *
  * @param signal Ends the command for the master keys.
  * @throws {Error} like `rotateMasterKeys`, and if the schema is not the one of this version.

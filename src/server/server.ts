@@ -129,10 +129,10 @@ async function start(
 
   await checkConfigFiles(config)
 
-  // The port comes before the database, because the base URL and with it the credentials file may depend on it.
+  // The port is opened before the database, because the base URL in the credentials file may depend on it.
   const contexts = new RequestContexts(createAddressReader(config.trustedProxies))
   const logRequest = logRequests(log.requests)
-  const door = new PublicListener({
+  const listener = new PublicListener({
     config,
     log,
     contexts,
@@ -143,18 +143,18 @@ async function start(
       tracing.end(answered)
     },
   })
-  stack.defer(() => door.close(GRACE))
-  if (openEarly === undefined) await door.open()
+  stack.defer(() => listener.close(GRACE))
+  if (openEarly === undefined) await listener.open()
   else
     openEarly
-      .then((port) => door.open(port))
+      .then((port) => listener.open(port))
       .catch((error: unknown) => log.error({ err: error }, 'the port is not open'))
-  const { baseUrl } = door
+  const { baseUrl } = listener
 
   const embeddedIn = socketFolder ?? (await startEmbedded(config, log, stack))
   const where = databaseOptions(config, embeddedIn, { log, stack })
   const database = openUntilDisposed(where, stack)
-  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => door.wait(reason) }
+  const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }
   const source = masterKeySource(config, log)
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
@@ -177,11 +177,11 @@ async function start(
     waiting,
   )
 
-  // Before anything else is read: it says what is believed.
+  // Loaded first: all other rows are verified with it.
   const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
 
   const issuers = createIssuerStore(database)
-  // With an embedded database there is no other replica that could go on under the old one.
+  // With an embedded database no other replica goes on under the old issuer.
   const followsPort = config.baseUrl === null && config.database.kind === 'embedded'
   await whenAvailable(() => settleIssuer({ store: issuers, issuer: baseUrl, followsPort, log }), waiting)
 
@@ -196,7 +196,7 @@ async function start(
     time,
     log,
     issuer: baseUrl,
-    // One connection is left for comparing versions.
+    // One connection is for comparing versions.
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,
   })
@@ -230,7 +230,7 @@ async function start(
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base) }
-  door.serve({
+  listener.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
     readiness: () => {
@@ -248,28 +248,28 @@ async function start(
     clockHeldSeconds: () => time.heldSeconds,
   })
   replica.onLag(metrics.recordChangeLag)
-  metrics.observeConnections(() => door.connections())
-  await door.open()
-  // Requests in flight need everything else, so once there are any the port is the first to close.
-  stack.defer(() => door.close(GRACE))
+  metrics.observeConnections(() => listener.connections())
+  await listener.open()
+  // Requests in flight need everything else, so the port is closed first.
+  stack.defer(() => listener.close(GRACE))
   let stopping: Promise<void> | undefined
   const stop = async ({ drains = false }: StopOptions): Promise<void> => {
-    if (drains) await drain(door, config.drainSeconds, log)
+    if (drains) await drain(listener, config.drainSeconds, log)
     await stack.disposeAsync()
   }
   return {
     baseUrl,
-    listenUrl: door.listenUrl,
+    listenUrl: listener.listenUrl,
     initialised,
     metrics: () => metrics.families(),
     stop: (options = {}) => (stopping ??= stop(options)),
   }
 }
 
-async function drain(door: PublicListener, seconds: number, log: Log): Promise<void> {
+async function drain(listener: PublicListener, seconds: number, log: Log): Promise<void> {
   if (seconds === 0) return
   log.info({ seconds }, 'draining: not ready any more, and serving on while clients go elsewhere')
-  await door.drain(seconds * 1000)
+  await listener.drain(seconds * 1000)
 }
 
 function assertCanSign(replica: Replica): void {

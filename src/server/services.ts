@@ -1,5 +1,5 @@
 /**
- * Makes what is served: the OAuth endpoints and the RPC services, with what they need in the background.
+ * Makes the OAuth endpoints and the RPC services, with their background tasks.
  */
 
 import { hash, randomUUID } from 'node:crypto'
@@ -36,7 +36,7 @@ import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import { systemClock } from './system-clock.ts'
 
-/** What every service is made with. */
+/** What the services share. */
 export interface ServicesOptions {
   readonly config: Config
   readonly log: Log
@@ -45,11 +45,11 @@ export interface ServicesOptions {
   readonly database: Database
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
-  /** Prove the public keys in the database. */
+  /** The MACs of the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
   readonly replica: Replica
   readonly decryptability: DecryptabilityCheck
-  /** What becomes of rows that cannot be read, outside of what the replica takes over. */
+  /** Handles rows that cannot be read, except those that the replica reads. */
   readonly rows: UnreadableRows
   /** The time of the instance. */
   readonly now: () => Date
@@ -59,14 +59,14 @@ export interface ServicesOptions {
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<Metrics, 'observeRotation'>
-  /** About the requests that come in. */
+  /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
-  /** One for the process: an address that guesses at the token endpoint and at the API has one budget. */
+  /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
   readonly attempts: AttemptLimiter
 }
 
-/** The audit trail, which deletes what is old. It must outlive all that is served. */
+/** The audit trail and its retention. It is stopped after all services. */
 export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
   const { config, log, stack, database, now, tracing } = options
   const events = tracing.calls('AuditLog', createAuditLog(database))
@@ -118,7 +118,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
-  // Not the one that serves: listing keys is administration.
+  // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
   const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
   const limits = { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys }

@@ -1,12 +1,12 @@
 /**
- * How long a server may take to stop, in milliseconds.
+ * Time limits of a graceful shutdown, in milliseconds.
  */
 
-/** For requests in flight to finish. */
+/** For requests in flight. The rest is cut off. */
 export const GRACE = 10_000
 
-/** For what is written behind them, and for the database to say goodbye. */
+/** For pending writes and for closing the database. */
 const MARGIN = 5_000
 
-/** For a process from the end of its drain to its own. Beyond it, it hangs. */
+/** From the end of the drain to the exit of the process. A process that takes longer hangs. */
 export const STOP_LIMIT = GRACE + MARGIN

@@ -1,5 +1,5 @@
 /**
- * Time as the machine has it.
+ * The clocks of this machine.
  */
 import type { Clock } from '../app/replica/replica.ts'
 

@@ -16,8 +16,8 @@ export class WorkerMetrics {
   readonly #supervisors: readonly WorkerSupervisor[]
   /** The metrics of this process. */
   readonly #own = new Registry()
-  /** Counters of workers that have ended, so that no sum decreases. */
-  #ended: readonly MetricFamilies[] = []
+  /** Counters of workers that have exited, so that no sum decreases. */
+  #exited: readonly MetricFamilies[] = []
 
   constructor(supervisors: readonly WorkerSupervisor[]) {
     this.#supervisors = supervisors
@@ -42,28 +42,28 @@ export class WorkerMetrics {
     )
   }
 
-  /** Keeps the counters of a worker that has ended. What it counted since it sent its metrics is lost. */
+  /** Keeps the counters of a worker that has exited, as it last sent them. */
   async keep({ lastMetrics }: WorkerProcess): Promise<void> {
-    const ended = [...this.#ended, onlyCounters(lastMetrics)]
-    this.#ended = ended
-    const sum = await AggregatorRegistry.aggregate(ended).getMetricsAsJSON()
-    if (this.#ended === ended) this.#ended = [sum]
+    const exited = [...this.#exited, onlyCounters(lastMetrics)]
+    this.#exited = exited
+    const sum = await AggregatorRegistry.aggregate(exited).getMetricsAsJSON()
+    if (this.#exited === exited) this.#exited = [sum]
   }
 
-  /** Asks the workers that serve. Of one that does not answer in time, the last counters are in the sum, and no gauges. */
+  /** The sum of all workers. Of one that does not answer in time it has the last counters, and no gauges. */
   async text(): Promise<string> {
     await Promise.all(this.#supervisors.map(({ ready, worker }) => (ready ? answerOf(worker) : undefined)))
     const own = await this.#own.getMetricsAsJSON()
-    // From here on nothing waits: each worker is counted once, as one that runs or as one that has ended.
+    // No await between here and the sum: each worker is counted once, as running or as exited.
     const running = this.#supervisors.flatMap(({ worker }) => {
       if (worker === undefined) return []
       return [worker.hasAnswered ? worker.lastMetrics : onlyCounters(worker.lastMetrics)]
     })
-    return await AggregatorRegistry.aggregate([own, ...this.#ended, ...withReadiness(running)]).metrics()
+    return await AggregatorRegistry.aggregate([own, ...this.#exited, ...withReadiness(running)]).metrics()
   }
 }
 
-/** No worker that says whether it is ready counts as one that is not. */
+/** Adds that the server is not ready if no worker says so. */
 function withReadiness(running: readonly MetricFamilies[]): readonly object[] {
   if (running.flat().some(({ name }) => name === READY.name)) return running
   return [...running, [{ ...READY, type: 'gauge', values: [{ labels: {}, value: 0 }] }]]

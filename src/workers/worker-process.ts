@@ -1,54 +1,54 @@
 /**
- * A worker as the primary sees it: a process that was told to start.
+ * A worker process, from the side of the primary.
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { MetricFamilies } from '../telemetry/metrics/metrics.ts'
-import type { Failure, Order, Report, ServerFacts } from './protocol.ts'
+import type { Command, Failure, Report, ServerFacts } from './protocol.ts'
 
-/** How a worker ended. */
+/** How a worker exited. */
 export interface Exit {
   readonly code: number | null
   readonly signal: string | null
-  /** What it said about it before. */
+  /** Its last report, if the start failed. */
   readonly failure: Failure | null
 }
 
-/** One process, from its start to its end. */
+/** One process, from its start to its exit. */
 export interface WorkerProcess {
   readonly pid: number | undefined
-  /** Resolves when it serves, never if it ends before. */
+  /** Resolves when it is ready, never if it exits before. */
   readonly ready: Promise<ServerFacts>
   readonly exited: Promise<Exit>
-  /** Whether it has the port open, or opens it as soon as it can, so that clients find somebody there. */
+  /** Whether it has the port open, or opens it before it is ready. */
   readonly holdsPort: boolean
-  /** Tells it to open the port now, although it has nothing to serve yet. */
+  /** Opens the port before the worker is ready. */
   open(port: number): void
-  /** The newest metrics it has handed over. */
+  /** The newest metrics that it sent. */
   readonly lastMetrics: MetricFamilies
-  /** Whether they are its answer to the newest question for them. */
+  /** Whether they answer the newest request for them. */
   readonly hasAnswered: boolean
-  /** Asks for its metrics. Resolves when it has answered or ended, whenever that is. */
+  /** Requests its metrics. Resolves when it has answered or exited, without a time limit. */
   measure(): Promise<void>
-  /** Tells it to finish what is in flight and end. @param drains Whether clients get the time to go elsewhere before. */
+  /** Shuts it down gracefully. @param drains Whether it drains first. */
   stop(drains: boolean): void
-  /** Ends it at once. */
+  /** Kills it. */
   kill(): void
 }
 
 /** What a worker is told when it starts. */
-type StartFacts = Omit<Extract<Order, { kind: 'start' }>, 'kind'>
+type StartFacts = Omit<Extract<Command, { kind: 'start' }>, 'kind'>
 
 /**
  * Starts a worker with the command line and the environment of this process.
  *
- * @param facts.port What it listens on; workers that are told the same one share it, also when that is 0.
- * @param facts.baseUrl That of the server if other workers serve the port, otherwise null.
+ * @param facts.port The port to listen on. Workers with the same one share it, also if it is 0.
+ * @param facts.baseUrl The base URL of the server if other workers serve the port, otherwise null.
  */
 export function forkWorker(facts: StartFacts): WorkerProcess {
-  // Workers take connections from one listening socket. The alternative, that the primary takes and hands them over,
-  // loses those that are on their way to a worker that dies.
+  // Workers accept connections from one shared socket. With round-robin scheduling the primary accepts them, and loses those
+  // that it is handing over to a worker that dies.
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  // JSON has no infinity, which metrics may have.
+  // Metrics may be infinite, and JSON has no infinity.
   cluster.setupPrimary({ serialization: 'advanced' })
   let worker: Worker
   try {
@@ -63,7 +63,7 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
   let metrics: MetricFamilies = []
   let hasAnswered = true
   let measuring: PromiseWithResolvers<void> | undefined
-  let hasEnded = false
+  let hasExited = false
 
   worker.on('message', (report: Report) => {
     if (report.kind === 'ready') {
@@ -79,19 +79,19 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
     }
   })
   const end = (exit: Exit): void => {
-    hasEnded = true
+    hasExited = true
     measuring?.resolve()
     exited.resolve(exit)
   }
   worker.once('exit', (code: number | null, signal: string | null) => end({ code, signal: signal || null, failure }))
   worker.on('error', (error: unknown) => {
-    // Without a process there is no exit. Other errors are of the channel, which closes when the process ends.
+    // Without a process there is no exit. Other errors are of the channel, which closes when the process exits.
     if (worker.process.pid === undefined) end({ code: null, signal: null, failure: failureOf(error) })
   })
-  const tell = (order: Order): void => {
-    if (worker.isConnected()) worker.send(order)
+  const send = (command: Command): void => {
+    if (worker.isConnected()) worker.send(command)
   }
-  tell({ kind: 'start', ...facts })
+  send({ kind: 'start', ...facts })
 
   return {
     pid: worker.process.pid,
@@ -102,7 +102,7 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
     },
     open: (port) => {
       holdsPort = true
-      tell({ kind: 'open', port })
+      send({ kind: 'open', port })
     },
     get lastMetrics() {
       return metrics
@@ -111,20 +111,20 @@ export function forkWorker(facts: StartFacts): WorkerProcess {
       return hasAnswered
     },
     measure: async () => {
-      if (hasEnded) return
+      if (hasExited) return
       if (measuring === undefined) {
         measuring = Promise.withResolvers()
         hasAnswered = false
-        tell({ kind: 'measure' })
+        send({ kind: 'measure' })
       }
       await measuring.promise
     },
-    stop: (drains) => tell({ kind: 'stop', drains }),
+    stop: (drains) => send({ kind: 'stop', drains }),
     kill: () => void worker.process.kill('SIGKILL'),
   }
 }
 
-/** What there is when the system has no process to give, for want of memory for example. */
+/** A process that could not be started, for want of memory for example. */
 function neverStarted(error: unknown): WorkerProcess {
   return {
     pid: undefined,

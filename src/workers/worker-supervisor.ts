@@ -1,5 +1,5 @@
 /**
- * The place of one worker: whoever dies in it is replaced, later and later if that happens again and again.
+ * Supervises one worker: restarts it when it exits, with exponential backoff.
  */
 import type { Clock } from '../app/replica/replica.ts'
 import { backoffMillis } from '../domain/backoff.ts'
@@ -11,28 +11,28 @@ import type { Exit, WorkerProcess } from './worker-process.ts'
 /** The backoff before a worker that died is started again. */
 const RESTART = { first: 100, longest: 30_000 }
 
-/** The backoff begins anew after a worker that ran for so long, in milliseconds. */
+/** After a run of so many milliseconds the backoff begins again. */
 const LONG_RUN = 60_000
 
-/** What a place for a worker needs. */
+/** What supervision needs. */
 export interface WorkerSupervisorOptions {
   readonly fork: () => WorkerProcess
-  /** Hears of each process that ended, after its last word. */
-  readonly onEnd: (worker: WorkerProcess) => void
+  /** Called once per exit, after the last message of the process. */
+  readonly onExit: (worker: WorkerProcess) => void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What became of the first process. */
+/** The outcome of the first process. */
 export type FirstOutcome =
   | { readonly kind: 'serves'; readonly server: ServerFacts }
-  | { readonly kind: 'ended'; readonly exit: Exit }
+  | { readonly kind: 'exited'; readonly exit: Exit }
 
 export class WorkerSupervisor {
   readonly #options: WorkerSupervisorOptions
   #worker: WorkerProcess | undefined
   #ready = false
-  #deaths = 0
+  #failures = 0
   #restarts = 0
   #stopping = false
   #cancelRestart = () => {}
@@ -41,36 +41,36 @@ export class WorkerSupervisor {
     this.#options = options
   }
 
-  /** The process in this place, if there is one now. */
+  /** The current process, if there is one. */
   get worker(): WorkerProcess | undefined {
     return this.#worker
   }
 
-  /** Whether the process in this place serves. */
+  /** Whether the current process is ready. */
   get ready(): boolean {
     return this.#ready
   }
 
-  /** How often a process was started to replace another. */
+  /** The number of restarts. */
   get restarts(): number {
     return this.#restarts
   }
 
-  /** Starts a process that is not replaced if it ends before it serves, and resolves when either has happened. */
+  /** Starts a process, and supervises it once it is ready. It is not restarted if it exits before. */
   async tryFirst(): Promise<FirstOutcome> {
     const worker = this.#options.fork()
     this.#worker = worker
     const outcome = await Promise.race([
       worker.ready.then((server) => ({ kind: 'serves', server }) as const),
-      worker.exited.then((exit) => ({ kind: 'ended', exit }) as const),
+      worker.exited.then((exit) => ({ kind: 'exited', exit }) as const),
     ])
     if (outcome.kind === 'serves') this.run(worker)
     return outcome
   }
 
-  /** Starts a process, or takes one that was just started, and replaces it whenever it ends. */
+  /** Starts a process, or takes one that was just started, and restarts it when it exits. */
   run(worker: WorkerProcess = this.#options.fork()): void {
-    const { clock, onEnd } = this.#options
+    const { clock, onExit } = this.#options
     const startedAt = clock.monotonic()
     this.#worker = worker
     void worker.ready.then(() => {
@@ -79,15 +79,15 @@ export class WorkerSupervisor {
     void worker.exited.then((exit) => {
       this.#worker = undefined
       this.#ready = false
-      onEnd(worker)
-      if (!this.#stopping) this.#replace(worker, exit, clock.monotonic() - startedAt)
+      onExit(worker)
+      if (!this.#stopping) this.#restart(worker, exit, clock.monotonic() - startedAt)
     })
   }
 
   /**
-   * Lets the process finish what is in flight; if it hangs, ends it.
+   * Shuts the process down gracefully, and kills it if it hangs.
    *
-   * @param drainSeconds For how long it serves on before that.
+   * @param drainSeconds For how long it drains first.
    */
   async stop(drainSeconds: number): Promise<void> {
     this.#stopping = true
@@ -103,20 +103,26 @@ export class WorkerSupervisor {
     cancel()
   }
 
-  /** Ends the process at once and starts no other. */
+  /** Kills the process and restarts none. */
   kill(): void {
     this.#stopping = true
     this.#cancelRestart()
     this.#worker?.kill()
   }
 
-  #replace({ pid }: WorkerProcess, { code, signal, failure }: Exit, ranFor: number): void {
+  #restart({ pid }: WorkerProcess, { code, signal, failure }: Exit, ranFor: number): void {
     const { clock, log } = this.#options
-    this.#deaths = ranFor >= LONG_RUN ? 1 : this.#deaths + 1
-    const wait = backoffMillis(this.#deaths, RESTART)
-    const facts = { pid, code, signal, ...(failure === null ? {} : { reason: failure.message }), restartInMillis: wait }
+    this.#failures = ranFor >= LONG_RUN ? 1 : this.#failures + 1
+    const backoff = backoffMillis(this.#failures, RESTART)
+    const facts = {
+      pid,
+      code,
+      signal,
+      ...(failure === null ? {} : { reason: failure.message }),
+      restartInMillis: backoff,
+    }
     log.error(facts, 'a worker ended and will be restarted')
-    this.#cancelRestart = clock.after(wait, () => {
+    this.#cancelRestart = clock.after(backoff, () => {
       this.#restarts += 1
       this.run()
     })

@@ -1,6 +1,6 @@
 /**
- * A worker: one of several processes that serve the same port. It does what the primary says, and stops like a server
- * on its own when the primary is gone.
+ * A worker: one of several processes that serve the same port. It follows the commands of the primary, and shuts down gracefully
+ * when the primary has exited.
  */
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,44 +9,44 @@ import type { Log } from '../domain/ports.ts'
 import { type RunningServer, type StopOptions, startServer } from '../server/server.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerLog } from '../telemetry/log/log.ts'
-import type { Failure, Order, Report } from './protocol.ts'
+import type { Command, Failure, Report } from './protocol.ts'
 
-/** What a worker is started with. */
+/** What a worker needs. */
 export interface WorkerOptions {
   readonly config: Config
   readonly log: ServerLog
-  /** Resolves when the process is told to stop by a signal. */
+  /** Resolves at a signal to stop. */
   readonly signalled: Promise<StopOptions>
-  /** What the operator is told about an error. */
+  /** Makes a message for the operator. */
   readonly describe: (error: unknown) => string
 }
 
 /**
- * Serves until the worker is told to stop. The caller ends the process then, whatever is still open in it.
+ * Serves until a command or a signal to stop. The caller then exits, whatever is still open.
  *
- * @returns The error because of which it never served, after the primary has been told.
- * @throws {Error} if it did not stop cleanly.
+ * @returns The error of a failed start, after it was reported to the primary.
+ * @throws {Error} if the shutdown failed.
  */
 export async function runWorker(options: WorkerOptions): Promise<unknown> {
   const { config, log, signalled, describe } = options
   const stopping = new AbortController()
-  const stopped = Promise.race([orderTo('stop'), primaryGone(), signalled])
+  const stopped = Promise.race([commandTo('stop'), primaryExited(), signalled])
   void stopped.then(() => stopping.abort())
-  const openEarly = orderTo('open').then(({ port }) => port)
+  const openEarly = commandTo('open').then(({ port }) => port)
   let server: RunningServer | undefined
   try {
-    const order = await Promise.race([orderTo('start'), stopped.then(() => null)])
-    if (order === null) return undefined
-    const { port, baseUrl, socketFolder } = order
-    const told = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
-    const starting = startServer(told, log, {
+    const command = await Promise.race([commandTo('start'), stopped.then(() => null)])
+    if (command === null) return undefined
+    const { port, baseUrl, socketFolder } = command
+    const ownConfig = { ...config, listen: { ...config.listen, port }, baseUrl: baseUrl ?? config.baseUrl }
+    const starting = startServer(ownConfig, log, {
       servesMetrics: false,
       socketFolder,
       ...(baseUrl === null ? {} : { openEarly }),
       signal: stopping.signal,
     })
     starting.catch(() => {})
-    // A start can be cut off anywhere, as a crash would, and nothing is served yet.
+    // A start can be interrupted anywhere, as by a crash: nothing is served yet.
     server = await Promise.race([starting, stopped.then(() => undefined)])
   } catch (error) {
     await report({ kind: 'failed', failure: toFailure(error, describe) })
@@ -54,39 +54,39 @@ export async function runWorker(options: WorkerOptions): Promise<unknown> {
   }
   if (server === undefined) return undefined
   const { listenUrl, initialised } = server
-  answerMeasurements(server, log)
+  answerMetrics(server, log)
   await report({ kind: 'ready', server: { listenUrl, baseUrl: server.baseUrl, initialised } })
   const { drains = false } = await stopped
-  // Without the primary nobody else ends a worker that hangs.
+  // Without the primary no other process kills a worker that hangs.
   const limit = (drains ? config.drainSeconds * 1000 : 0) + STOP_LIMIT
   await Promise.race([server.stop({ drains }), delay(limit)])
   return undefined
 }
 
-function orderTo<Kind extends Order['kind']>(kind: Kind): Promise<Extract<Order, { kind: Kind }>> {
-  const { promise, resolve } = Promise.withResolvers<Extract<Order, { kind: Kind }>>()
-  process.on('message', (order: Order) => {
-    if (order.kind === kind) resolve(order as Extract<Order, { kind: Kind }>)
+function commandTo<Kind extends Command['kind']>(kind: Kind): Promise<Extract<Command, { kind: Kind }>> {
+  const { promise, resolve } = Promise.withResolvers<Extract<Command, { kind: Kind }>>()
+  process.on('message', (command: Command) => {
+    if (command.kind === kind) resolve(command as Extract<Command, { kind: Kind }>)
   })
   return promise
 }
 
-/** Clients go elsewhere then, because this process is not replaced. */
-async function primaryGone(): Promise<StopOptions> {
+/** The worker drains then, because it is not replaced. */
+async function primaryExited(): Promise<StopOptions> {
   const { worker } = cluster
   if (worker === undefined) throw new Error('this process is no worker')
   const { promise, resolve } = Promise.withResolvers<StopOptions>()
   worker.once('disconnect', () => {
-    // Otherwise Node.js ends the process here and now, with all requests in flight.
+    // Otherwise Node.js exits at once, with requests in flight.
     worker.exitedAfterDisconnect = true
     resolve({ drains: true })
   })
   return promise
 }
 
-function answerMeasurements(server: RunningServer, log: Log): void {
-  process.on('message', (order: Order) => {
-    if (order.kind !== 'measure') return
+function answerMetrics(server: RunningServer, log: Log): void {
+  process.on('message', (command: Command) => {
+    if (command.kind !== 'measure') return
     server
       .metrics()
       .catch((error: unknown) => {
@@ -97,7 +97,7 @@ function answerMeasurements(server: RunningServer, log: Log): void {
   })
 }
 
-/** Resolves when it was said, or when there is nobody any more to say it to. */
+/** Resolves when the report is sent, or cannot be sent because the primary has exited. */
 function report(message: Report): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve()

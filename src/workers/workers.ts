@@ -1,5 +1,5 @@
 /**
- * The primary process: it serves nothing but the metrics, and keeps workers that serve the rest (`worker.ts`).
+ * The primary process: it serves the metrics, and supervises the workers that serve everything else (`worker.ts`).
  */
 import { type Config, ConfigError } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
@@ -14,26 +14,26 @@ import { WorkerMetrics } from './worker-metrics.ts'
 import { type Exit, forkWorker, type WorkerProcess } from './worker-process.ts'
 import { WorkerSupervisor } from './worker-supervisor.ts'
 
-/** The longest time that a timer can have, in milliseconds. */
-const FOR_EVER = 2 ** 31 - 1
+/** The longest interval of a timer, in milliseconds. */
+const MAX_INTERVAL = 2 ** 31 - 1
 
 export class Workers {
   readonly #config: Config
   readonly #log: Log
   readonly #metrics: WorkerMetrics
-  readonly #slots: readonly WorkerSupervisor[]
-  /** What workers are told to listen on. */
+  readonly #supervisors: readonly WorkerSupervisor[]
+  /** The port that workers listen on. */
   #port: number
-  /** What that is, if they are told to pick one. */
+  /** The port that the first worker picked, if the configured one is 0. */
   #pickedPort: number | undefined
-  /** Null until the first worker serves. */
+  /** Null until the first worker is ready. */
   #baseUrl: string | null = null
   #keepAlive: NodeJS.Timeout | undefined
   /** The embedded database, which ends after the workers. */
   readonly #stack = new CleanupStack()
   #starting: Promise<string | null> = Promise.resolve(null)
   #socketFolder: string | null = null
-  /** Resolves to what stops them. */
+  /** Resolves to a function that stops it. */
   #metricsServer = Promise.resolve(async () => {})
   #stopping: Promise<void> | undefined
 
@@ -41,20 +41,20 @@ export class Workers {
     this.#config = config
     this.#log = log
     this.#port = config.listen.port
-    this.#slots = Array.from({ length: config.workers }, () => this.#createSlot())
-    this.#metrics = new WorkerMetrics(this.#slots)
+    this.#supervisors = Array.from({ length: config.workers }, () => this.#createSupervisor())
+    this.#metrics = new WorkerMetrics(this.#supervisors)
   }
 
   /**
-   * Starts the first worker, and the others when it serves: it alone migrates the database and initialises the instance.
+   * Starts the first worker, and the others when it is ready: it alone migrates the database and initialises the instance.
    *
-   * @returns What the first worker says of the server, or undefined if `stop` came before that.
+   * @returns The facts of the first worker, or undefined if `stop` was called before it was ready.
    * @throws {Error} why the first worker did not start, after everything is stopped.
    */
   async start(): Promise<ServerFacts | undefined> {
     if (this.#stopping !== undefined) return undefined
-    // Between the end of a worker and its restart nothing else keeps the process alive.
-    this.#keepAlive = setInterval(() => {}, FOR_EVER)
+    // Between the exit of a worker and its restart nothing else keeps the process alive.
+    this.#keepAlive = setInterval(() => {}, MAX_INTERVAL)
     try {
       return await this.#start()
     } catch (error) {
@@ -63,15 +63,15 @@ export class Workers {
     }
   }
 
-  /** Lets all workers finish what is in flight, ends those that hang, and resolves when the last is gone. */
+  /** Shuts all workers down gracefully, kills those that hang, and resolves when the last has exited. */
   stop({ drains = false }: StopOptions = {}): Promise<void> {
     this.#stopping ??= this.#stop(drains ? this.#config.drainSeconds : 0)
     return this.#stopping
   }
 
-  /** Ends all workers at once. */
+  /** Kills all workers. */
   kill(): void {
-    for (const slot of this.#slots) slot.kill()
+    for (const supervisor of this.#supervisors) supervisor.kill()
   }
 
   async #start(): Promise<ServerFacts | undefined> {
@@ -82,21 +82,21 @@ export class Workers {
     if (this.#stopping !== undefined) return undefined
     this.#starting = startEmbedded(this.#config, this.#log, this.#stack)
     this.#socketFolder = await this.#starting
-    const [first, ...others] = this.#slots
+    const [first, ...others] = this.#supervisors
     if (this.#stopping !== undefined || first === undefined) return undefined
 
     const outcome = await first.tryFirst()
     if (this.#stopping !== undefined) return undefined
-    if (outcome.kind === 'ended') throw toError(outcome.exit)
+    if (outcome.kind === 'exited') throw toError(outcome.exit)
     const { server } = outcome
     this.#baseUrl = server.baseUrl
     if (this.#port === 0) this.#pickedPort = Number(new URL(server.listenUrl).port)
-    for (const slot of others) slot.run()
+    for (const supervisor of others) supervisor.run()
     return server
   }
 
   async #stop(drainSeconds: number): Promise<void> {
-    await Promise.all(this.#slots.map((slot) => slot.stop(drainSeconds)))
+    await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(drainSeconds)))
     await this.#starting.catch(() => {})
     await this.#stack.disposeAsync()
     const stopMetrics = await this.#metricsServer
@@ -104,10 +104,10 @@ export class Workers {
     clearInterval(this.#keepAlive)
   }
 
-  #createSlot(): WorkerSupervisor {
+  #createSupervisor(): WorkerSupervisor {
     return new WorkerSupervisor({
       fork: () => this.#fork(),
-      onEnd: (worker) => {
+      onExit: (worker) => {
         void this.#metrics.keep(worker)
         if (this.#stopping === undefined && !this.#isPortHeld()) this.#openPort()
       },
@@ -127,16 +127,16 @@ export class Workers {
   }
 
   #isPortHeld(): boolean {
-    return this.#slots.some(({ worker }) => worker?.holdsPort === true)
+    return this.#supervisors.some(({ worker }) => worker?.holdsPort === true)
   }
 
-  /** For those that wait until they can serve, which may be long, so that clients find somebody there meanwhile. */
+  /** Lets the remaining workers, which are not ready, open the port, so that clients are not refused. */
   #openPort(): void {
     this.#keepPickedPort()
-    for (const { worker } of this.#slots) worker?.open(this.#port)
+    for (const { worker } of this.#supervisors) worker?.open(this.#port)
   }
 
-  /** The socket went with the last worker that had it, and picking again would give another port. */
+  /** Keeps the port: the shared socket was closed with the last worker that had it, and port 0 would pick another. */
   #keepPickedPort(): void {
     this.#port = this.#pickedPort ?? this.#port
   }

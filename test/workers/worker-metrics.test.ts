@@ -43,7 +43,7 @@ async function metricsOf(...workers: WorkerProcess[]) {
   const supervisors = workers.map((worker) => {
     const supervisor = new WorkerSupervisor({
       fork: () => worker,
-      onEnd: () => {},
+      onExit: () => {},
       clock: new ManualClock(),
       log: createRecordingLog(),
     })

@@ -9,11 +9,11 @@ const SERVER: ServerFacts = { listenUrl: 'http://127.0.0.1:1', baseUrl: 'http://
 const CRASH: Exit = { code: 1, signal: null, failure: null }
 
 /** A process that does what the test says. */
-function createPuppet(pid: number) {
+function createWorker(pid: number) {
   const ready = Promise.withResolvers<ServerFacts>()
   const exited = Promise.withResolvers<Exit>()
   const orders: string[] = []
-  const worker: WorkerProcess = {
+  const process: WorkerProcess = {
     pid,
     ready: ready.promise,
     exited: exited.promise,
@@ -28,48 +28,48 @@ function createPuppet(pid: number) {
       exited.resolve({ code: null, signal: 'SIGKILL', failure: null })
     },
   }
-  return { worker, orders, ready: () => ready.resolve(SERVER), exit: (exit = CRASH) => exited.resolve(exit) }
+  return { process, orders, ready: () => ready.resolve(SERVER), exit: (exit = CRASH) => exited.resolve(exit) }
 }
 
 function setUp() {
   const clock = new ManualClock()
   const log = createRecordingLog()
-  const puppets: ReturnType<typeof createPuppet>[] = []
+  const workers: ReturnType<typeof createWorker>[] = []
   const fork = (): WorkerProcess => {
-    const puppet = createPuppet(puppets.length + 1)
-    puppets.push(puppet)
-    return puppet.worker
+    const worker = createWorker(workers.length + 1)
+    workers.push(worker)
+    return worker.process
   }
-  const slot = new WorkerSupervisor({ fork, onEnd: () => {}, clock, log })
-  /** Ends the newest process, and lets the slot hear of it. */
+  const supervisor = new WorkerSupervisor({ fork, onExit: () => {}, clock, log })
+  /** Ends the newest process, and lets the supervisor see its exit. */
   const crash = async () => {
-    puppets.at(-1)?.exit()
+    workers.at(-1)?.exit()
     await settled()
   }
-  return { clock, log, puppets, slot, crash }
+  return { clock, log, workers, supervisor, crash }
 }
 
 /** Lets everything happen that waits for nothing else. */
 const settled = () => new Promise((done) => setImmediate(done))
 
-describe('the place of a worker', () => {
-  it('is filled again, each time after twice the wait, which does not grow beyond half a minute', async () => {
-    const { clock, puppets, slot, crash } = setUp()
-    slot.run()
+describe('the supervisor of a worker', () => {
+  it('restarts it with exponential backoff, up to half a minute', async () => {
+    const { clock, workers, supervisor, crash } = setUp()
+    supervisor.run()
     for (const wait of [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]) {
-      const before = puppets.length
+      const before = workers.length
       await crash()
       clock.advance(wait - 1)
-      expect(puppets).toHaveLength(before)
+      expect(workers).toHaveLength(before)
       clock.advance(1)
-      expect(puppets).toHaveLength(before + 1)
+      expect(workers).toHaveLength(before + 1)
     }
-    expect(slot.restarts).toBe(11)
+    expect(supervisor.restarts).toBe(11)
   })
 
-  it('is filled soon again after a worker that ran for a minute', async () => {
-    const { clock, puppets, slot, crash } = setUp()
-    slot.run()
+  it('begins the backoff again after a run of a minute', async () => {
+    const { clock, workers, supervisor, crash } = setUp()
+    supervisor.run()
     await crash()
     clock.advance(100)
     await crash()
@@ -77,48 +77,48 @@ describe('the place of a worker', () => {
     clock.advance(60_000)
     await crash()
     clock.advance(100)
-    expect(puppets).toHaveLength(4)
+    expect(workers).toHaveLength(4)
   })
 
   it('says in the log how the worker ended', async () => {
-    const { log, puppets, slot } = setUp()
-    slot.run()
-    puppets[0]!.exit({ code: null, signal: 'SIGSEGV', failure: null })
+    const { log, workers, supervisor } = setUp()
+    supervisor.run()
+    workers[0]!.exit({ code: null, signal: 'SIGSEGV', failure: null })
     await settled()
     expect(log.lines).toEqual([
       'error a worker ended and will be restarted {"pid":1,"code":null,"signal":"SIGSEGV","restartInMillis":100}',
     ])
   })
 
-  it('stays empty after a first worker that never served', async () => {
-    const { clock, puppets, slot, crash } = setUp()
-    const outcome = slot.tryFirst()
+  it('does not restart a first worker that was never ready', async () => {
+    const { clock, workers, supervisor, crash } = setUp()
+    const outcome = supervisor.tryFirst()
     await crash()
-    expect(await outcome).toEqual({ kind: 'ended', exit: CRASH })
+    expect(await outcome).toEqual({ kind: 'exited', exit: CRASH })
     clock.advance(60_000)
-    expect(puppets).toHaveLength(1)
+    expect(workers).toHaveLength(1)
   })
 
-  it('is filled again after a first worker that served', async () => {
-    const { clock, puppets, slot, crash } = setUp()
-    const outcome = slot.tryFirst()
-    puppets[0]!.ready()
+  it('restarts a first worker that was ready', async () => {
+    const { clock, workers, supervisor, crash } = setUp()
+    const outcome = supervisor.tryFirst()
+    workers[0]!.ready()
     expect(await outcome).toEqual({ kind: 'serves', server: SERVER })
     await settled()
-    expect(slot.ready).toBe(true)
+    expect(supervisor.ready).toBe(true)
     await crash()
-    expect(slot.ready).toBe(false)
+    expect(supervisor.ready).toBe(false)
     clock.advance(100)
-    expect(puppets).toHaveLength(2)
+    expect(workers).toHaveLength(2)
   })
 
-  it('stays empty when it was stopped while it waited', async () => {
-    const { clock, puppets, slot, crash } = setUp()
-    slot.run()
+  it('does not restart after it was stopped during the backoff', async () => {
+    const { clock, workers, supervisor, crash } = setUp()
+    supervisor.run()
     await crash()
-    await slot.stop(0)
+    await supervisor.stop(0)
     clock.advance(60_000)
-    expect(puppets).toHaveLength(1)
+    expect(workers).toHaveLength(1)
   })
 
   it.each([
@@ -127,14 +127,14 @@ describe('the place of a worker', () => {
   ])(
     'lets a worker finish after a drain of %d s, and ends one that takes 15 s longer',
     async (drainSeconds, almost) => {
-      const { clock, puppets, slot } = setUp()
-      slot.run()
-      const stopped = slot.stop(drainSeconds)
+      const { clock, workers, supervisor } = setUp()
+      supervisor.run()
+      const stopped = supervisor.stop(drainSeconds)
       clock.advance(almost)
-      expect(puppets[0]!.orders).toEqual(['stop'])
+      expect(workers[0]!.orders).toEqual(['stop'])
       clock.advance(1)
       await stopped
-      expect(puppets[0]!.orders).toEqual(['stop', 'kill'])
+      expect(workers[0]!.orders).toEqual(['stop', 'kill'])
     },
   )
 })

@@ -1,21 +1,20 @@
 /**
- * Where log lines go: a stream such as standard error, whose reader may be slow, stuck or gone.
+ * The buffered output of the log, to a stream such as standard error, whose reader may be slow, stuck or gone.
  *
- * Lines are written together, a few milliseconds late: a write costs more than a line. A process that is killed loses as
- * much. What the stream does not take is kept up to a limit and then dropped, and counted: a full disk or a reader that does
- * not read costs the log, not the service.
+ * Lines are buffered for some milliseconds, because a write costs more than a line. A process that is killed loses them. Lines
+ * beyond the limit of the buffer are dropped and counted: a full disk or a stuck reader costs the log, not the service.
  */
 import type { Writable } from 'node:stream'
 
-/** How much is kept for a stream that does not take it, in characters. */
-const MAX_WAITING = 1024 * 1024
+/** The limit of the buffer, in characters, with what the stream has not written. */
+const MAX_BUFFERED = 1024 * 1024
 
-/** How long a line waits for others, in milliseconds, and how many characters they are together at most. */
-const WRITE_AFTER = 10
-const MAX_TOGETHER = 16 * 1024
+/** The buffer is flushed after so many milliseconds, or earlier when it has so many characters. */
+const FLUSH_AFTER = 10
+const FLUSH_LENGTH = 16 * 1024
 
-/** How often it is looked whether everything has been written, in milliseconds. */
-const LOOK_EVERY = 10
+/** How often `written` looks at the buffer, in milliseconds. */
+const POLL_EVERY = 10
 
 export class LogOutput {
   readonly #stream: Writable
@@ -30,17 +29,17 @@ export class LogOutput {
 
   /** Takes a line, with its end. */
   write(line: string): void {
-    if (this.#waiting + line.length > MAX_WAITING) {
+    if (this.#buffered + line.length > MAX_BUFFERED) {
       this.#dropped += 1
       return
     }
-    if (this.#dropped > 0) this.#tellOfDropped()
+    if (this.#dropped > 0) this.#reportDropped()
     this.#lines += line
-    if (this.#lines.length >= MAX_TOGETHER) this.flush()
-    else this.#timer ??= setTimeout(() => this.flush(), WRITE_AFTER).unref()
+    if (this.#lines.length >= FLUSH_LENGTH) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), FLUSH_AFTER).unref()
   }
 
-  /** Hands everything to the stream, which is the last that can be done in a process that exits. */
+  /** Writes the buffer to the stream. Synchronous, so that a process can do it at its exit. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -49,23 +48,23 @@ export class LogOutput {
     if (lines !== '') this.#stream.write(lines)
   }
 
-  /** Whether the stream has taken everything, at the latest after so many milliseconds. */
+  /** Flushes and waits for the stream, up to so many milliseconds. @returns Whether everything is written. */
   async written(milliseconds: number): Promise<boolean> {
     this.flush()
     const deadline = performance.now() + milliseconds
-    while (this.#waiting > 0 && performance.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
+    while (this.#buffered > 0 && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY))
     }
-    return this.#waiting === 0
+    return this.#buffered === 0
   }
 
-  get #waiting(): number {
+  get #buffered(): number {
     return this.#lines.length + this.#stream.writableLength
   }
 
-  #tellOfDropped(): void {
+  #reportDropped(): void {
     const facts = { level: 'warn', time: new Date(), lines: this.#dropped }
-    this.#lines += `${JSON.stringify({ ...facts, msg: 'log lines were dropped, because nobody took them' })}\n`
+    this.#lines += `${JSON.stringify({ ...facts, msg: 'log lines were dropped, because the log was not read fast enough' })}\n`
     this.#dropped = 0
   }
 }

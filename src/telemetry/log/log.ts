@@ -6,21 +6,18 @@ import type { Log } from '../../domain/ports.ts'
 import { LogOutput } from './log-output.ts'
 import type { RequestLines } from './request-log.ts'
 
-/** Names under which a secret could end up in a log by mistake. They are masked at the top and one level down. */
+/** Members that could hold a secret by mistake. They are redacted at the top and one level down. */
 const SECRETS = ['authorization', 'clientSecret', 'client_secret', 'secret', 'password', 'token', 'access_token']
 
 /** The log of a server. */
 export interface ServerLog extends Log {
-  /**
-   * For the lines about requests, which are many. Their facts come from one place and are known by name, so they are not
-   * searched for secrets: that takes six times as long as writing the line.
-   */
+  /** The access log. Its members are fixed, so it is not redacted: that takes six times as long as writing the line. */
   readonly requests: RequestLines
-  /** Whether everything has been written, at the latest after so many milliseconds. */
+  /** Waits for all lines to be written, up to so many milliseconds. @returns Whether they are. */
   written(milliseconds: number): Promise<boolean>
 }
 
-/** Opens the log. Its last lines are not lost when the process exits, unless nobody reads them. */
+/** Opens the log. It is flushed when the process exits. */
 export function openLog(level: string): ServerLog {
   const output = new LogOutput(process.stderr)
   process.once('exit', () => output.flush())
@@ -41,17 +38,17 @@ export function openLog(level: string): ServerLog {
   }
 }
 
-/** The time as a member of a line. Lines of the same millisecond share it: printing it takes as long as half a line. */
+/** The time as a member of a line. It is cached for a millisecond: formatting it takes as long as half a line. */
 function isoTimes(): () => string {
-  let printed = ''
-  let printedAt = Number.NaN
+  let formatted = ''
+  let formattedAt = Number.NaN
   return () => {
     const now = Date.now()
-    if (now !== printedAt) {
-      printed = `,"time":"${new Date(now).toISOString()}"`
-      printedAt = now
+    if (now !== formattedAt) {
+      formatted = `,"time":"${new Date(now).toISOString()}"`
+      formattedAt = now
     }
-    return printed
+    return formatted
   }
 }
 

@@ -1,25 +1,25 @@
 /**
- * One line in the log for each request.
+ * The access log: one line for each request.
  *
- * It has what the router and the handlers say about the request in words of their own, an id that has been checked, and
- * nothing else that a client has made up: no query, no header, no body.
+ * It has what the router and the handlers report, and a validated request id. It has no other data of the client: no query,
+ * no header, no body.
  */
 import type { Answered } from '../../http/requests/router.ts'
 import { parseTraceparent } from '../../http/requests/trace-context.ts'
 import { DOCUMENT_PATHS } from '../../oauth/endpoints.ts'
 
-/** Takes lines by level. */
+/** A log with levels. */
 export interface RequestLines {
   info(facts: object, message: string): void
   debug(facts: object, message: string): void
   isLevelEnabled(level: 'debug'): boolean
 }
 
-/** What is asked all the time by machines that only look: their lines would fill the log and tell nothing. */
+/** Health checks. Their lines would only fill the log. */
 const PROBES = new Set(['/healthz', '/readyz', '/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch'])
 const DOCUMENTS = new Set(Object.keys(DOCUMENT_PATHS))
 
-/** Logs what has been answered: at debug if it is a probe or a document that was found, otherwise at info. */
+/** Logs answered requests: health checks and documents that were found at debug, all others at info. */
 export function logRequests(lines: RequestLines): (answered: Answered) => void {
   return (answered) => {
     if (!isQuiet(answered)) lines.info(factsOf(answered), 'request')
@@ -35,7 +35,7 @@ function factsOf(answered: Answered): object {
   const { method, route, status, seconds, clientId, failure, detail, address, requestId, clientRequestId } = answered
   const { traceparent } = answered.request.headers
   const traceId = typeof traceparent === 'string' ? parseTraceparent(traceparent)?.traceId : undefined
-  // Microseconds are enough, and what is undefined is left out of the line.
+  // With microseconds. Undefined members are left out of the line.
   const milliseconds = Math.round(seconds * 1e6) / 1e3
   return {
     method,

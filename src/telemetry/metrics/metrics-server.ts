@@ -1,5 +1,5 @@
 /**
- * The address at which Prometheus scrapes, whoever knows the metrics: this process, or the sum of several.
+ * The address that Prometheus scrapes, for the metrics of this process or of all workers.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,9 +9,9 @@ import type { Log } from '../../domain/ports.ts'
 /**
  * Serves what `text` returns at `/metrics`, until the returned function is called.
  *
- * An address that is taken costs the metrics and not the service: several processes on one machine share a default.
+ * If the address is in use, the server runs without: several servers on one machine have the same default.
  *
- * @param address Null: nothing is served.
+ * @param address Null: metrics are off.
  */
 export async function serveMetrics(
   address: ListenAddress | null,
@@ -41,7 +41,7 @@ export async function serveMetrics(
     return async () => {}
   }
   return async () => {
-    // Nothing is lost by cutting a scrape off, and a connection without a request would be waited for.
+    // Scrapes may be cut off, and `close` alone would wait for idle connections.
     server.close()
     server.closeAllConnections()
   }

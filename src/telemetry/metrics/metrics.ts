@@ -18,29 +18,29 @@ export type MetricFamilies = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** The metrics of this process. */
 export interface Metrics {
-  /** The same handler, counted while it answers. Each request must come to `recordRequest` as well. */
+  /** Wraps the handler, to count requests in flight. Each request must be given to `recordRequest` as well. */
   around(handler: Handler): Handler
   recordRequest(request: MeasuredRequest): void
-  /** The same factory, whose signatures are counted: nothing but tokens is signed. */
+  /** Wraps the signers of a factory, to count tokens: only tokens are signed. */
   countTokens(signers: SignerFactory): SignerFactory
-  /** How old a change was when this replica had taken it over, in seconds. */
+  /** The age of a change when this replica had applied it, in seconds. */
   recordChangeLag(seconds: number): void
-  /** Lets the metrics of what is in memory be read from a replica. Once only. @param now The time of the instance. */
+  /** Registers the metrics of a replica. Once only. @param now The time of the instance. */
   observe(replica: Replica, now: () => Date): void
-  /** Lets the metrics of the database be read. Once only. */
+  /** Registers the metrics of the database. Once only. */
   observeDatabase(status: DatabaseStatus): void
-  /** Lets the metrics of the rotation be read. Once only. */
+  /** Registers the metrics of the rotation. Once only. */
   observeRotation(status: () => RotationStatus): void
-  /** Lets the number of open connections be read. Once only. */
+  /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
-  /** All of them as they are now, as text. */
+  /** All metrics, in the text format of Prometheus. */
   text(): Promise<string>
-  /** All of them as they are now, to be added to those of other workers. */
+  /** All metrics, for the sum of all workers. */
   families(): Promise<MetricFamilies>
   stop(): void
 }
 
-/** Measures nothing. */
+/** Metrics that are off. */
 export const NO_METRICS: Metrics = {
   around: (handler) => handler,
   recordRequest: () => {},

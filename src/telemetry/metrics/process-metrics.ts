@@ -16,7 +16,7 @@ const MICROSECONDS = 1e6
 export function measureProcess(registry: Registry): () => void {
   const delay = monitorEventLoopDelay({ resolution: SAMPLE_EVERY })
   delay.enable()
-  // A sample is the time since the one before, with the interval in it.
+  // A sample is the time since the one before, which includes the interval.
   const late = (nanoseconds: number): number =>
     Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS - SAMPLE_EVERY / 1000) : 0
 

@@ -11,11 +11,11 @@ import { isRpc, rpcMethodOf } from '../../rpc/rpc-route.ts'
 import { observeGauge } from './observed-metrics.ts'
 import { HistogramSeries, registerHistogram } from './request-histogram.ts'
 
-/** A request that has been answered. */
+/** A request that was answered or aborted. */
 export interface MeasuredRequest {
   /** The path of the route, or `other`. */
   readonly route: string
-  /** One that HTTP knows, or `other`. */
+  /** A method of HTTP, or `other`. */
   readonly method?: string
   readonly status: number
   readonly seconds: number
@@ -25,7 +25,7 @@ export interface MeasuredRequest {
 
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Why a token is refused (RFC 6749 §5.2, RFC 8707 §2), and what can keep one from being issued. */
+/** Why a token is refused (RFC 6749 §5.2, RFC 8707 §2) or not issued. */
 const TOKEN_FAILURES = [
   'invalid_request',
   'invalid_client',

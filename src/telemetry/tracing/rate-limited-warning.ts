@@ -1,14 +1,14 @@
 /**
- * Says that traces are lost, once in a while and not once for each batch.
+ * The warning that traces are lost, rate limited: once in five minutes, not once for each batch.
  */
 import type { Log } from '../../domain/ports.ts'
 
-const SAY_EVERY = 5 * 60_000
+const INTERVAL_MILLIS = 5 * 60_000
 
-export class QuietWarning {
+export class RateLimitedWarning {
   readonly #log: Log
   readonly #monotonic: () => number
-  #saidAt = Number.NEGATIVE_INFINITY
+  #warnedAt = Number.NEGATIVE_INFINITY
   #lost = 0
 
   /** @param monotonic Milliseconds of a clock that never jumps. */
@@ -17,13 +17,13 @@ export class QuietWarning {
     this.#monotonic = monotonic
   }
 
-  /** A batch has been lost. */
-  say({ reason, spans }: { readonly reason: string; readonly spans: number }): void {
+  /** Counts the spans of a lost batch, and logs the sum if the last warning is old enough. */
+  warn({ reason, spans }: { readonly reason: string; readonly spans: number }): void {
     this.#lost += spans
     const now = this.#monotonic()
-    if (now - this.#saidAt < SAY_EVERY) return
+    if (now - this.#warnedAt < INTERVAL_MILLIS) return
     this.#log.warn({ reason, spans: this.#lost }, 'traces could not be sent to the collector and are lost')
-    this.#saidAt = now
+    this.#warnedAt = now
     this.#lost = 0
   }
 }

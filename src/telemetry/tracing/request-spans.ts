@@ -1,7 +1,7 @@
 /**
- * The spans of requests, and below them those of what a request waits for.
+ * The spans of requests, and below them the spans of calls that a request waits for.
  *
- * The names of attributes are those of the semantic conventions of OpenTelemetry for HTTP and RPC.
+ * Attributes follow OpenTelemetry's semantic conventions for HTTP and RPC.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
@@ -24,7 +24,7 @@ import type { TracedRequest } from './tracing.ts'
 export class RequestSpans {
   readonly #tracer: Tracer
   readonly #spans = new WeakMap<object, Span>()
-  /** What is running for a request runs in its context. */
+  /** The context of the request that the current call belongs to. */
   readonly #context = new AsyncLocalStorage<Context>()
 
   constructor(tracer: Tracer) {
@@ -56,7 +56,7 @@ export class RequestSpans {
     if (clientId !== undefined) span.setAttribute('keyturn.client_id', clientId)
     const error = failure ?? (status >= 400 ? String(status) : undefined)
     if (error !== undefined) span.setAttribute('error.type', error)
-    // A refusal is what the server is for; only what is its own fault is an error of its span.
+    // A refusal is no error of the server.
     if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
     span.end()
   }
@@ -69,7 +69,7 @@ export class RequestSpans {
     return Object.fromEntries(traced)
   }
 
-  /** What is done for no request, such as following the database, would be traces of its own that nobody looks for. */
+  /** Makes no span outside of a request: following the database, for example, is not traced. */
   #child<T>(name: string, run: () => Promise<T>): Promise<T> {
     const parent = this.#context.getStore()
     if (parent === undefined) return run()
@@ -78,7 +78,7 @@ export class RequestSpans {
       try {
         return await run()
       } catch (error) {
-        span.setAttribute('error.type', wordFor(error))
+        span.setAttribute('error.type', errorType(error))
         if (!(error instanceof DomainError) || isOutage(error)) span.setStatus({ code: SpanStatusCode.ERROR })
         throw error
       } finally {
@@ -103,7 +103,7 @@ function senderOf({ headers }: IncomingMessage): Context {
   })
 }
 
-/** Where the caller finds the span (W3C Trace Context Level 3, `traceresponse`). */
+/** The ids of the span for the caller (W3C Trace Context Level 3, `traceresponse`). */
 function traceresponse(span: Span): string {
   const { traceId, spanId, traceFlags } = span.spanContext()
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
@@ -114,8 +114,8 @@ function rpcSystem(request: object): string {
   return headers['content-type']?.startsWith('application/grpc') ? 'grpc' : 'connectrpc'
 }
 
-/** The code of an error or its kind, never its message, which may be long or hold names. */
-function wordFor(error: unknown): string {
+/** The code or the name of an error, not its message, which may be long or have personal data. */
+function errorType(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

@@ -1,10 +1,10 @@
 /**
- * Spans for signatures, which a factory of signers does not make itself.
+ * Spans of signatures.
  */
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Tracing } from './tracing.ts'
 
-/** The same factory, with a span for each signature that is made for a request. */
+/** Wraps the signers of a factory with a span for each signature within a request. */
 export function traceSignatures(signers: SignerFactory, tracing: Pick<Tracing, 'calls'>): SignerFactory {
   return { open: async (key, sealedPrivateKey) => tracing.calls('Signer', await signers.open(key, sealedPrivateKey)) }
 }

@@ -1,8 +1,8 @@
 /**
- * Where spans go: in batches to a collector, with OTLP as JSON over HTTP.
+ * Exports spans in batches to a collector, with OTLP as JSON over HTTP.
  *
- * The exporter reads address, headers and certificates from the environment itself. All that waits is bounded: a
- * collector that is down costs spans, a line in the log now and then, and nothing else.
+ * The exporter reads address, headers and certificates from the environment itself. Its queue is bounded: an outage of the
+ * collector costs spans, and a line in the log every five minutes.
  */
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import {
@@ -22,29 +22,29 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { TraceSampling } from '../../config/trace-sampling.ts'
 import type { Log } from '../../domain/ports.ts'
-import { QuietWarning } from './rate-limited-warning.ts'
+import { RateLimitedWarning } from './rate-limited-warning.ts'
 
-/** How long a batch may take, attempts included, in milliseconds. The server does not stop before the last one is done. */
+/** The time limit of a batch with its retries, in milliseconds. The server waits for the last one when it stops. */
 const EXPORT_TIMEOUT = 5_000
 
-/** Spans that wait. What comes when there are so many is dropped. */
-const MAX_WAITING = 2048
+/** The limit of the queue. More spans are dropped. */
+const MAX_QUEUE_SIZE = 2048
 
 const SEND_EVERY = 5_000
 
-/** The code of an export that has worked. */
+/** The code of a successful export. */
 const SUCCESS = 0
 
-/** What a provider is made of. */
+/** What a provider needs. */
 export interface TracerProviderOptions {
   readonly sampling: TraceSampling
   readonly version: string
   readonly log: Log
 }
 
-/** Makes a provider. Its `shutdown` sends what waits. */
+/** Makes a provider. Its `shutdown` exports the queue. */
 export function createTracerProvider({ sampling, version, log }: TracerProviderOptions): TracerProvider {
-  const exporter = withWarnings(new OTLPTraceExporter({ timeoutMillis: EXPORT_TIMEOUT }), new QuietWarning(log))
+  const exporter = withWarning(new OTLPTraceExporter({ timeoutMillis: EXPORT_TIMEOUT }), new RateLimitedWarning(log))
   return new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'keyturn', 'service.version': version }))
@@ -53,7 +53,7 @@ export function createTracerProvider({ sampling, version, log }: TracerProviderO
     spanProcessors: [
       new BatchSpanProcessor({
         exporter,
-        maxQueueSize: MAX_WAITING,
+        maxQueueSize: MAX_QUEUE_SIZE,
         scheduledDelayMillis: SEND_EVERY,
         exportTimeoutMillis: EXPORT_TIMEOUT * 2,
       }),
@@ -66,14 +66,14 @@ function samplerOf({ ratio, followsSender }: TraceSampling): Sampler {
   return followsSender ? new ParentBasedSampler({ root }) : root
 }
 
-/** The processor tells nobody that spans are lost. */
-function withWarnings(exporter: SpanExporter, warning: QuietWarning): SpanExporter {
+/** Logs spans that are lost, which the processor does not. */
+function withWarning(exporter: SpanExporter, warning: RateLimitedWarning): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
         if (result.code === SUCCESS) return done(result)
-        warning.say({ reason: result.error?.message ?? 'unknown', spans: spans.length })
-        // They are gone either way, and a failure would only be told to a handler that is the same for the whole process.
+        warning.warn({ reason: result.error?.message ?? 'unknown', spans: spans.length })
+        // A failure would only reach OpenTelemetry's global error handler.
         done({ code: SUCCESS })
       }),
     forceFlush: async () => exporter.forceFlush?.(),

@@ -1,6 +1,5 @@
 /**
- * Traces of requests, if there is a collector for them. Without one nothing of OpenTelemetry's tracing is loaded, and
- * nothing is done per request.
+ * Traces of requests, if a collector is configured. Without one OpenTelemetry's SDK is not loaded, and requests cost nothing.
  */
 import type { Config } from '../../config/config.ts'
 import { readTraceSampling } from '../../config/trace-sampling.ts'
@@ -8,15 +7,15 @@ import { readVersion } from '../../config/version.ts'
 import type { Log } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 
-/** A request that has been answered, or that nobody waits for any more. */
+/** A request that was answered or aborted. */
 export interface TracedRequest {
   readonly request: object
-  /** One that HTTP knows, or `other`. */
+  /** A method of HTTP, or `other`. */
   readonly method: string
   /** The path of the route, or `other`. */
   readonly route: string
   readonly status: number
-  /** Who made it, proved or only claimed. */
+  /** The client ID, authenticated or only claimed. */
   readonly clientId?: string
   /** Why it was refused. */
   readonly failure?: string
@@ -24,17 +23,17 @@ export interface TracedRequest {
 
 /** The traces of this process. */
 export interface Tracing {
-  /** The same handler, with a span for each request, which `end` ends. The answer tells its name in `traceresponse`. */
+  /** Wraps the handler with a span for each request, which `end` ends. The answer has its ids in `traceresponse`. */
   around(handler: Handler): Handler
   /** Ends the span of a request. */
   end(request: TracedRequest): void
   /**
-   * The same port, with a span for each call of a method that is made for a request.
+   * Wraps a port with a span for each call of a method within a request.
    *
-   * @param port An object of functions that return promises and do without `this`.
+   * @param port An object of functions that return promises and do not use `this`.
    */
   calls<Port extends object>(name: string, port: Port): Port
-  /** Sends what has been recorded, within seconds, and stops recording. */
+  /** Exports the recorded spans, within seconds, and stops recording. */
   stop(): Promise<void>
 }
 
@@ -45,7 +44,7 @@ const NO_TRACING: Tracing = {
   stop: async () => {},
 }
 
-/** Starts tracing if the configuration names a collector. @throws {ConfigError} if it says wrongly what to trace. */
+/** Starts tracing if the configuration names a collector. @throws {ConfigError} if the sampler is invalid. */
 export async function startTracing({ tracesTo }: Config, log: Log): Promise<Tracing> {
   if (tracesTo === null) return NO_TRACING
   const sampling = readTraceSampling()

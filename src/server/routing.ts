@@ -1,0 +1,154 @@
+/**
+ * The handler of all requests: what is behind each path, before and after the server is ready.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../config/config.ts'
+import { setHeaders } from '../domain/header-list.ts'
+import type { Log, Readiness } from '../domain/ports.ts'
+import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
+import { reserve } from '../http/requests/body-budget.ts'
+import { READ_ONLY, RPC } from '../http/requests/cors.ts'
+import { cutOff, type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
+import { healthz, readyz } from '../http/requests/health.ts'
+import type { RequestContexts } from '../http/requests/request-context.ts'
+import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
+import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
+import type { OAuthRoutes } from '../oauth/routes.ts'
+import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'
+import { createPublicRpc, type PublicRpc } from '../rpc/public/public-routes.ts'
+import type { RpcRoutes } from '../rpc/routes.ts'
+import { isRpc } from '../rpc/rpc-route.ts'
+import { systemClock } from './system-clock.ts'
+
+/** What is served once the server is ready. */
+export interface Services {
+  readonly oauth: OAuthRoutes
+  readonly rpc: RpcRoutes
+  readonly readiness: () => Readiness
+  /** Whether administrative calls can be answered. */
+  readonly canAdminister: () => boolean
+}
+
+/** What routing needs. */
+export interface RoutingOptions {
+  readonly config: Config
+  readonly log: Log
+  readonly contexts: RequestContexts
+  readonly onAnswered: (answered: Answered) => void
+}
+
+const STARTING = {
+  status: 503,
+  code: 'temporarily_unavailable',
+  description: 'the server is starting: try again later',
+  headers: { 'retry-after': '1' },
+}
+
+/** Refuses at the paths of RPCs, also of RPCs that do not exist. */
+const refuseCall: Refuse = (res, { status, description, headers = {} }) => {
+  if (!isGrpc(res.req.headers['content-type'])) {
+    sendJson(res, status, connectRefusal(status, description), headers)
+    return
+  }
+  res.statusCode = 200
+  setHeaders(res, Object.entries({ ...headers, ...grpcRefusal(status, description) }).flat())
+  // Together with the headers: clients take an end that comes later for a broken answer.
+  res.end()
+}
+
+/** The router in force: at first one that refuses, later the one with the services. */
+export class Routing {
+  readonly #options: RoutingOptions
+  readonly #public: PublicRpc
+  #router: Handler
+  #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
+  #canAdminister = () => false
+
+  constructor(options: RoutingOptions) {
+    this.#options = options
+    const { config, contexts, log } = options
+    const serving = () => ({ tokens: this.#readiness().ready, administration: this.#canAdminister() })
+    this.#public = createPublicRpc({
+      serving,
+      servesDeprecated: config.betaApi,
+      clock: systemClock,
+      requestContext: contexts,
+      log,
+    })
+    // The paths are not known yet, and clients do not retry after "not found".
+    this.#router = this.#createRouter(calls(this.#public.routes, 'localhost'), (req, res, refuse) => {
+      contexts.refused(req, STARTING.code)
+      refuse(res, STARTING)
+    })
+  }
+
+  readonly handle: Handler = (req, res) => this.#router(req, res)
+
+  /** Routes to the services. @param authority The host and port of the base URL. */
+  serve({ oauth, rpc, readiness, canAdminister }: Services, authority: string): void {
+    this.#readiness = readiness
+    this.#canAdminister = canAdminister
+    const documents = Object.entries(DOCUMENT_PATHS).map(([path, name]): [string, Route] => [
+      path,
+      { methods: { GET: oauth[name] }, cors: READ_ONLY, sendsHeaders: true },
+    ])
+    this.#router = this.#createRouter(
+      [
+        [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHeaders: true }],
+        ...documents,
+        ...calls(this.#public.routes, authority),
+        ...calls(rpc, authority),
+      ],
+      notFound,
+    )
+  }
+
+  /** Sets the reason why the server is not ready. */
+  wait(reason: string): void {
+    this.#readiness = () => ({ ready: false, reason })
+  }
+
+  /** Answers health checks as a server that stops. */
+  refuseProbes(): void {
+    this.wait('the server is stopping')
+    this.#canAdminister = () => false
+  }
+
+  /** Refuses health checks, and ends streams without an end. */
+  stop(): void {
+    this.refuseProbes()
+    this.#public.endStreams()
+  }
+
+  #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
+    return createRouter({
+      routes: new Map([
+        ['/healthz', { methods: { GET: healthz }, cors: null }],
+        ['/readyz', { methods: { GET: readyz(() => this.#readiness()) }, cors: null }],
+        ...routes,
+      ]),
+      fallback,
+      refuseAt: (path) => (isRpc(path) ? refuseCall : refuse),
+      maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+      secure: this.#options.config.tls !== null,
+      ...this.#options,
+    })
+  }
+}
+
+function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
+  return [...rpc].map(([path, call]) => {
+    const answer: Handler = (req, res) => {
+      setAuthority(req, authority)
+      return call.answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
+    }
+    const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
+    return [path, { methods, cors: RPC, headers: call.headers }]
+  })
+}
+
+/** Connect builds a URL of the `Host` header and fails on an invalid one. Nothing else needs that header. */
+function setAuthority(req: IncomingMessage, authority: string): void {
+  req.headers.host = authority
+  if (req.headers[':authority'] !== undefined) req.headers[':authority'] = authority
+}
