@@ -20,7 +20,7 @@ import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { toCommitError, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 
@@ -97,7 +97,7 @@ async function transact<Before, Decision>(
       throw commits && entry !== null ? toCommitError(error) : error
     }
   }
-  const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
+  const outcome = await usingStorageWithRetries(change, { lockWaitMillis })
   if (outcome.kind === 'refused') throw outcome.error
   return outcome.decision
 }

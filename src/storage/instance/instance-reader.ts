@@ -9,7 +9,7 @@ import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readStatus } from './instance-row.ts'
 
@@ -20,7 +20,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
   // REPEATABLE READ: all statements see what the first one saw. PGlite ignores the level and needs none, because it
   // has one connection.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
-    usingStorageRepeatedly(() =>
+    usingStorageWithRetries(() =>
       db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
     )
 
