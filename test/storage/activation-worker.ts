@@ -1,6 +1,6 @@
 /**
- * One of several replicas on one database, for `concurrency.test.ts`: starts as a server does, says so, and activates
- * keys when it is told which.
+ * One of several replicas on one database, for `concurrency.test.ts`: starts as a server does, reports it, and activates
+ * the keys that it gets.
  *
  * Argument: the URL of the database.
  */
@@ -15,19 +15,19 @@ import { newInstanceContent } from '../support/instance-content.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 
-/** What a worker says when it has started. */
+/** The message of a worker that has started. */
 export interface Started {
   readonly migrated: readonly string[]
   readonly initialised: boolean
 }
 
-/** What it is told then. */
+/** The message to it. */
 export interface Task {
   readonly keyIds: readonly string[]
   readonly activations: number
 }
 
-/** What it says at the end. */
+/** Its last message. */
 export interface Done {
   /** How many of the activations changed something. */
   readonly changes: number

@@ -50,7 +50,7 @@ export function describeAuditLog(current: () => Database): void {
       expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
     })
 
-    it('keeps where a refusal came from, and what it stands for', async () => {
+    it('keeps the address of a refusal, and the count of omitted ones', async () => {
       const entry = { ...anEntry('audit/omitted'), clientAddress: '2001:db8:0:0::/64' }
       const since = second(1)
       await log().refuse(entry, 'OMITTED', { count: 9950, since })
@@ -63,7 +63,7 @@ export function describeAuditLog(current: () => Database): void {
       ])
     })
 
-    it('cuts what strangers sent to the length that it keeps', async () => {
+    it('cuts the text of unauthenticated callers to the length of its columns', async () => {
       const long = '\0"%😀'.repeat(200)
       await log().refuse({ actor: long, action: long, resource: long, requestId: long, clientAddress: long }, long)
       const [event] = await list()
@@ -120,7 +120,7 @@ export function describeAuditLog(current: () => Database): void {
       expect(await list({ actor: 'a', resource: 'users/1', from: second(1), to: second(2) })).toHaveLength(1)
     })
 
-    it('forgets what is older than a time, a thousand at a time', async () => {
+    it('deletes events before a time, in batches of a thousand', async () => {
       await sql`
         insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
         select gen_random_uuid(), ${second(1)}::timestamptz, 'a', 'b', '', 'ok', ''
@@ -131,7 +131,7 @@ export function describeAuditLog(current: () => Database): void {
       expect(await log().deleteBefore(second(2))).toBe(0)
     })
 
-    it('is forgotten by several replicas at once', async () => {
+    it('is deleted by several replicas at once', async () => {
       await sql`
         insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
         select gen_random_uuid(), ${second(1)}::timestamptz, 'a', 'b', '', 'ok', ''

@@ -85,7 +85,7 @@ describe('the change feed', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('notices a cut of which nobody is told, and listens again', async () => {
+  it('notices a connection that was cut silently, and listens again', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     cleanups.push(() => proxy.close())
     const options = { url: url.replace(/:\d+\//, `:${proxy.port}/`), log }
@@ -100,7 +100,7 @@ describe('the change feed', () => {
     expect(log.lines).toEqual([expect.stringContaining('Query read timeout')])
   })
 
-  it('goes on listening while it asks the server whether it is there', async () => {
+  it('goes on listening while it sends heartbeats', async () => {
     const feed = createChangeFeed({ url, log }, { heartbeat: 1 })
     const changes = createCounter()
     cleanups.push(feed.subscribe(changes.hit))
@@ -118,7 +118,7 @@ describe('the change feed', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('tells whether it is connected', async () => {
+  it('reports whether it is connected', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     const feed = createChangeFeed({ url: url.replace(/:\d+\//, `:${proxy.port}/`), log })
     expect(feed.status()).toBe('off')
@@ -165,7 +165,7 @@ describe('the change feed', () => {
     await changes.reached(1)
   })
 
-  it('can be unsubscribed while it connects and while it waits to try again, and never tells the password', async () => {
+  it('can be unsubscribed while it connects and during the backoff, and never logs the password', async () => {
     const address = url.replace(/:\d+\//, `:${await freePort()}/`)
     await subscribe(address).unsubscribe()
 

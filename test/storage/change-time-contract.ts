@@ -20,7 +20,7 @@ import { keyOperations } from '../support/key-operations.ts'
 const HOUR = 3_600_000
 
 export function describeChangeTime(current: () => Database): void {
-  /** As if the clock had gone back by so much after a change. */
+  /** Sets the dates as if the clock had gone back after a change. */
   async function setClockBack(milliseconds: number): Promise<Date> {
     const { rows } = await sql<{ latest_at: Date }>`
       update instance set latest_at = clock_timestamp() + ${milliseconds} * interval '1 millisecond' where id = 1
@@ -132,7 +132,7 @@ export function describeChangeTime(current: () => Database): void {
       expect(row?.publication_date).toBeInstanceOf(Date)
     })
 
-    it('is not possible before the creation, whoever writes', async () => {
+    it('is not possible before the creation, also in SQL', async () => {
       await keyOperations(current()).create()
       const early = current()
         .db.updateTable('web_keys')

@@ -16,7 +16,7 @@ const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
 export function describeCredentialUses(current: () => Database): void {
   const uses = () => createCredentialUses(current())
 
-  describe('noting when secrets were used', () => {
+  describe('recording the last uses of secrets', () => {
     it('moves dates forward only, leaves unknown ids out, and is no change of the instance', async () => {
       const { userId } = await seedUser(current(), { project: await seedProject(current()) })
       const first = await seedSecret(current(), userId)
@@ -83,7 +83,7 @@ export function describeCredentialUses(current: () => Database): void {
       }
     })
 
-    it('works again, once, long after the assertion has ended, but not when its end is only just over', async () => {
+    it('works again, once, long after the assertion has expired, but not right after', async () => {
       const { db } = current()
       await db
         .insertInto('used_assertions')
@@ -98,7 +98,7 @@ export function describeCredentialUses(current: () => Database): void {
       expect(await uses().useAssertionOnce('just', inSeconds(60))).toBe(false)
     })
 
-    it('forgets assertions that have ended, now and then', async () => {
+    it('deletes expired assertions now and then', async () => {
       const { db } = current()
       const ended = Array.from({ length: 1500 }, (_, index) => ({
         id: `old ${index}`,

@@ -1,5 +1,5 @@
 /**
- * The part of the contract about rows that an attacker has written who can write to the database, and has no master key.
+ * The part of the contract about the rows of an attacker who can write to the database and has no master key.
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
@@ -74,7 +74,7 @@ export function describeForgedRows(current: () => Database): void {
       await refusesWebKey(pair.keyId, MAC)
     })
 
-    it('makes no web key of the record of a revoked one', async () => {
+    it('does not turn the tombstone of a revoked key into a web key', async () => {
       const keys = keyOperations(current())
       const [leaked] = [await keys.create(), await keys.create()]
       await createKeyStore(current(), TEST_MACS).update(

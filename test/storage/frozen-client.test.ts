@@ -1,8 +1,8 @@
 /**
- * A replica that falls silent in the middle of a change must not keep others from theirs.
+ * A replica that hangs in the middle of a change must not block the changes of others.
  *
- * No test looks at how long anything took. Without the limits of the server, the change of the other replica fails: it waits
- * for 10 s at most, and those that are silent stay so for longer.
+ * No test measures time. Without the timeouts of the server, the change of the other replica fails: it waits for 10 s at most,
+ * and the hanging replicas hang for longer.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'

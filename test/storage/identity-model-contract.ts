@@ -1,6 +1,6 @@
 /**
- * The part of the contract about whole histories: after any sequence of administrative operations everybody has the
- * access that a simple model says, so nothing that was deleted leaves access behind.
+ * The part of the contract about whole histories: after any sequence of administrative operations each user has the
+ * access of a simple model, so deleted rows leave no access behind.
  *
  * There are few ids and names, so that things are often deleted and made again under the same ones.
  */
@@ -73,7 +73,7 @@ const BEGINNING: readonly Operation[] = PROJECTS.flatMap((id, index): Operation[
 
 export function describeIdentityModel(current: () => Database): void {
   describe('any sequence of administrative operations', () => {
-    it('leaves everybody with the access of a simple model, and nothing of what was deleted', async () => {
+    it('leaves each user with the access of a simple model, and nothing of deleted ones', async () => {
       const property = fc.asyncProperty(histories, async (sequence) => {
         const { db } = current()
         for (const table of ['service_users', 'projects', 'audit_events'] as const) await db.deleteFrom(table).execute()
@@ -109,7 +109,7 @@ async function refusalOf(running: Promise<unknown>): Promise<Outcome | undefined
   }
 }
 
-/** Ids of credentials are random, so nobody ever adds the same one twice. */
+/** Ids of credentials are random, so none is added twice. */
 function isRepeatedCredential(operation: Operation, access: ReadonlyMap<string, ModelAccess>): boolean {
   if (operation.kind !== 'addSecret' && operation.kind !== 'addToken') return false
   const id = credentialId(operation)

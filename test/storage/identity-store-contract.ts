@@ -86,7 +86,7 @@ export function describeIdentityStore(current: () => Database): void {
       expect(await store().findProject(project.projectId)).toMatchObject({ roles: ['reader'] })
     })
 
-    it('takes removed roles and scopes away from those who have them', async () => {
+    it('takes removed roles and scopes away from all users', async () => {
       const project = await seedProject(current(), { roles: ['reader', 'writer'], scopes: ['x', 'y'] })
       const other = await seedProject(current())
       const { userId } = await seedUser(current(), {
@@ -233,7 +233,7 @@ export function describeIdentityStore(current: () => Database): void {
       expect([await version(), await events()]).toEqual([before, []])
     })
 
-    it('never tells a time before the dates of the user, even if the clock went back', async () => {
+    it('never gives the decision a time before the dates of the user, even if the clock went back', async () => {
       const userId = await newUser(await seedProject(current()))
       const future = new Date('2222-02-02T02:02:02.222Z')
       await current().db.updateTable('service_users').set({ creation_date: future }).execute()
@@ -285,7 +285,7 @@ export function describeIdentityStore(current: () => Database): void {
   })
 
   describe('a role that is granted while it is removed', () => {
-    it('is nobody’s afterwards', async () => {
+    it('finds no user afterwards', async () => {
       const project = await seedProject(current())
       const userId = await newUser(project)
       for (let round = 0; round < 10; round += 1) {

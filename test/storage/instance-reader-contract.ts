@@ -31,7 +31,7 @@ export function describeInstanceReader(current: () => Database): void {
       })
     })
 
-    it('tells the time of the database, and when the last change was made by that clock', async () => {
+    it('reads the clock of the database, and the date of the last change by that clock', async () => {
       const before = await reader().status()
       await keyOperations(current()).create()
       const after = await reader().status()
@@ -45,7 +45,7 @@ export function describeInstanceReader(current: () => Database): void {
       expect((await reader().status()).changedAt).toEqual(after.changedAt)
     })
 
-    it('tells the version as a number', async () => {
+    it('reads the version as a number', async () => {
       await seedProject(current())
       expect((await reader().status()).version).toBe(1)
     })
@@ -163,7 +163,7 @@ export function describeInstanceReader(current: () => Database): void {
       expect((await reader().load(userIds)).users.size).toBe(5_000)
     })
 
-    it('sees version, ring, active key and users at one moment while they change', async () => {
+    it('reads version, ring, active key and users in one snapshot while they change', async () => {
       const keys = keyOperations(current())
       const pairs = [newKeyPair(), newKeyPair()]
       for (const pair of pairs) await keys.create(pair)

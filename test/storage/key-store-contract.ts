@@ -84,7 +84,7 @@ export function describeKeyStore(current: () => Database): void {
       await expect(keys.activate(created.keyId)).rejects.toMatchObject({ code: 'web_key_private_key_destroyed' })
     })
 
-    it('never lets a key sign that has no private key, whoever writes', async () => {
+    it('refuses a key that would sign and has no private key, also in SQL', async () => {
       const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const created = await keys.create()
@@ -112,7 +112,7 @@ export function describeKeyStore(current: () => Database): void {
       expect(await ringOf(keys)).toEqual([expect.objectContaining({ keyId: standby.keyId, state: 'active' })])
     })
 
-    it('finds a revoked key also among so many that it is not listed any more', async () => {
+    it('finds a revoked key that is too old for the list', async () => {
       const store = createKeyStore(current(), TEST_MACS)
       const keys = keyOperations(current())
       const [leaked] = [await keys.create(), await keys.create()]
@@ -268,7 +268,7 @@ export function describeKeyStore(current: () => Database): void {
       expect(await version()).toBe(0)
     })
 
-    it('tells the time of the database in whole milliseconds', async () => {
+    it('gives the decision the time of the database in whole milliseconds', async () => {
       const keys = keyOperations(current())
       const before = (await keys.look()).now
       const created = await keys.create()
@@ -277,7 +277,7 @@ export function describeKeyStore(current: () => Database): void {
       expect(await ringOf(keys)).toEqual([created])
     })
 
-    it('never tells a time before the newest date of the ring, even if the clock went back', async () => {
+    it('never gives the decision a time before the newest date of the ring, even if the clock went back', async () => {
       const { db } = current()
       const keys = keyOperations(current())
       const { keyId } = await keys.create()

@@ -30,13 +30,13 @@ const ALL = [
   '0009-expiry',
 ]
 
-/** What a newer program of the same major version does: it adds. */
+/** A migration of a newer program of the same major version: it adds. */
 async function addLaterMigration({ db }: Database): Promise<void> {
   await sql`alter table web_keys add column note text not null default 'none'`.execute(db)
   await sql`insert into kysely_migration values ('9000-notes', '2999-01-01T00:00:00.000Z')`.execute(db)
 }
 
-/** What a newer program of the next major version does: it breaks with what was. */
+/** A migration of the next major version: it breaks older programs. */
 async function raiseMajor({ db }: Database): Promise<void> {
   await sql`insert into kysely_migration values ('9001-another-world', '2999-01-02T00:00:00.000Z')`.execute(db)
   await sql`update instance set schema_major = 3`.execute(db)
@@ -74,7 +74,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
   })
 
   describe('migrating', () => {
-    it('runs what is missing, in order, and then nothing', async () => {
+    it('runs the missing migrations, in order, and then none', async () => {
       const database = await open()
       expect(await migrate(database)).toEqual(ALL)
       expect(await migrate(database)).toEqual([])
@@ -117,7 +117,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       expect(nextStep(rotation, ring, limits)).toBeUndefined()
     })
 
-    it('takes keys that are there already for published since their creation, and knows the newest date', async () => {
+    it('dates the publication of existing keys at their creation, and stores the newest date', async () => {
       const database = await open()
       await migrate(database)
       const keys = keyOperations(database)
@@ -134,7 +134,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       expect(clock.latestChange).toEqual(newest)
     })
 
-    it('lets a database be that a newer program of the same major version has changed, and works with it', async () => {
+    it('changes nothing in a database that a newer program of the same major version has migrated, and works with it', async () => {
       const database = await open()
       await migrate(database)
       await addLaterMigration(database)
@@ -152,7 +152,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await expect(migrate(database)).rejects.toThrow(REFUSAL)
     })
 
-    it('keeps a program that runs from reading and writing what a newer major version has changed', async () => {
+    it('refuses reads and writes of a running program after a migration of a newer major version', async () => {
       const database = await open()
       await migrate(database)
       const [keys, reader] = [keyOperations(database), createInstanceReader(database, TEST_MACS)]

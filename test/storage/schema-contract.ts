@@ -1,5 +1,5 @@
 /**
- * The part of the contract about what the database refuses by itself, whoever writes.
+ * The part of the contract about the constraints of the database.
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
@@ -86,7 +86,7 @@ export function describeSchema(current: () => Database): void {
       await expect(shorter).rejects.toMatchObject({ constraint: 'client_secrets_hash_is_sha256' })
     })
 
-    it('refuses a secret that was deactivated before it was created, and no credential that ends before', async () => {
+    it('refuses a secret that was deactivated before its creation, and accepts a credential that expires before', async () => {
       const { userId } = await seedUser(current(), { project: await seedProject(current()) })
       const { secretId } = await seedSecret(current(), userId)
       const change = (columns: object) =>
@@ -125,7 +125,7 @@ export function describeSchema(current: () => Database): void {
       await expect(insert({ hash: new Uint8Array(32), ...columns })).rejects.toMatchObject({ constraint })
     })
 
-    it('refuses the mark of an assertion whose id is too long', async () => {
+    it('refuses a used assertion whose id is too long', async () => {
       const mark = { id: 'x'.repeat(201), expiration_date: day(1) }
       const insertion = current().db.insertInto('used_assertions').values(mark).execute()
       await expect(insertion).rejects.toMatchObject({ constraint: 'used_assertions_id_length' })

@@ -91,7 +91,7 @@ export function describeSealedKeyStore(current: () => Database): void {
       expect(await events()).toContainEqual({ action: entry.action, resource: entry.resource })
     })
 
-    it('are left alone if they are not what they were any more, or are gone', async () => {
+    it('are not replaced if they have changed since they were read, or are gone', async () => {
       const keys = keyOperations(current())
       const created = await keys.create()
       const [key] = await webKeys()

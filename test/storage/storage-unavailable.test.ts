@@ -21,7 +21,7 @@ import { createRecordingLog, type RecordingLog } from '../support/log.ts'
 import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
-/** How long a statement may take where one has to take too long, in milliseconds. No other takes so long anywhere. */
+/** A statement timeout that is short for tests, and longer than every other statement takes, in milliseconds. */
 const SHORT = 1_000
 
 const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
@@ -106,7 +106,7 @@ describe('a database that is not available', () => {
     ['migrate', () => migrate(database)],
   ]
 
-  it('is left in order although it resets connections when they say goodbye', async () => {
+  it('is closed cleanly although it resets connections while they are closed', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port), undefined, { rude: true })
     cleanups.push(() => proxy.close())
     const database = await openDatabase({ url: onPort(proxy.port), log })
@@ -115,7 +115,7 @@ describe('a database that is not available', () => {
     await database.close()
   })
 
-  it('is told apart from other errors by every call, without a secret in the message', async () => {
+  it('fails every call with an error of its own, without a secret in the message', async () => {
     const database = await open(onPort(await freePort()))
     for (const [name, call] of everyCall(database)) {
       const error: unknown = await call().catch((thrown: unknown) => thrown)
@@ -147,7 +147,7 @@ describe('a database that is not available', () => {
     },
   )
 
-  it('undoes a change and does not end the process when its connection is killed in the middle', async () => {
+  it('rolls a change back, and does not end the process, when its connection is killed in the middle', async () => {
     const initializer = createInstanceInitializer(await open(url))
     const killed = initializer.initialise(newInstanceContent(), async () => {
       const others = 'from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()'
@@ -159,7 +159,7 @@ describe('a database that is not available', () => {
     expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
   })
 
-  it('does not undo a first start that takes long to write its file, and waits for that alone', async () => {
+  it('does not roll back a first start that takes long to write its file, and is as patient with nothing else', async () => {
     const database = await open(url)
     const silentFor = (millis: number) =>
       postgres!.query(
@@ -175,13 +175,13 @@ describe('a database that is not available', () => {
     expect(await initializer.initialise(newInstanceContent(), longerThanOthers)).toBe(true)
   })
 
-  it('is what a lock means that is held too long, until it is free', async () => {
+  it('is the error of a lock that is held too long, until it is free', async () => {
     const keys = keyOperations(await open(url, SHORT))
     await whileLocked(() => expect(keys.look()).rejects.toEqual(unavailable))
     expect((await keys.look()).ring).toEqual([])
   })
 
-  it('is what silence means, and connections that fell silent are not used again', async () => {
+  it('is the error of a server that does not respond, and connections that timed out are not used again', async () => {
     const proxy = await startTcpProxy(Number(new URL(url).port))
     cleanups.push(() => proxy.close())
     const database = await open(onPort(proxy.port), SHORT)
@@ -210,7 +210,7 @@ describe('a database that is not available', () => {
     await Promise.all(waiting)
   })
 
-  it('is what a conflict means that repeats, but a few conflicts are overcome by deciding again', async () => {
+  it('is the error of too many conflicts, and a few conflicts are retried with a new decision', async () => {
     const database = await open(url)
     await sql`create sequence attempts`.execute(database.db)
     const conflictUntil = async (attempt: number) => {
@@ -236,7 +236,7 @@ describe('a database that is not available', () => {
     expect((await keys.look()).ring).toHaveLength(1)
   })
 
-  it('includes a server that takes no writes, whose connections are not used again when it is replaced', async () => {
+  it('is the error of a server that takes no writes, whose connections are evicted', async () => {
     const name = new URL(url).pathname.slice(1)
     const pidOf = async ({ serving }: Database) =>
       (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(serving)).rows[0]?.pid
@@ -251,7 +251,7 @@ describe('a database that is not available', () => {
     expect(await pidOf(database)).not.toBe(standby)
   })
 
-  it('is not what a mistake in a statement means, whoever wrote it', async () => {
+  it('is not the error of a mistake in a statement', async () => {
     const { db } = await open(url)
     for (const [code, mistake] of [
       ['42601', sql`selct 1`],
@@ -301,7 +301,7 @@ describe('a database that is not available', () => {
     expect(lines).toHaveLength(meaning.includes('SQLSTATE') ? 1 : 0)
   })
 
-  it('is what a server means that was stopped, also for those who were connected', async () => {
+  it('is the error of a server that was stopped, also on open connections', async () => {
     const server = await startPostgres()
     cleanups.push(() => server.stop())
     const database = await open(await server.createDatabase())

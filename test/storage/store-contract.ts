@@ -1,7 +1,7 @@
 /**
  * What every database must do for Keyturn, run on each kind: one migrated database, emptied before each test.
  *
- * What takes several processes or a server that fails is in the files for PostgreSQL alone.
+ * Tests with several processes or a failing server are in the files for PostgreSQL alone.
  */
 import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
 import { DEFAULT_ROTATION_POLICY } from '../../src/domain/keys/rotation-policy.ts'

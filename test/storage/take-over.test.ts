@@ -150,7 +150,7 @@ describe('taking over an instance from before there were integrity keys', () => 
     )
   })
 
-  it('waits for the last token of a key that nothing proves any more, and then gives it up', async () => {
+  it('waits for the last token of a key that cannot be proved, and then revokes it', async () => {
     const { database } = await openOlder()
     const keyId = await addOlderKey(database, masterKey, {
       state: 'inactive',
@@ -174,7 +174,7 @@ describe('taking over an instance from before there were integrity keys', () => 
     expect(rows).toEqual([{ resource: `web_keys/${keyId}` }])
   })
 
-  it('cannot be brought about by rows once it was done', async () => {
+  it('cannot be started again by a change of rows', async () => {
     const { database } = await openOlder()
     await takeOver(database)
     const { db } = database

@@ -1,5 +1,5 @@
 /**
- * A change whose commit the database did not confirm: it may be stored or not, and nobody may take it for undone.
+ * A change whose commit the database did not confirm: it may be stored or not, and must not count as rolled back.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { StorageRefusal } from '../../src/domain/errors.ts'
@@ -83,7 +83,7 @@ async function atCommit(statements: string): Promise<void> {
 }
 
 describe('a change whose commit is not answered', () => {
-  it('is not known to be stored, if it is', async () => {
+  it('has an unknown outcome, if it is stored', async () => {
     const create = () => keyOperations(database).create()
     const committed = () => eventually(async () => expect(await ring()).toHaveLength(2))
     const outcome = await cutAtCommit('after', create, async () => void (await committed()))
@@ -92,7 +92,7 @@ describe('a change whose commit is not answered', () => {
     expect(isTransient(outcome)).toBe(true)
   })
 
-  it('is not known to be stored, if it is not', async () => {
+  it('has an unknown outcome, if it is not stored', async () => {
     expect(await cutAtCommit('before', () => keyOperations(database).create())).toEqual(unknown)
     expect(await ring()).toHaveLength(1)
   })
@@ -111,7 +111,7 @@ describe('a change whose commit is not answered', () => {
 })
 
 describe('a change whose commit fails', () => {
-  it('is undone if PostgreSQL says so', async () => {
+  it('is rolled back if PostgreSQL says so', async () => {
     await atCommit(`raise exception 'no';`)
     const outcome = await codeOf(keyOperations(database).create())
     expect(outcome).toEqual(unavailable)
@@ -119,7 +119,7 @@ describe('a change whose commit fails', () => {
     expect(await ring()).toEqual([])
   })
 
-  it('is made again if it lost against another one', async () => {
+  it('is retried after a conflict', async () => {
     await atCommit(
       `if nextval('attempts') < 3 then raise exception 'no' using errcode = 'serialization_failure'; end if;`,
     )

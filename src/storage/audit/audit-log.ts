@@ -6,7 +6,7 @@ import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import type { AuditLog, Page } from '../../domain/ports.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
 
@@ -29,17 +29,17 @@ export function createAuditLog({ db }: Database): AuditLog {
 
   return {
     refuse: (entry, outcome, omission) =>
-      usingStorageRepeatedly(async () => {
+      usingStorageWithRetries(async () => {
         await insertAuditEvent(db, entry, { at: await readClock(db), outcome, omission })
       }),
 
     list: (filter, page) =>
-      usingStorageRepeatedly(async () => {
+      usingStorageWithRetries(async () => {
         const rows = await selectEvents({ db }, filter, page).execute()
         return rows.map(toAuditEvent)
       }),
 
-    deleteBefore: (at) => usingStorageRepeatedly(() => deleteBatch(at)),
+    deleteBefore: (at) => usingStorageWithRetries(() => deleteBatch(at)),
   }
 }
 

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { CredentialUses } from '../../domain/ports.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
 /** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
 const CLOCK_TOLERANCE_SECONDS = 300
@@ -36,7 +36,7 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       if (known.length === 0) return
       const secretIds = known.map(([secretId]) => secretId)
       const dates = known.map(([, at]) => at.toISOString())
-      await usingStorageRepeatedly(async () => {
+      await usingStorageWithRetries(async () => {
         await sql`
           update client_secrets as s set last_use_date = u.use_date
           from unnest(${secretIds}::uuid[], ${dates}::timestamptz[]) as u (secret_id, use_date)
@@ -47,8 +47,8 @@ export function createCredentialUses({ db }: Database): CredentialUses {
     useAssertionOnce: async (id, expiresAt) => {
       uses += 1
       // Before the use, so that the client can try again if it fails.
-      if (uses % CLEANUP_INTERVAL === 0) await usingStorageRepeatedly(deleteExpired)
-      return await usingStorageRepeatedly(async () => {
+      if (uses % CLEANUP_INTERVAL === 0) await usingStorageWithRetries(deleteExpired)
+      return await usingStorageWithRetries(async () => {
         const inserted = await db
           .insertInto('used_assertions')
           .values({ id, expiration_date: expiresAt })

@@ -14,7 +14,7 @@ import type { ChangeMoment } from '../../domain/time.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readProject, readProjects, writeProject } from './project-row.ts'
 import { writeServiceUser } from './service-user-changes.ts'
@@ -75,11 +75,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
       return decision.result
     },
 
-    findProject: (projectId) => usingStorageRepeatedly(() => readProject(db, projectId)),
-    listProjects: (page) => usingStorageRepeatedly(() => readProjects(db, page)),
-    findUser: (userId) => usingStorageRepeatedly(() => readUser(reading, userId)),
-    listUsers: (projectId, page) => usingStorageRepeatedly(() => readUsers(reading, projectId, page)),
-    findUserByPersonalAccessToken: (hash) => usingStorageRepeatedly(() => readUserByToken(reading, hash)),
+    findProject: (projectId) => usingStorageWithRetries(() => readProject(db, projectId)),
+    listProjects: (page) => usingStorageWithRetries(() => readProjects(db, page)),
+    findUser: (userId) => usingStorageWithRetries(() => readUser(reading, userId)),
+    listUsers: (projectId, page) => usingStorageWithRetries(() => readUsers(reading, projectId, page)),
+    findUserByPersonalAccessToken: (hash) => usingStorageWithRetries(() => readUserByToken(reading, hash)),
   }
 }
 

@@ -21,7 +21,7 @@ import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { toCommitError, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 
@@ -104,7 +104,7 @@ async function transact<Before, Decision>(
       throw commits && entry !== null ? toCommitError(error) : error
     }
   }
-  const outcome = await usingStorageRepeatedly(change, { lockWaitMillis })
+  const outcome = await usingStorageWithRetries(change, { lockWaitMillis })
   if (outcome.kind === 'refused') throw outcome.error
   const { decision, before, after } = outcome
   return { decision, before, after }

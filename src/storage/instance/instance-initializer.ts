@@ -9,7 +9,7 @@ import type { FirstContent, InstanceInitializer } from '../../domain/ports.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorage, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorage, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './instance-row.ts'
 
@@ -22,7 +22,7 @@ const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
 export function createInstanceInitializer(database: Database): InstanceInitializer {
   const { db } = database
   return {
-    isInitialised: () => usingStorageRepeatedly(() => isInitialised(db)),
+    isInitialised: () => usingStorageWithRetries(() => isInitialised(db)),
 
     initialise: async (content, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined

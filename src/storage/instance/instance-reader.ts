@@ -9,7 +9,7 @@ import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readStatus } from './instance-row.ts'
 
@@ -19,7 +19,7 @@ const USERS_AT_ONCE = 1000
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
   // REPEATABLE READ: all statements see what the first one saw.
   const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
-    usingStorageRepeatedly(() =>
+    usingStorageWithRetries(() =>
       db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
     )
 

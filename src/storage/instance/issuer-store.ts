@@ -4,14 +4,14 @@
 import type { Kysely } from 'kysely'
 import type { IssuerStore } from '../../domain/ports.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { changeInstance } from './instance-change.ts'
 
 /** The issuer of a migrated database. */
 export function createIssuerStore(database: Database): IssuerStore {
   return {
-    find: () => usingStorageRepeatedly(() => readIssuer(database.db)),
+    find: () => usingStorageWithRetries(() => readIssuer(database.db)),
 
     change: async (entry, decide) => {
       const { decision } = await changeInstance<string | null, string>(database, entry, {

@@ -13,7 +13,7 @@ import { datesOf } from '../../domain/keys/web-key.ts'
 import type { KeyChange, KeyStore, StoredKeyChange } from '../../domain/ports.ts'
 import { type ChangeTarget, changeInstance, observeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readRevokedWebKey, readRevokedWebKeys, toRevokedRow } from './revoked-web-key-row.ts'
 import { readRotation, writeRotation } from './rotation-row.ts'
@@ -48,10 +48,10 @@ export function createKeyStore(database: Database, macs: PublicKeyMacs): KeyStor
     },
 
     findRevoked: (keyId) =>
-      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId, macs))),
+      usingStorageWithRetries(() => database.db.transaction().execute((trx) => readRevokedWebKey(trx, keyId, macs))),
 
     listRevoked: () =>
-      usingStorageRepeatedly(() => database.db.transaction().execute((trx) => readRevokedWebKeys(trx, macs))),
+      usingStorageWithRetries(() => database.db.transaction().execute((trx) => readRevokedWebKeys(trx, macs))),
   }
 }
 

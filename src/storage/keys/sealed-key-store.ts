@@ -9,7 +9,7 @@ import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import type { SealedKey, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
-import { usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toUnreadableWebKey } from './web-key-row.ts'
 
@@ -17,10 +17,10 @@ import { toUnreadableWebKey } from './web-key-row.ts'
 export function createSealedKeyStore(database: Database): SealedKeyStore {
   const { db } = database
   return {
-    list: () => usingStorageRepeatedly(() => db.transaction().execute(readAll)),
-    find: (keyIds) => usingStorageRepeatedly(() => readSome(db, keyIds)),
-    findInitial: () => usingStorageRepeatedly(() => readInitial(db)),
-    integrityKey: () => usingStorageRepeatedly(() => readIntegrityKey(db)),
+    list: () => usingStorageWithRetries(() => db.transaction().execute(readAll)),
+    find: (keyIds) => usingStorageWithRetries(() => readSome(db, keyIds)),
+    findInitial: () => usingStorageWithRetries(() => readInitial(db)),
+    integrityKey: () => usingStorageWithRetries(() => readIntegrityKey(db)),
 
     replace: async (key, sealed, entry) => {
       const { decision } = await changeInstance<string | null, boolean>(database, entry, {

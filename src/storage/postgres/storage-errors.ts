@@ -115,7 +115,7 @@ export async function usingStorage<T>(run: () => Promise<T>): Promise<T> {
  * @param lockWaitMillis How long it is retried after lock timeouts, from its beginning. Default 0.
  * @throws {DomainError} `storage_unavailable` also after too many conflicts, or too long a wait for the lock.
  */
-export async function usingStorageRepeatedly<T>(
+export async function usingStorageWithRetries<T>(
   run: () => Promise<T>,
   { lockWaitMillis = 0 }: { readonly lockWaitMillis?: number } = {},
 ): Promise<T> {

@@ -31,7 +31,7 @@ import { issuer } from '../migrations/0007-issuer.ts'
 import { auditAddress } from '../migrations/0008-audit-address.ts'
 import { expiry } from '../migrations/0009-expiry.ts'
 import type { Database } from '../postgres/database.ts'
-import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageRepeatedly } from '../postgres/storage-errors.ts'
+import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
 import { type TakenOver, takeOverInstance } from './take-over.ts'
@@ -92,7 +92,7 @@ export interface TakingOver {
 export async function migrate(database: Database, takingOver?: TakingOver): Promise<readonly string[]> {
   if (await isMigrated(database)) return []
   const { db } = database
-  return await usingStorageRepeatedly(async () => {
+  return await usingStorageWithRetries(async () => {
     try {
       // Outside the transaction: losing the race to create a table would abort it.
       await createBookkeeping(db)
@@ -108,7 +108,7 @@ export async function migrate(database: Database, takingOver?: TakingOver): Prom
 
 /** Whether `migrate` would find an instance without an integrity key. */
 export async function needsTakeOver({ db }: Database): Promise<boolean> {
-  return await usingStorageRepeatedly(() =>
+  return await usingStorageWithRetries(() =>
     db.transaction().execute(async (trx) => {
       const done = await doneMigrations(trx)
       return done.length > 0 && !done.includes(TAKES_OVER) && (await isInitialised(trx))
@@ -129,7 +129,7 @@ export async function assertMigrated(database: Database): Promise<void> {
 }
 
 async function isMigrated({ db }: Database): Promise<boolean> {
-  const done = await usingStorageRepeatedly(() => db.transaction().execute(doneMigrations))
+  const done = await usingStorageWithRetries(() => db.transaction().execute(doneMigrations))
   return NAMES.every((name) => done.includes(name))
 }
 

@@ -47,9 +47,9 @@ export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
   publishAhead?: Duration | undefined;
 
   /**
-   * How long an inactive key stays published; then it is deleted. Default 7 days. At least the lifetime of a
-   * token and the `max-age` of the JWKS together. A key is kept for at least
-   * the lifetime of a token after KEYTURN_MAX_STALENESS: a replica without the database may sign with it for that long.
+   * How long an inactive key stays published; then it is deleted. Default 7 days. At least the lifetime of a token and the
+   * `max-age` of the JWKS together. A key is kept for at least the lifetime of a token after KEYTURN_MAX_STALENESS: a replica
+   * without the database may sign with it for that long.
    *
    * @generated from field: google.protobuf.Duration retention = 5;
    */
@@ -64,7 +64,7 @@ export declare type RotationPolicy = Message<"iam.webkey.v2.RotationPolicy"> & {
   rollbackWindow?: Duration | undefined;
 
   /**
-   * Whether the next key is published right after a rotation, so that an emergency needs no wait. Default true.
+   * Whether the next key is published soon after a rotation, so that an emergency needs no wait. Default true.
    *
    * @generated from field: bool keep_standby = 7;
    */

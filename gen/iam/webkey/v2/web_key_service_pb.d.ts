@@ -559,8 +559,8 @@ export declare const WebKeyService: GenService<{
    *
    * If the key was active, an initial key takes over in the same step. Keyturn prefers one that has been published for the
    * `max-age` of the JWKS, then one of the policy's kind, then the oldest. A key that the replica cannot open is not taken.
-   * Without such a key, a new one of the policy's kind takes over, which neither queues behind `CreateWebKey` nor needs a free place among
-   * KEYTURN_MAX_WEB_KEYS.
+   * Without such a key, a new one of the policy's kind takes over, which neither queues behind `CreateWebKey` nor needs a free
+   * place among KEYTURN_MAX_WEB_KEYS.
    *
    * Verifiers trust the key until their copy of the JWKS expires: the response says until when, for those that keep it no
    * longer than its `max-age`. The call is idempotent: for a revoked key it changes nothing and returns the same response, with
