@@ -79,11 +79,12 @@ export function createMetrics(): Metrics {
     observeRotation: (status) => measureRotation(registry, status),
     observeDeprecatedCalls: (counts) => measureDeprecatedCalls(registry, counts),
     observeConnections: (count) =>
-      observeGauge(
-        registry,
-        { name: 'keyturn_http_connections', help: 'Open connections of clients.', aggregator: 'sum' },
-        count,
-      ),
+      observeGauge(registry, {
+        name: 'keyturn_http_connections',
+        help: 'Open connections of clients.',
+        aggregator: 'sum',
+        read: count,
+      }),
     text: () => registry.metrics(),
     families: () => registry.getMetricsAsJSON(),
     stop: endProcess,

@@ -83,11 +83,12 @@ export function measureRequests(registry: Registry) {
     labelNames: ['method', 'reason'],
     registers: [registry],
   })
-  observeGauge(
-    registry,
-    { name: 'keyturn_requests_in_flight', help: 'Requests that are being answered.', aggregator: 'sum' },
-    () => inFlight,
-  )
+  observeGauge(registry, {
+    name: 'keyturn_requests_in_flight',
+    help: 'Requests that are being answered.',
+    aggregator: 'sum',
+    read: () => inFlight,
+  })
 
   return {
     around: (handler: Handler): Handler => {
