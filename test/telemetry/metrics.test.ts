@@ -102,6 +102,8 @@ describe('the metrics of tokens', () => {
       }),
     })
     const signer = await signers.open(key, 'sealed')
+    const { samples } = (await scrape(metrics)).get('keyturn_tokens_issued_total')!
+    expect(samples).toEqual([{ name: 'keyturn_tokens_issued_total', labels: { algorithm: 'EdDSA' }, value: 0 }])
     expect(signer.key).toBe(key)
     const data = new Uint8Array([1])
     expect(await signer.sign(data)).toBe(data)
