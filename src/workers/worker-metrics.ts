@@ -21,25 +21,23 @@ export class WorkerMetrics {
 
   constructor(supervisors: readonly WorkerSupervisor[]) {
     this.#supervisors = supervisors
-    observeGauge(
-      this.#own,
-      { name: 'keyturn_workers', help: 'Worker processes by state.', labelNames: ['state'] },
-      () => {
+    observeGauge(this.#own, {
+      name: 'keyturn_workers',
+      help: 'Worker processes by state.',
+      labelNames: ['state'],
+      read: () => {
         const running = supervisors.filter(({ ready }) => ready).length
         return [
           { labels: { state: 'running' }, value: running },
           { labels: { state: 'restarting' }, value: supervisors.length - running },
         ]
       },
-    )
-    observeCounter(
-      this.#own,
-      {
-        name: 'keyturn_worker_restarts_total',
-        help: 'Worker processes that were started to replace one that ended.',
-      },
-      () => supervisors.reduce((sum, { restarts }) => sum + restarts, 0),
-    )
+    })
+    observeCounter(this.#own, {
+      name: 'keyturn_worker_restarts_total',
+      help: 'Worker processes that were started to replace one that ended.',
+      read: () => supervisors.reduce((sum, { restarts }) => sum + restarts, 0),
+    })
   }
 
   /** Keeps the counters of a worker that has exited, as it last sent them. */

@@ -79,11 +79,11 @@ async function ask(url: string, times: number): Promise<number> {
 }
 
 describe('a server goes on and stops in order', () => {
-  it('while nobody reads its log, which is read again later', async () => {
+  it('while its log is not read, and reports the dropped lines when it is read again', async () => {
     const url = await start('pipe')
     expect(await ask(url, REQUESTS)).toBe(REQUESTS)
 
-    // Now it is read, and tells what is missing.
+    // Now the log is read, and reports what is missing.
     let log = ''
     child?.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       log += chunk
@@ -94,7 +94,7 @@ describe('a server goes on and stops in order', () => {
     expect(await stop()).toBe(0)
   })
 
-  it('although nobody will ever read its log', async () => {
+  it('although its log is never read', async () => {
     const url = await start('pipe')
     expect(await ask(url, REQUESTS)).toBe(REQUESTS)
     expect(await stop()).toBe(0)

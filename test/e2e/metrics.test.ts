@@ -61,7 +61,7 @@ describe('the metrics of a server', () => {
     }
   })
 
-  it('tell clients that may not try apart from a service that cannot', async () => {
+  it('count clients that are rate limited apart from a service that is unavailable', async () => {
     const client_id = `${admin.client_id.split('@')[0]}x@keyturn`
     let status = 0
     for (let i = 0; i < 200 && status !== 429; i++) {

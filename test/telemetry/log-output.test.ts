@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 
 const LINE = `${'x'.repeat(999)}\n`
 
-/** A stream that takes a write only when it is told to. */
+/** A stream whose writes end only when the test calls `take`. */
 class Reader extends Writable {
   readonly writes: string[] = []
   #take: (() => void) | undefined
@@ -25,7 +25,7 @@ class Reader extends Writable {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the output of the log', () => {
-  it('writes lines together, soon', async () => {
+  it('buffers lines for a moment', async () => {
     const reader = new Reader()
     const output = new LogOutput(reader)
     output.write('one\n')
@@ -34,14 +34,14 @@ describe('the output of the log', () => {
     await eventually(() => expect(reader.writes).toEqual(['one\ntwo\n']))
   })
 
-  it('does not wait when there are many', () => {
+  it('flushes a full buffer at once', () => {
     const reader = new Reader()
     const output = new LogOutput(reader)
     for (let i = 0; i < 20; i += 1) output.write(LINE)
     expect(reader.writes.map(({ length }) => length)).toEqual([17 * LINE.length])
   })
 
-  it('writes at once what it has when the process exits', () => {
+  it('is flushed when the process exits', () => {
     const reader = new Reader()
     const output = new LogOutput(reader)
     output.write('the last line\n')
@@ -49,7 +49,7 @@ describe('the output of the log', () => {
     expect(reader.writes).toEqual(['the last line\n'])
   })
 
-  it('keeps no more than a limit for a reader that is stuck, and tells how many lines that cost', async () => {
+  it('is bounded when the reader is stuck, and reports how many lines were dropped', async () => {
     const reader = new Reader()
     const output = new LogOutput(reader)
     for (let i = 0; i < 3000; i += 1) {
@@ -66,8 +66,8 @@ describe('the output of the log', () => {
     }
     output.write('after\n')
     output.flush()
-    const [told, after] = reader.writes.at(-1)?.trim().split('\n') ?? []
-    expect(JSON.parse(told ?? '')).toMatchObject({
+    const [report, after] = reader.writes.at(-1)?.trim().split('\n') ?? []
+    expect(JSON.parse(report ?? '')).toMatchObject({
       level: 'warn',
       lines: 3000 - kept,
       msg: expect.stringContaining('dropped'),

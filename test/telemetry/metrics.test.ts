@@ -20,13 +20,13 @@ async function valuesOf(metrics: Metrics, name: string): Promise<Record<string, 
 }
 
 describe('the metrics of requests', () => {
-  it('count token requests without a token by reason, and tell apart who may not try', async () => {
+  it('count token requests without a token by reason, and rate-limited ones apart', async () => {
     const metrics = createMetrics()
     metrics.recordRequest({ ...POST, route: TOKEN, status: 401, failure: 'invalid_client' })
     metrics.recordRequest({ ...POST, route: TOKEN, status: 401, failure: 'invalid_client' })
     metrics.recordRequest({ ...POST, route: TOKEN, status: 429, failure: 'temporarily_unavailable' })
     metrics.recordRequest({ ...POST, route: TOKEN, status: 503, failure: 'temporarily_unavailable' })
-    metrics.recordRequest({ ...POST, route: TOKEN, status: 400, failure: 'a word that nobody knows' })
+    metrics.recordRequest({ ...POST, route: TOKEN, status: 400, failure: 'an unknown reason' })
     metrics.recordRequest({ ...POST, route: TOKEN, status: 413 })
     metrics.recordRequest({ ...POST, route: TOKEN, status: 200 })
     expect(await valuesOf(metrics, 'keyturn_token_failures_total')).toEqual({
@@ -60,7 +60,7 @@ describe('the metrics of requests', () => {
     await metrics.stop()
   })
 
-  it('know how many are being answered', async () => {
+  it('count requests in flight', async () => {
     const metrics = createMetrics()
     let answered = 0
     const handler = metrics.around(() => {
@@ -102,6 +102,8 @@ describe('the metrics of tokens', () => {
       }),
     })
     const signer = await signers.open(key, 'sealed')
+    const { samples } = (await scrape(metrics)).get('keyturn_tokens_issued_total')!
+    expect(samples).toEqual([{ name: 'keyturn_tokens_issued_total', labels: { algorithm: 'EdDSA' }, value: 0 }])
     expect(signer.key).toBe(key)
     const data = new Uint8Array([1])
     expect(await signer.sign(data)).toBe(data)

@@ -20,10 +20,10 @@ async function setUp() {
   return { workers: new Workers(config, log), log, metricsUrl: `http://${metrics}/metrics` }
 }
 
-describe('workers that are told to stop', () => {
+describe('workers that are stopped', () => {
   it.each([
     ['before they are started', (workers: Workers) => [workers.stop(), workers.start()]],
-    ['while the start looks at the files', (workers: Workers) => [workers.start(), workers.stop()]],
+    ['while the start checks the files', (workers: Workers) => [workers.start(), workers.stop()]],
   ])('%s leave no metrics server behind, which would keep the process alive', async (_, act) => {
     const { workers, log, metricsUrl } = await setUp()
     expect(await Promise.all(act(workers))).toEqual([undefined, undefined])

@@ -38,62 +38,44 @@ export function measureDatabase(registry: Registry) {
 
 function observe(registry: Registry, status: DatabaseStatus): void {
   const pools = () => Object.entries(status.pools())
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_database_reachable',
-      help: 'Whether the database answered when it was last asked: 1 or 0.',
-      aggregator: 'min',
-    },
-    () => (status.reachable() ? 1 : 0),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_change_feed',
-      help: 'State of the connection that announces changes: 1 for the one it is in.',
-      labelNames: ['state'],
-    },
-    () => FEED_STATES.map((state) => ({ labels: { state }, value: state === status.changeFeed() ? 1 : 0 })),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_clock_offset_seconds',
-      help: 'How far the clock of the database is ahead of the clock of this machine.',
-    },
-    () => status.clockOffsetSeconds(),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_clock_held_back_seconds',
-      help: 'How far the clock of the database has gone back behind the time of the instance; 0 while it has not.',
-    },
-    () => status.clockHeldSeconds(),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_database_connections',
-      help: 'Connections by pool and state.',
-      labelNames: ['pool', 'state'],
-      aggregator: 'sum',
-    },
-    () =>
+  observeGauge(registry, {
+    name: 'keyturn_database_reachable',
+    help: 'Whether the database answered when it was last asked: 1 or 0.',
+    aggregator: 'min',
+    read: () => (status.reachable() ? 1 : 0),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_change_feed',
+    help: 'State of the connection that announces changes: 1 for the one it is in.',
+    labelNames: ['state'],
+    read: () => FEED_STATES.map((state) => ({ labels: { state }, value: state === status.changeFeed() ? 1 : 0 })),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_clock_offset_seconds',
+    help: 'How far the clock of the database is ahead of the clock of this machine.',
+    read: () => status.clockOffsetSeconds(),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_clock_held_back_seconds',
+    help: 'How far the clock of the database has gone back behind the time of the instance; 0 while it has not.',
+    read: () => status.clockHeldSeconds(),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_database_connections',
+    help: 'Connections by pool and state.',
+    labelNames: ['pool', 'state'],
+    aggregator: 'sum',
+    read: () =>
       pools().flatMap(([pool, { total, idle }]) => [
         { labels: { pool, state: 'used' }, value: total - idle },
         { labels: { pool, state: 'idle' }, value: idle },
       ]),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_database_waiting',
-      help: 'Callers that wait for a connection, by pool.',
-      labelNames: ['pool'],
-      aggregator: 'sum',
-    },
-    () => pools().map(([pool, { waiting }]) => ({ labels: { pool }, value: waiting })),
-  )
+  })
+  observeGauge(registry, {
+    name: 'keyturn_database_waiting',
+    help: 'Callers that wait for a connection, by pool.',
+    labelNames: ['pool'],
+    aggregator: 'sum',
+    read: () => pools().map(([pool, { waiting }]) => ({ labels: { pool }, value: waiting })),
+  })
 }

@@ -20,31 +20,29 @@ export function measureKeys(registry: Registry, source: KeySource, now: () => Da
   source.onKeys((newest) => {
     snapshot = newest
   })
-  observeGauge(registry, { name: 'keyturn_web_keys', help: 'Web keys by state.', labelNames: ['state'] }, () =>
-    STATES.map((state) => ({ labels: { state }, value: snapshot.ring.filter((key) => key.state === state).length })),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_active_key_age_seconds',
-      help: 'Time since the active web key was activated.',
-      labelNames: ['algorithm'],
-    },
-    () => {
+  observeGauge(registry, {
+    name: 'keyturn_web_keys',
+    help: 'Web keys by state.',
+    labelNames: ['state'],
+    read: () =>
+      STATES.map((state) => ({ labels: { state }, value: snapshot.ring.filter((key) => key.state === state).length })),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_active_key_age_seconds',
+    help: 'Time since the active web key was activated.',
+    labelNames: ['algorithm'],
+    read: () => {
       const active = activeKey(snapshot.ring)
       if (active === undefined) return []
       // The clock of the instance is known to some milliseconds.
       const ageSeconds = Math.max(0, (now().getTime() - active.activatedAt.getTime()) / 1000)
       return [{ labels: { algorithm: active.algorithm }, value: ageSeconds }]
     },
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_can_sign',
-      help: 'Whether there is an active web key whose private key is open: 1 or 0.',
-      aggregator: 'min',
-    },
-    () => (snapshot.signer === null ? 0 : 1),
-  )
+  })
+  observeGauge(registry, {
+    name: 'keyturn_can_sign',
+    help: 'Whether there is an active web key whose private key is open: 1 or 0.',
+    aggregator: 'min',
+    read: () => (snapshot.signer === null ? 0 : 1),
+  })
 }

@@ -74,11 +74,12 @@ export function createMetrics(): Metrics {
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
     observeConnections: (count) =>
-      observeGauge(
-        registry,
-        { name: 'keyturn_http_connections', help: 'Open connections of clients.', aggregator: 'sum' },
-        count,
-      ),
+      observeGauge(registry, {
+        name: 'keyturn_http_connections',
+        help: 'Open connections of clients.',
+        aggregator: 'sum',
+        read: count,
+      }),
     text: () => registry.metrics(),
     families: () => registry.getMetricsAsJSON(),
     stop: endProcess,

@@ -3,31 +3,29 @@
  */
 import { type Aggregator, Counter, Gauge, type Registry } from 'prom-client'
 
-/** What a metric is called. */
-interface ObservedOptions {
-  readonly name: string
-  readonly help: string
-  readonly labelNames?: readonly string[]
-}
-
 /** One series. */
 interface Sample {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-type Read = () => number | readonly Sample[]
+interface ObservedOptions {
+  readonly name: string
+  readonly help: string
+  readonly labelNames?: readonly string[]
+  /** Returns all series, or the value of the only one. */
+  readonly read: () => number | readonly Sample[]
+}
 
-/**
- * Registers a gauge. It has the series that `read` returns, and no others.
- *
- * @param options.aggregator How the values of several workers become one. Default `max`: most gauges are the same in all
- * workers, or bad when one is high.
- */
+interface GaugeOptions extends ObservedOptions {
+  /** Combines the values of several workers. Default `max`: most gauges are equal in all workers, or bad if one is high. */
+  readonly aggregator?: Aggregator
+}
+
+/** Registers a gauge. It has no other series than `read` returns. */
 export function observeGauge(
   registry: Registry,
-  { aggregator = 'max', labelNames = [], ...options }: ObservedOptions & { readonly aggregator?: Aggregator },
-  read: Read,
+  { aggregator = 'max', labelNames = [], read, ...options }: GaugeOptions,
 ): void {
   new Gauge({
     ...options,
@@ -41,8 +39,8 @@ export function observeGauge(
   })
 }
 
-/** Registers a counter that is counted elsewhere. */
-export function observeCounter(registry: Registry, { labelNames = [], ...options }: ObservedOptions, read: Read): void {
+/** Registers a counter of which `read` returns the totals. */
+export function observeCounter(registry: Registry, { labelNames = [], read, ...options }: ObservedOptions): void {
   new Counter({
     ...options,
     labelNames,
@@ -54,6 +52,6 @@ export function observeCounter(registry: Registry, { labelNames = [], ...options
   })
 }
 
-function samplesOf(read: ReturnType<Read>): readonly Sample[] {
+function samplesOf(read: number | readonly Sample[]): readonly Sample[] {
   return typeof read === 'number' ? [{ labels: {}, value: read }] : read
 }

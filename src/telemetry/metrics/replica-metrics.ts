@@ -21,7 +21,10 @@ export const READY = {
 /** Registers the metrics. `observe` registers those that need a replica. */
 export function measureReplica(registry: Registry) {
   let isReady = () => false
-  observeGauge(registry, READY, () => (isReady() ? 1 : 0))
+  observeGauge(registry, {
+    ...READY,
+    read: () => (isReady() ? 1 : 0),
+  })
   return {
     observe: (replica: ReplicaSource): void => {
       isReady = () => replica.readiness().ready
@@ -31,51 +34,42 @@ export function measureReplica(registry: Registry) {
 }
 
 function observe(registry: Registry, replica: ReplicaSource): void {
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_replica_unreadable',
-      help: 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.',
-      labelNames: ['kind', 'id'],
-    },
+  observeGauge(registry, {
+    name: 'keyturn_replica_unreadable',
+    help: 'The row because of which a newer state of the instance cannot be taken over: 1, or 0 for none.',
+    labelNames: ['kind', 'id'],
     // One series, so that the labels are bounded.
-    () => {
+    read: () => {
       const row = replica.status().unreadableRow
       if (row === undefined) return [{ labels: { kind: 'none', id: '' }, value: 0 }]
       return [{ labels: { kind: row.kind, id: row.id.slice(0, MAX_ID_LENGTH) }, value: 1 }]
     },
-  )
-  observeGauge(
-    registry,
-    { name: 'keyturn_replica_version', help: 'Version of the instance in memory.' },
-    () => replica.status().version,
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_replica_staleness_seconds',
-      help: 'Time since the state in memory was last confirmed against the database.',
-    },
-    () => replica.status().stalenessSeconds,
-  )
-  observeCounter(
-    registry,
-    {
-      name: 'keyturn_identity_cache_lookups_total',
-      help: 'Look-ups of service users, by result: in memory, or read from the database.',
-      labelNames: ['result'],
-    },
-    () => {
+  })
+  observeGauge(registry, {
+    name: 'keyturn_replica_version',
+    help: 'Version of the instance in memory.',
+    read: () => replica.status().version,
+  })
+  observeGauge(registry, {
+    name: 'keyturn_replica_staleness_seconds',
+    help: 'Time since the state in memory was last confirmed against the database.',
+    read: () => replica.status().stalenessSeconds,
+  })
+  observeCounter(registry, {
+    name: 'keyturn_identity_cache_lookups_total',
+    help: 'Look-ups of service users, by result: in memory, or read from the database.',
+    labelNames: ['result'],
+    read: () => {
       const { hits, misses } = replica.identityCounts()
       return [
         { labels: { result: 'hit' }, value: hits },
         { labels: { result: 'miss' }, value: misses },
       ]
     },
-  )
-  observeGauge(
-    registry,
-    { name: 'keyturn_identity_cache_entries', help: 'Service users in memory.' },
-    () => replica.identityCounts().users,
-  )
+  })
+  observeGauge(registry, {
+    name: 'keyturn_identity_cache_entries',
+    help: 'Service users in memory.',
+    read: () => replica.identityCounts().users,
+  })
 }

@@ -42,12 +42,15 @@ export class HistogramSeries {
   }
 }
 
-/** Registers a histogram. @param series Returns all of its series. */
-export function registerHistogram(
-  registry: Registry,
-  { name, help }: { readonly name: string; readonly help: string },
-  series: () => readonly HistogramSeries[],
-): void {
+interface HistogramOptions {
+  readonly name: string
+  readonly help: string
+  /** Returns all series. */
+  readonly series: () => readonly HistogramSeries[]
+}
+
+/** Registers a histogram. */
+export function registerHistogram(registry: Registry, { name, help, series }: HistogramOptions): void {
   const head = { name, help, type: 'histogram', aggregator: 'sum' }
   const metric = { ...head, get: async () => ({ ...head, values: series().flatMap((one) => one.samples(name)) }) }
   // A registry uses these members alone; the metrics that `AggregatorRegistry` registers have no others either.

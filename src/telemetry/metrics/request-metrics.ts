@@ -52,17 +52,17 @@ const TOO_MANY_REQUESTS = 429
 export function measureRequests(registry: Registry) {
   let inFlight = 0
   const { secondsOf, all } = createSeries()
-  registerHistogram(
-    registry,
-    { name: 'keyturn_request_duration_seconds', help: 'Time to answer a request, by route, method and status.' },
-    all,
-  )
+  registerHistogram(registry, {
+    name: 'keyturn_request_duration_seconds',
+    help: 'Time to answer a request, by route, method and status.',
+    series: all,
+  })
   const issueSeconds = new HistogramSeries({}, DURATION_BUCKETS)
-  registerHistogram(
-    registry,
-    { name: 'keyturn_token_issue_duration_seconds', help: 'Time to answer a request that got a token.' },
-    () => [issueSeconds],
-  )
+  registerHistogram(registry, {
+    name: 'keyturn_token_issue_duration_seconds',
+    help: 'Time to answer a request that got a token.',
+    series: () => [issueSeconds],
+  })
   const issued = new Counter({
     name: 'keyturn_tokens_issued_total',
     help: 'Tokens signed, by algorithm.',
@@ -75,7 +75,7 @@ export function measureRequests(registry: Registry) {
     labelNames: ['reason'],
     registers: [registry],
   })
-  // A series that begins with its first failure has no increase that an alert could see.
+  // The first increase of a series is seen by alerts only if the series was there before.
   for (const reason of TOKEN_FAILURES) tokenFailures.inc({ reason }, 0)
   const rpcFailures = new Counter({
     name: 'keyturn_rpc_failures_total',
@@ -83,11 +83,12 @@ export function measureRequests(registry: Registry) {
     labelNames: ['method', 'reason'],
     registers: [registry],
   })
-  observeGauge(
-    registry,
-    { name: 'keyturn_requests_in_flight', help: 'Requests that are being answered.', aggregator: 'sum' },
-    () => inFlight,
-  )
+  observeGauge(registry, {
+    name: 'keyturn_requests_in_flight',
+    help: 'Requests that are being answered.',
+    aggregator: 'sum',
+    read: () => inFlight,
+  })
 
   return {
     around: (handler: Handler): Handler => {
@@ -111,7 +112,9 @@ export function measureRequests(registry: Registry) {
     countTokens: (signers: SignerFactory): SignerFactory => ({
       open: async (key, sealedPrivateKey) => {
         const signer = await signers.open(key, sealedPrivateKey)
-        return counting(signer, issued.labels({ algorithm: key.algorithm }))
+        const { algorithm } = key
+        issued.inc({ algorithm }, 0)
+        return counting(signer, issued.labels({ algorithm }))
       },
     }),
   }

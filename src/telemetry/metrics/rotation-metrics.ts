@@ -15,22 +15,19 @@ export interface RotationStatus {
 
 /** Registers the metrics. */
 export function measureRotation(registry: Registry, status: () => RotationStatus): void {
-  observeGauge(
-    registry,
-    { name: 'keyturn_rotation_enabled', help: 'Whether web keys rotate by themselves: 1 or 0.' },
-    () => (status().enabled ? 1 : 0),
-  )
-  observeGauge(
-    registry,
-    {
-      name: 'keyturn_rotation_overdue_seconds',
-      help: 'Time for which the active web key has been signing longer than the rotation policy says.',
-    },
-    () => status().overdueSeconds,
-  )
-  observeCounter(
-    registry,
-    { name: 'keyturn_rotation_failures_total', help: 'Steps of the rotation that failed.' },
-    () => status().failures,
-  )
+  observeGauge(registry, {
+    name: 'keyturn_rotation_enabled',
+    help: 'Whether web keys rotate by themselves: 1 or 0.',
+    read: () => (status().enabled ? 1 : 0),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_rotation_overdue_seconds',
+    help: 'Time for which the active web key has been signing longer than the rotation policy says.',
+    read: () => status().overdueSeconds,
+  })
+  observeCounter(registry, {
+    name: 'keyturn_rotation_failures_total',
+    help: 'Steps of the rotation that failed.',
+    read: () => status().failures,
+  })
 }
