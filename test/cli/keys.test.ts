@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturn, startKeyturnInProcess } from '../support/keyturn.ts'
 import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../support/pseudo-terminal.ts'
 import { itUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -11,7 +11,7 @@ const KEY_ID = '[A-Za-z0-9_-]{43}'
 
 let server: Keyturn
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
 })
 afterAll(async () => {
   await server?.stop()

@@ -7,14 +7,15 @@ import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { fillOlder, migrateToOlder } from '../support/older-instance.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 
 let postgres: TestPostgres
 let folder: string
 beforeAll(async () => {
   folder = await temporaryFolder()
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 afterAll(async () => {
   await postgres?.stop()

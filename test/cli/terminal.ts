@@ -1,7 +1,7 @@
 /**
  * A terminal beside a running server: commands with the administrator's credentials, and the API without the command line.
  */
-import { type Keyturn, removeFolder, runKeyturn, type StartOptions, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturn, type StartOptions, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 /** What a command did. */
@@ -30,7 +30,7 @@ export const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 /** Starts a server and opens a terminal beside it. */
 export async function openTerminal(options: StartOptions = {}): Promise<Terminal> {
-  const server = await startKeyturn(options)
+  const server = await startKeyturnInProcess(options)
   const run = (...args: string[]) => runKeyturn(args, { KEYTURN_DATA_DIR: server.dataDir })
   const stdoutOf = async (args: string[]) => {
     const { code, stdout, stderr } = await run(...args)

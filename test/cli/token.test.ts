@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturn, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 
 let server: Keyturn
 let folder: string
 beforeAll(async () => {
   folder = await temporaryFolder()
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
 })
 afterAll(async () => {
   await server?.stop()

@@ -10,7 +10,8 @@ import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-heal
 import { openReflection } from '../support/grpc-reflection.ts'
 import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 const WEB_KEYS = 'iam.webkey.v2beta.WebKeyService'
@@ -124,14 +125,14 @@ describe('a server that loses its database for too long', () => {
   let postgres: TestPostgres
   let proxy: TcpProxy
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   afterAll(async () => {
     await postgres?.stop()
   })
 
   it('says that it cannot administer as soon as it knows, while it issues tokens from memory', async () => {
-    const url = new URL(await postgres.createDatabase())
+    const url = new URL(await postgres.createMigratedDatabase())
     const databasePort = Number(url.port)
     proxy = await startTcpProxy(databasePort)
     undo.push(() => proxy.close())
@@ -144,7 +145,7 @@ describe('a server that loses its database for too long', () => {
   })
 
   it('tells who watches, and again when it is back', async () => {
-    const url = new URL(await postgres.createDatabase())
+    const url = new URL(await postgres.createMigratedDatabase())
     const databasePort = Number(url.port)
     proxy = await startTcpProxy(databasePort)
     undo.push(() => proxy.close())

@@ -11,8 +11,9 @@ import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { eventually } from '../support/eventually.ts'
 import { collectGarbage, INSPECTABLE } from '../support/held-memory.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { contentKeyOf, findInMemory, keyInMemory } from '../support/process-memory.ts'
 import type { Secret } from '../support/secret-search.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
@@ -30,13 +31,13 @@ const KINDS: MessageInitShape<typeof CreateWebKeyRequestSchema>['config'][] = [
 let postgres: TestPostgres
 let url: string
 let env: Record<string, string>
-let server: Keyturn
+let server: KeyturnProcess
 let administration: Administration
-let admin: Awaited<ReturnType<Keyturn['admin']>>
+let admin: Awaited<ReturnType<KeyturnProcess['admin']>>
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  url = await postgres.createDatabase()
+  postgres = sharedPostgres()
+  url = await postgres.createMigratedDatabase()
   env = {
     KEYTURN_DATABASE_URL: url,
     KEYTURN_MASTER_KEYS: masterKey,

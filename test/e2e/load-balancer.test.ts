@@ -19,8 +19,15 @@ import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
 import { HAPROXY_CONFIG, type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import {
+  type AdminCredentials,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
 
@@ -29,17 +36,17 @@ let folder: string
 let balancer: HaProxy
 let url: string
 let admin: AdminCredentials
-let replicas: Keyturn[] = []
+let replicas: KeyturnProcess[] = []
 
 describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     folder = await temporaryFolder()
     url = `http://127.0.0.1:${await freePort()}`
     const env = {
-      KEYTURN_DATABASE_URL: await postgres.createDatabase(),
+      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
       KEYTURN_MASTER_KEYS: generateMasterKey(),
       KEYTURN_CREDENTIALS: join(folder, 'admin.json'),
       KEYTURN_BASE_URL: url,

@@ -20,10 +20,15 @@ export interface ServerLog extends Log {
   written(milliseconds: number): Promise<boolean>
 }
 
-/** Opens the log. Its last lines are not lost when the process exits, unless nobody reads them. */
+/** Opens the log of the process. Its last lines are not lost when the process exits, unless nobody reads them. */
 export function openLog(level: string): ServerLog {
   const output = new LogOutput(process.stderr)
   process.once('exit', () => output.flush())
+  return createLog(level, output)
+}
+
+/** A log whose lines go to this output. */
+export function createLog(level: string, output: LogOutput): ServerLog {
   const options: LoggerOptions = {
     level,
     base: null,
