@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { credentialsFileFrom } from '../config/config.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { type Credentials, readCredentials } from '../secret-files/credentials-file.ts'
+import type { Io } from './io.ts'
 
 /** How long to wait for an answer, in milliseconds. Generating a large RSA key takes seconds. */
 const TIMEOUT = 60_000
@@ -64,8 +65,8 @@ interface CredentialsFlag {
 }
 
 /** The way to the API for the credentials file that the flag or the environment names: several clients can share it. */
-export async function openApi(flags: CredentialsFlag): Promise<Transport> {
-  const credentials = await readCredentials(credentialsFileFrom(flags))
+export async function openApi(io: Pick<Io, 'env'>, flags: CredentialsFlag): Promise<Transport> {
+  const credentials = await readCredentials(credentialsFileFrom(flags, io.env))
   const { access_token } = await requestToken(credentials, API_SCOPE)
   const authenticate: Interceptor = (next) => (req) => {
     req.header.set('authorization', `Bearer ${access_token}`)
@@ -81,10 +82,11 @@ export async function openApi(flags: CredentialsFlag): Promise<Transport> {
 
 /** A client of one service. */
 export async function connect<Service extends DescService>(
+  io: Pick<Io, 'env'>,
   flags: CredentialsFlag,
   service: Service,
 ): Promise<Client<Service>> {
-  return createClient(service, await openApi(flags))
+  return createClient(service, await openApi(io, flags))
 }
 
 /** Why `fetch` failed: the code of the system or of TLS, in brackets. */

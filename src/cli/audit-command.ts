@@ -11,6 +11,7 @@ import {
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { splitClientId } from '../domain/identities/client-id.ts'
 import { connect } from './api-client.ts'
+import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 import { print } from './output.ts'
 import { itemsOf } from './pages.ts'
@@ -28,7 +29,7 @@ interface AuditOptions extends RemoteOptions {
 }
 
 /** The command. */
-export function auditCommand(): Command {
+export function auditCommand(io: Io): Command {
   return withRemoteOptions(new Command('audit'))
     .description('List what was changed and what was refused, newest first.')
     .addOption(sinceOption('--from', 'only events at this time or later: 24h ago, or at a time as in RFC 3339'))
@@ -37,17 +38,17 @@ export function auditCommand(): Command {
     .option('--resource <resource>', 'only what was done to this, for example users/USER_ID or web_keys/KEY_ID')
     .option('--limit <count>', 'the greatest number of events to print', parseLimit, DEFAULT_LIMIT)
     .action(async (options: AuditOptions) => {
-      const { events, more } = await newestEvents(options)
-      print(options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), () =>
+      const { events, more } = await newestEvents(io, options)
+      print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), () =>
         formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'], events.map(row)),
       )
-      if (more) process.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
+      if (more) io.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
     })
 }
 
-async function newestEvents(options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
+async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
   const { from, to, actor = '', resource = '', limit } = options
-  const client = await connect(options, AuditService)
+  const client = await connect(io, options, AuditService)
   const filter = {
     ...(from === undefined ? {} : { fromDate: from }),
     ...(to === undefined ? {} : { toDate: to }),

@@ -6,6 +6,7 @@ import { auditCommand } from './audit-command.ts'
 import { projectsCommand } from './identities/projects-command.ts'
 import { secretsCommand } from './identities/secrets-command.ts'
 import { usersCommand } from './identities/users-command.ts'
+import type { Io } from './io.ts'
 import { keysCommand } from './keys/keys-command.ts'
 import { configCommand } from './server/config-command.ts'
 import { demoCommand } from './server/demo-command.ts'
@@ -17,24 +18,24 @@ import { serveCommand } from './server/serve-command.ts'
 import { tokenCommand } from './token-command.ts'
 
 /** The command line, not run yet. */
-export function createProgram(): Command {
+export function createProgram(io: Io): Command {
   const program = new Command('keyturn').description(
     'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
   )
   for (const command of [
-    serveCommand(),
-    demoCommand(),
-    migrateCommand(),
-    configCommand(),
-    projectsCommand(),
-    usersCommand(),
-    secretsCommand(),
-    keysCommand(),
-    tokenCommand(),
-    auditCommand(),
-    masterKeyCommand(),
-    issuerCommand(),
-    recoverCommand(),
+    serveCommand(io),
+    demoCommand(io),
+    migrateCommand(io),
+    configCommand(io),
+    projectsCommand(io),
+    usersCommand(io),
+    secretsCommand(io),
+    keysCommand(io),
+    tokenCommand(io),
+    auditCommand(io),
+    masterKeyCommand(io),
+    issuerCommand(io),
+    recoverCommand(io),
   ]) {
     program.addCommand(command)
   }

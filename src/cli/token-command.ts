@@ -7,6 +7,7 @@ import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identiti
 import { isUuid } from '../domain/uuid.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
 import { API_SCOPE, requestToken } from './api-client.ts'
+import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
 
 interface TokenOptions extends RemoteOptions {
@@ -15,7 +16,7 @@ interface TokenOptions extends RemoteOptions {
 }
 
 /** The command. */
-export function tokenCommand(): Command {
+export function tokenCommand(io: Io): Command {
   return withRemoteOptions(new Command('token'))
     .description('Print an access token for the credentials.')
     .option(
@@ -26,9 +27,9 @@ export function tokenCommand(): Command {
     )
     .option('--scope <scopes>', 'space-separated scopes')
     .action(async (options: TokenOptions) => {
-      const credentials = await readCredentials(credentialsFileFrom(options))
+      const credentials = await readCredentials(credentialsFileFrom(options, io.env))
       const response = await requestToken(credentials, scopeOf(options))
-      process.stdout.write(`${options.json === true ? JSON.stringify(response, null, 2) : response.access_token}\n`)
+      io.stdout.write(`${options.json === true ? JSON.stringify(response, null, 2) : response.access_token}\n`)
     })
 }
 

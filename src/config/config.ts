@@ -123,6 +123,11 @@ const schema = z.strictObject({
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
+/** The environment of this process. */
+export function processEnvironment(): Readonly<Record<string, string | undefined>> {
+  return process.env
+}
+
 /**
  * Reads the settings from the environment. Flags go before variables.
  *
@@ -130,8 +135,8 @@ const schema = z.strictObject({
  * @throws {ConfigError} that names every mistake, also variables that start with `KEYTURN_` and mean nothing.
  */
 export function readConfig(
-  flags: Readonly<Record<string, string | undefined>> = {},
-  environment: Readonly<Record<string, string | undefined>> = process.env,
+  flags: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string | undefined>>,
 ): Config {
   const given = settingsIn(environment, flags)
   const parsed = schema.safeParse(given)
@@ -144,7 +149,7 @@ export function readConfig(
 /** Where the credentials file is, for commands that need nothing else of the configuration. */
 export function credentialsFileFrom(
   flags: { readonly credentials?: string | undefined },
-  environment: Readonly<Record<string, string | undefined>> = process.env,
+  environment: Readonly<Record<string, string | undefined>>,
 ): string {
   const { KEYTURN_CREDENTIALS: file, KEYTURN_DATA_DIR: dataDir = DEFAULT_DATA_DIR } = settingsIn(environment, {
     KEYTURN_CREDENTIALS: flags.credentials,

@@ -6,6 +6,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { UserKey } from '../domain/identities/credential.ts'
+import { isSecretJwk } from '../domain/keys/jwk-members.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 
 type UserJwk = UserKey['publicJwk']
@@ -17,9 +18,6 @@ const MIN_RSA_BITS = 2048
 /** Verifying with a longer one would cost too much. */
 const MAX_RSA_BITS = 8192
 const MAX_RSA_EXPONENT = 2n ** 32n
-
-/** What only a private or a symmetric key has (RFC 7518 §6, RFC 8037 §2). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const EC_ALGORITHMS = { 'P-256': ['ES256'], 'P-384': ['ES384'], 'P-521': ['ES512'] } as const
@@ -63,7 +61,7 @@ function parseJson(json: string): unknown {
 
 function parseKey(entry: unknown, name: string): UserJwk {
   if (!isObject(entry)) refuse(`${name} must be a JWK: a JSON object with "kty"`)
-  if (entry.kty === 'oct' || PRIVATE_MEMBERS.some((member) => Object.hasOwn(entry, member))) {
+  if (isSecretJwk(entry)) {
     refuse(`${name} is a private or symmetric key: send the public half only, and replace this key, it has been shown`)
   }
   if (entry.use !== undefined && entry.use !== 'sig') refuse(`${name} is not for signatures: its "use" must be "sig"`)

@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from './terminal.ts'
 
@@ -30,6 +33,24 @@ const list = (clientId: string) =>
   terminal.call<{ keys?: { keyId: string; publicJwk: string }[] }>('iam.user.v2.ServiceUserService/ListUserKeys', {
     userId: clientId.slice(0, 36),
   })
+
+/** Credentials for the server behind a proxy that records what the API receives. */
+async function recordRequests() {
+  const chunks: Buffer[] = []
+  const { hostname, port } = new URL(terminal.server.listenUrl)
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname)
+    client.on('data', (chunk) => chunks.push(chunk))
+    pipeline(client, upstream, client, () => {})
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const base_url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return {
+    received: () => Buffer.concat(chunks).toString(),
+    credentials: await file('recorded.json', { ...(await terminal.server.admin()), base_url }),
+    close: () => new Promise((resolve) => proxy.close(resolve)),
+  }
+}
 
 describe('keyturn users keys', () => {
   const keyturn = (...args: string[]) => terminal.run('users', 'keys', ...args)
@@ -71,12 +92,40 @@ describe('keyturn users keys', () => {
     expect((await list(clientId)).keys).toEqual(expect.arrayContaining(keys))
   })
 
-  it('sends no private key anywhere', async () => {
-    const clientId = await createUser()
-    const path = await file('private.json', newKey().privateKey.export({ format: 'jwk' }))
-    expect(await keyturn('add', clientId, path)).toEqual(
+  it.each<[string, object]>([
+    ['an EC key', newKey().privateKey.export({ format: 'jwk' })],
+    ['an AKP key', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'cHVibGlj', priv: 'cHJpdmF0ZQ' }],
+    ['a symmetric key', { kty: 'oct' }],
+    ['a key of an unknown kty', { kty: 'new', d: 'cHJpdmF0ZQ' }],
+    ['one key of a set', { keys: [publicJwk(), newKey().privateKey.export({ format: 'jwk' })] }],
+  ])('refuses a file with the private half of %s', async (_, content) => {
+    const path = await file('private.json', content)
+    expect(await keyturn('add', NOTHING, path)).toEqual(
       refuses(`${path} has a private key: nothing was sent; make a file with the public key only`),
     )
+  })
+
+  it('sends the public members only', async () => {
+    const clientId = await createUser()
+    const key = publicJwk()
+    const content = { seed: 'c2VlZA', keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig', seed: 'c2VlZA' }] }
+    const { received, credentials, close } = await recordRequests()
+    try {
+      await terminal.lines(
+        'users',
+        'keys',
+        'add',
+        clientId,
+        await file('set.json', content),
+        '--credentials',
+        credentials,
+      )
+    } finally {
+      await close()
+    }
+    const [sent] = /\{"keys":.*\]\}/.exec(received())!
+    expect(JSON.parse(sent)).toEqual({ keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig' }] })
+    expect(received()).not.toContain('seed')
   })
 
   it.each([

@@ -21,7 +21,7 @@ const NAMED = [
 function mistakeIn(named: string): string | undefined {
   const [line = ''] = named.split(/[|>&;)]/)
   const words = line.split(/\s+/).filter((word) => word !== '')
-  let command = createProgram()
+  let command = createProgram({ stdout: process.stdout, stderr: process.stderr, isTerminal: false, env: {} })
   for (const word of words) {
     if (command.commands.length === 0 || !/^[a-z-]+$/.test(word)) break
     const next = command.commands.find((candidate) => candidate.name() === word)

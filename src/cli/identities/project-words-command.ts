@@ -14,6 +14,7 @@ import {
   RemoveProjectScopeResponseSchema,
 } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -70,31 +71,31 @@ const SCOPES: Words = {
 }
 
 /** The group of commands for roles. */
-export function projectRolesCommand(): Command {
-  return wordsCommand(ROLES)
+export function projectRolesCommand(io: Io): Command {
+  return wordsCommand(io, ROLES)
 }
 
 /** The group of commands for custom scopes. */
-export function projectScopesCommand(): Command {
-  return wordsCommand(SCOPES)
+export function projectScopesCommand(io: Io): Command {
+  return wordsCommand(io, SCOPES)
 }
 
-function wordsCommand(words: Words): Command {
+function wordsCommand(io: Io, words: Words): Command {
   const group = new Command(`${words.noun}s`).description(words.purpose)
-  group.addCommand(listCommand(words))
-  group.addCommand(addCommand(words))
-  group.addCommand(removeCommand(words))
+  group.addCommand(listCommand(io, words))
+  group.addCommand(addCommand(io, words))
+  group.addCommand(removeCommand(io, words))
   return group
 }
 
-function listCommand({ noun, list }: Words): Command {
+function listCommand(io: Io, { noun, list }: Words): Command {
   return withRemoteOptions(new Command('list'))
     .description(`List the ${noun}s of a project by name.`)
     .argument('<project>', 'name or id')
     .action(async (project: string, options: RemoteOptions) => {
-      const { client, projectId } = await open(project, options)
+      const { client, projectId } = await open(io, project, options)
       const { names, json } = await list(client, projectId)
-      printJson(options, json, () =>
+      printJson(io, options, json, () =>
         formatTable(
           [noun.toUpperCase()],
           names.map((name) => [name]),
@@ -103,30 +104,30 @@ function listCommand({ noun, list }: Words): Command {
     })
 }
 
-function addCommand({ noun, add }: Words): Command {
+function addCommand(io: Io, { noun, add }: Words): Command {
   return withRemoteOptions(new Command('add'))
     .description(`Add a ${noun} to a project. Adding one that is there changes nothing.`)
     .argument('<project>', 'name or id')
     .argument(`<${noun}>`)
     .action(async (project: string, name: string, options: RemoteOptions) => {
-      const { client, projectId } = await open(project, options)
-      printJson(options, await add(client, projectId, name), () => `${project} has the ${noun} ${name}`)
+      const { client, projectId } = await open(io, project, options)
+      printJson(io, options, await add(client, projectId, name), () => `${project} has the ${noun} ${name}`)
     })
 }
 
-function removeCommand({ noun, remove }: Words): Command {
+function removeCommand(io: Io, { noun, remove }: Words): Command {
   return withRemoteOptions(new Command('remove'))
     .description(`Remove a ${noun} from a project and from everybody who has it.`)
     .argument('<project>', 'name or id')
     .argument(`<${noun}>`)
     .action(async (project: string, name: string, options: RemoteOptions) => {
-      const { client, projectId } = await open(project, options)
+      const { client, projectId } = await open(io, project, options)
       const json = await remove(client, projectId, name)
-      printJson(options, json, () => `removed the ${noun} ${name} from ${project} and from everybody who had it`)
+      printJson(io, options, json, () => `removed the ${noun} ${name} from ${project} and from everybody who had it`)
     })
 }
 
-async function open(project: string, options: RemoteOptions): Promise<{ client: Projects; projectId: string }> {
-  const api = await openApi(options)
+async function open(io: Io, project: string, options: RemoteOptions): Promise<{ client: Projects; projectId: string }> {
+  const api = await openApi(io, options)
   return { client: createClient(ProjectService, api), projectId: await resolveProject(api, project) }
 }

@@ -12,6 +12,7 @@ import {
   UpdateProjectResponseSchema,
 } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { connect, openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -20,27 +21,27 @@ import { projectRolesCommand, projectScopesCommand } from './project-words-comma
 import { resolveProject } from './references.ts'
 
 /** The group of commands. */
-export function projectsCommand(): Command {
+export function projectsCommand(io: Io): Command {
   const projects = new Command('projects').description('Manage projects, their roles and their custom scopes.')
-  projects.addCommand(listCommand())
-  projects.addCommand(createCommand())
-  projects.addCommand(renameCommand())
-  projects.addCommand(deleteCommand())
-  projects.addCommand(projectRolesCommand())
-  projects.addCommand(projectScopesCommand())
+  projects.addCommand(listCommand(io))
+  projects.addCommand(createCommand(io))
+  projects.addCommand(renameCommand(io))
+  projects.addCommand(deleteCommand(io))
+  projects.addCommand(projectRolesCommand(io))
+  projects.addCommand(projectScopesCommand(io))
   return projects
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List all projects by name.')
     .action(async (options: RemoteOptions) => {
-      const client = await connect(options, ProjectService)
+      const client = await connect(io, options, ProjectService)
       const projects = await everyItemOf(
         (page) => client.listProjects(page),
         (response) => response.projects,
       )
-      print(options, ListProjectsResponseSchema, create(ListProjectsResponseSchema, { projects }), () =>
+      print(io, options, ListProjectsResponseSchema, create(ListProjectsResponseSchema, { projects }), () =>
         formatTable(
           ['PROJECT ID', 'NAME', 'AGE'],
           projects.map(({ projectId, name, creationDate }) => [projectId, name, ageOf(creationDate)]),
@@ -49,27 +50,34 @@ function listCommand(): Command {
     })
 }
 
-function createCommand(): Command {
+function createCommand(io: Io): Command {
   return withRemoteOptions(new Command('create'))
     .description('Create a project. Its id is the audience that its services expect in a token.')
     .argument('<name>', '1 to 63 of a-z, 0-9 and -, not starting with -')
     .action(async (name: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ProjectService)).createProject({ name })
-      print(options, CreateProjectResponseSchema, response, () => `created ${name} (${response.project?.projectId})`)
+      const response = await (await connect(io, options, ProjectService)).createProject({ name })
+      print(
+        io,
+        options,
+        CreateProjectResponseSchema,
+        response,
+        () => `created ${name} (${response.project?.projectId})`,
+      )
     })
 }
 
-function renameCommand(): Command {
+function renameCommand(io: Io): Command {
   return withRemoteOptions(new Command('rename'))
     .description('Rename a project. The client IDs of its users change with it, at once.')
     .argument('<project>', 'name or id')
     .argument('<name>', 'the new name')
     .action(async (project: string, name: string, options: RemoteOptions) => {
-      const api = await openApi(options)
+      const api = await openApi(io, options)
       const projectId = await resolveProject(api, project)
       const client = createClient(ProjectService, api)
       const response = await client.updateProject({ projectId, name, updateMask: { paths: ['name'] } })
       print(
+        io,
         options,
         UpdateProjectResponseSchema,
         response,
@@ -78,14 +86,14 @@ function renameCommand(): Command {
     })
 }
 
-function deleteCommand(): Command {
+function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete a project that has no users, and take its roles away from everybody.')
     .argument('<project>', 'name or id')
     .action(async (project: string, options: RemoteOptions) => {
-      const api = await openApi(options)
+      const api = await openApi(io, options)
       const projectId = await resolveProject(api, project)
       const response = await createClient(ProjectService, api).deleteProject({ projectId })
-      print(options, DeleteProjectResponseSchema, response, () => `deleted ${project}`)
+      print(io, options, DeleteProjectResponseSchema, response, () => `deleted ${project}`)
     })
 }

@@ -13,6 +13,7 @@ import {
 import { credentialsFileFrom } from '../../config/config.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatFields, formatMoment } from '../table.ts'
@@ -26,7 +27,7 @@ interface GenerateOptions extends RemoteOptions {
 }
 
 /** The command. */
-export function generateSecretCommand(): Command {
+export function generateSecretCommand(io: Io): Command {
   return withRemoteOptions(new Command('generate'))
     .description('Generate a client secret and print it, this once, or write it to a file.')
     .addArgument(userArgument())
@@ -35,8 +36,8 @@ export function generateSecretCommand(): Command {
     .action(async (userId: string, options: GenerateOptions) => {
       const { out } = options
       if (out === undefined) {
-        const response = await generate(userId, options)
-        print(options, GenerateClientSecretResponseSchema, response, () =>
+        const response = await generate(io, userId, options)
+        print(io, options, GenerateClientSecretResponseSchema, response, () =>
           [
             formatFields([
               ['client ID', response.clientId],
@@ -48,30 +49,31 @@ export function generateSecretCommand(): Command {
         )
         return
       }
-      const response = await generateInto(resolve(out), userId, options)
+      const response = await generateInto(io, resolve(out), userId, options)
       // The secret is in the file, and nowhere else.
       const shown = create(GenerateClientSecretResponseSchema, { ...response, clientSecret: '' })
-      print(options, GenerateClientSecretResponseSchema, shown, () =>
+      print(io, options, GenerateClientSecretResponseSchema, shown, () =>
         formatFields([['client ID', response.clientId], ...fieldsOf(response), ['written to', out]]),
       )
     })
 }
 
-async function generate(userId: string, options: GenerateOptions): Promise<GenerateClientSecretResponse> {
+async function generate(io: Io, userId: string, options: GenerateOptions): Promise<GenerateClientSecretResponse> {
   const { expires } = options
-  const client = await connect(options, ServiceUserService)
+  const client = await connect(io, options, ServiceUserService)
   return client.generateClientSecret({ userId, ...(expires === undefined ? {} : { expirationDate: expires }) })
 }
 
 async function generateInto(
+  io: Io,
   path: string,
   userId: string,
   options: GenerateOptions,
 ): Promise<GenerateClientSecretResponse> {
-  const { base_url, token_endpoint } = await readCredentials(credentialsFileFrom(options))
+  const { base_url, token_endpoint } = await readCredentials(credentialsFileFrom(options, io.env))
   const file = await reserveCredentialsFile(path)
   try {
-    const response = await generate(userId, options)
+    const response = await generate(io, userId, options)
     const { clientId: client_id, clientSecret: client_secret, secret } = response
     await file.write({ base_url, token_endpoint, client_id, client_secret }).catch((cause: unknown) => {
       throw new Error(

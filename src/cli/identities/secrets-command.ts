@@ -11,6 +11,7 @@ import {
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -19,50 +20,53 @@ import { userArgument } from './references.ts'
 import { generateSecretCommand } from './secret-generate-command.ts'
 
 /** The group of commands. */
-export function secretsCommand(): Command {
+export function secretsCommand(io: Io): Command {
   const secrets = new Command('secrets').description('Generate, list, deactivate and delete client secrets.')
-  secrets.addCommand(generateSecretCommand())
-  secrets.addCommand(listCommand())
-  secrets.addCommand(deactivateCommand())
-  secrets.addCommand(deleteCommand())
+  secrets.addCommand(generateSecretCommand(io))
+  secrets.addCommand(listCommand(io))
+  secrets.addCommand(deactivateCommand(io))
+  secrets.addCommand(deleteCommand(io))
   return secrets
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the secrets of a user without the secrets, oldest first.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const secrets = await everyItemOf(
         (page) => client.listClientSecrets({ userId, ...page }),
         (response) => response.secrets,
       )
-      print(options, ListClientSecretsResponseSchema, create(ListClientSecretsResponseSchema, { secrets }), () =>
+      print(io, options, ListClientSecretsResponseSchema, create(ListClientSecretsResponseSchema, { secrets }), () =>
         formatTable(['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'], secrets.map(row)),
       )
     })
 }
 
-function deactivateCommand(): Command {
+function deactivateCommand(io: Io): Command {
   return withRemoteOptions(new Command('deactivate'))
     .description('Stop a secret from working, for ever. It stays in the list.')
     .addArgument(userArgument())
     .argument('<secret-id>')
     .action(async (userId: string, secretId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).deactivateClientSecret({ userId, secretId })
-      print(options, DeactivateClientSecretResponseSchema, response, () => `deactivated ${secretId}`)
+      const response = await (await connect(io, options, ServiceUserService)).deactivateClientSecret({
+        userId,
+        secretId,
+      })
+      print(io, options, DeactivateClientSecretResponseSchema, response, () => `deactivated ${secretId}`)
     })
 }
 
-function deleteCommand(): Command {
+function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete a secret, whether it works or not.')
     .addArgument(userArgument())
     .argument('<secret-id>')
     .action(async (userId: string, secretId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).deleteClientSecret({ userId, secretId })
-      print(options, DeleteClientSecretResponseSchema, response, () => `deleted ${secretId}`)
+      const response = await (await connect(io, options, ServiceUserService)).deleteClientSecret({ userId, secretId })
+      print(io, options, DeleteClientSecretResponseSchema, response, () => `deleted ${secretId}`)
     })
 }
 

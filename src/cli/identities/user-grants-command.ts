@@ -14,6 +14,7 @@ import {
   SetInstanceRolesResponseSchema,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
 import { INSTANCE_ROLES, type InstanceRoleName } from './instance-roles.ts'
@@ -40,16 +41,18 @@ interface Changed {
 type Direction = 'grant' | 'revoke'
 
 /** The command that grants. */
-export function grantCommand(): Command {
-  return changeCommand('grant').description('Grant a user a role or scope. Granting one that it has changes nothing.')
+export function grantCommand(io: Io): Command {
+  return changeCommand(io, 'grant').description(
+    'Grant a user a role or scope. Granting one that it has changes nothing.',
+  )
 }
 
 /** The command that revokes. */
-export function revokeCommand(): Command {
-  return changeCommand('revoke').description('Take a role or scope away from a user. Tokens that it has keep it.')
+export function revokeCommand(io: Io): Command {
+  return changeCommand(io, 'revoke').description('Take a role or scope away from a user. Tokens that it has keep it.')
 }
 
-function changeCommand(direction: Direction): Command {
+function changeCommand(io: Io, direction: Direction): Command {
   return withRemoteOptions(new Command(direction))
     .addArgument(userArgument())
     .addOption(
@@ -64,16 +67,16 @@ function changeCommand(direction: Direction): Command {
       if (role === undefined && scope === undefined && instanceRole === undefined) {
         command.error(`error: say what to ${direction}: --role, --scope or --instance-role`, { exitCode: 2 })
       }
-      const { json, user, what } = await change(direction, userId, options)
-      printJson(options, json, () =>
+      const { json, user, what } = await change(io, direction, userId, options)
+      printJson(io, options, json, () =>
         direction === 'grant' ? `granted ${what} to ${user?.clientId}` : `revoked ${what} from ${user?.clientId}`,
       )
     })
 }
 
-async function change(direction: Direction, userId: string, options: WhatOptions): Promise<Changed> {
+async function change(io: Io, direction: Direction, userId: string, options: WhatOptions): Promise<Changed> {
   const { role, scope = '', instanceRole } = options
-  const api = await openApi(options)
+  const api = await openApi(io, options)
   const users = createClient(ServiceUserService, api)
   if (role !== undefined) return changeProjectRole(direction, { users, api, userId, ...role })
   if (instanceRole !== undefined) return changeInstanceRole(direction, { users, userId, instanceRole })

@@ -13,7 +13,9 @@ import {
   RemoveUserKeyResponseSchema,
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import { isSecretJwk, publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -22,21 +24,18 @@ import { expiresOption } from '../when.ts'
 import { userArgument } from './references.ts'
 
 const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional() })
-const jwkOrSet = z.union([z.looseObject({ keys: z.array(jwk) }), jwk.transform((key) => ({ keys: [key] }))])
-
-/** Members that only a private or a secret key has (RFC 7518 §6). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const jwkSet = z.looseObject({ keys: z.array(jwk) })
 
 /** The group of commands. */
-export function userKeysCommand(): Command {
+export function userKeysCommand(io: Io): Command {
   const keys = new Command('keys').description('Public keys of a user, for private_key_jwt (RFC 7523).')
-  keys.addCommand(addCommand())
-  keys.addCommand(listCommand())
-  keys.addCommand(removeCommand())
+  keys.addCommand(addCommand(io))
+  keys.addCommand(listCommand(io))
+  keys.addCommand(removeCommand(io))
   return keys
 }
 
-function addCommand(): Command {
+function addCommand(io: Io): Command {
   return withRemoteOptions(new Command('add'))
     .description('Add a public key. The private key stays where it is.')
     .addArgument(userArgument())
@@ -44,30 +43,30 @@ function addCommand(): Command {
     .addOption(expiresOption())
     .action(async (userId: string, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
       const publicJwk = await readPublicJwk(file)
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const { expires } = options
       const response = await client.addUserKey({
         userId,
         publicJwk,
         ...(expires === undefined ? {} : { expirationDate: expires }),
       })
-      print(options, AddUserKeyResponseSchema, response, () =>
+      print(io, options, AddUserKeyResponseSchema, response, () =>
         response.keys.map((key) => `added ${key.keyId} (${kindOf(key)})`).join('\n'),
       )
     })
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the public keys of a user, oldest first.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const keys = await everyItemOf(
         (page) => client.listUserKeys({ userId, ...page }),
         (response) => response.keys,
       )
-      print(options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
+      print(io, options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
         formatTable(
           ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
           keys.map((key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)]),
@@ -76,32 +75,36 @@ function listCommand(): Command {
     })
 }
 
-function removeCommand(): Command {
+function removeCommand(io: Io): Command {
   return withRemoteOptions(new Command('remove'))
     .description('Remove a public key. Assertions that it signed are refused.')
     .addArgument(userArgument())
     .argument('<key-id>')
     .action(async (userId: string, keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).removeUserKey({ userId, keyId })
-      print(options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
+      const response = await (await connect(io, options, ServiceUserService)).removeUserKey({ userId, keyId })
+      print(io, options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
     })
 }
 
 /**
- * The text of a file with a public key.
+ * The public members of the JWK or JWK set in a file, as JSON.
  *
- * @throws {Error} if it has none, or a private one: that must not leave the machine, not even to be refused.
+ * @throws {Error} if the file has neither, or a private key, which is not sent, not even to be refused.
  */
 async function readPublicJwk(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new Error(`cannot read ${file}`, { cause })
   })
-  const found = jwkOrSet.safeParse(parseJson(text))
-  if (!found.success) throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
-  if (found.data.keys.some((key) => PRIVATE_MEMBERS.some((member) => Object.hasOwn(key, member)))) {
+  const document = parseJson(text)
+  const { data: set } = jwkSet.safeParse(document)
+  const { data: key } = jwk.safeParse(document)
+  if (set === undefined && key === undefined) {
+    throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
+  }
+  if ([set ?? key ?? {}, ...(set?.keys ?? [])].some(isSecretJwk)) {
     throw new Error(`${file} has a private key: nothing was sent; make a file with the public key only`)
   }
-  return text
+  return JSON.stringify(set === undefined ? publicMembersOf(key ?? {}) : { keys: set.keys.map(publicMembersOf) })
 }
 
 function parseJson(text: string): unknown {

@@ -7,6 +7,7 @@ import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.j
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { GetServiceUserResponseSchema, ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatFields, formatMoment } from '../table.ts'
@@ -14,15 +15,15 @@ import { instanceRoleName } from './instance-roles.ts'
 import { userArgument } from './references.ts'
 
 /** The command. */
-export function showUserCommand(): Command {
+export function showUserCommand(io: Io): Command {
   return withRemoteOptions(new Command('show'))
     .description('Print everything about a user except its credentials.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const api = await openApi(options)
+      const api = await openApi(io, options)
       const response = await createClient(ServiceUserService, api).getServiceUser({ userId })
       const fields = options.json === true ? [] : await fieldsOf(response.serviceUser, api)
-      print(options, GetServiceUserResponseSchema, response, () => formatFields(fields))
+      print(io, options, GetServiceUserResponseSchema, response, () => formatFields(fields))
     })
 }
 

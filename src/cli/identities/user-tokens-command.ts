@@ -11,6 +11,7 @@ import {
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -19,24 +20,24 @@ import { expiresOption } from '../when.ts'
 import { userArgument } from './references.ts'
 
 /** The group of commands. */
-export function userTokensCommand(): Command {
+export function userTokensCommand(io: Io): Command {
   const tokens = new Command('tokens').description("Personal access tokens of a user, for calls of Keyturn's own API.")
-  tokens.addCommand(createCommand())
-  tokens.addCommand(listCommand())
-  tokens.addCommand(revokeCommand())
+  tokens.addCommand(createCommand(io))
+  tokens.addCommand(listCommand(io))
+  tokens.addCommand(revokeCommand(io))
   return tokens
 }
 
-function createCommand(): Command {
+function createCommand(io: Io): Command {
   return withRemoteOptions(new Command('create'))
     .description('Create a personal access token and print it, this once.')
     .addArgument(userArgument())
     .addOption(expiresOption().makeOptionMandatory())
     .action(async (userId: string, options: RemoteOptions & { readonly expires: Timestamp }) => {
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const response = await client.createPersonalAccessToken({ userId, expirationDate: options.expires })
       const { tokenId = '', expirationDate = options.expires } = response.personalAccessToken ?? {}
-      print(options, CreatePersonalAccessTokenResponseSchema, response, () =>
+      print(io, options, CreatePersonalAccessTokenResponseSchema, response, () =>
         [
           formatFields([
             ['token', response.token],
@@ -49,18 +50,18 @@ function createCommand(): Command {
     })
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the personal access tokens of a user without the tokens, oldest first.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(options, ServiceUserService)
+      const client = await connect(io, options, ServiceUserService)
       const personalAccessTokens = await everyItemOf(
         (page) => client.listPersonalAccessTokens({ userId, ...page }),
         (response) => response.personalAccessTokens,
       )
       const all = create(ListPersonalAccessTokensResponseSchema, { personalAccessTokens })
-      print(options, ListPersonalAccessTokensResponseSchema, all, () =>
+      print(io, options, ListPersonalAccessTokensResponseSchema, all, () =>
         formatTable(
           ['TOKEN ID', 'AGE', 'ENDS IN'],
           personalAccessTokens.map(({ tokenId, creationDate, expirationDate }) => [
@@ -73,13 +74,16 @@ function listCommand(): Command {
     })
 }
 
-function revokeCommand(): Command {
+function revokeCommand(io: Io): Command {
   return withRemoteOptions(new Command('revoke'))
     .description('Revoke a personal access token at once.')
     .addArgument(userArgument())
     .argument('<token-id>')
     .action(async (userId: string, tokenId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).revokePersonalAccessToken({ userId, tokenId })
-      print(options, RevokePersonalAccessTokenResponseSchema, response, () => `revoked ${tokenId}`)
+      const response = await (await connect(io, options, ServiceUserService)).revokePersonalAccessToken({
+        userId,
+        tokenId,
+      })
+      print(io, options, RevokePersonalAccessTokenResponseSchema, response, () => `revoked ${tokenId}`)
     })
 }

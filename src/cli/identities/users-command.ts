@@ -16,6 +16,7 @@ import {
   UpdateServiceUserResponseSchema,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { connect, openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
@@ -32,40 +33,40 @@ interface CreateOptions extends RemoteOptions {
 }
 
 /** The group of commands. */
-export function usersCommand(): Command {
+export function usersCommand(io: Io): Command {
   const users = new Command('users').description('Manage service users, what they may do, their keys and tokens.')
   for (const command of [
-    listCommand(),
-    createCommand(),
-    showUserCommand(),
-    renameCommand(),
-    enableCommand(),
-    disableCommand(),
-    deleteCommand(),
-    clientCredentialsCommand(),
-    grantCommand(),
-    revokeCommand(),
-    userKeysCommand(),
-    userTokensCommand(),
+    listCommand(io),
+    createCommand(io),
+    showUserCommand(io),
+    renameCommand(io),
+    enableCommand(io),
+    disableCommand(io),
+    deleteCommand(io),
+    clientCredentialsCommand(io),
+    grantCommand(io),
+    revokeCommand(io),
+    userKeysCommand(io),
+    userTokensCommand(io),
   ]) {
     users.addCommand(command)
   }
   return users
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List users, oldest first. The client ID is the user id, an @ and the project.')
     .option('--project <project>', 'only users of this project: its name or id')
     .action(async (options: RemoteOptions & { readonly project?: string }) => {
-      const api = await openApi(options)
+      const api = await openApi(io, options)
       const client = createClient(ServiceUserService, api)
       const projectId = options.project === undefined ? '' : await resolveProject(api, options.project)
       const serviceUsers = await everyItemOf(
         (page) => client.listServiceUsers({ projectId, ...page }),
         (response) => response.serviceUsers,
       )
-      print(options, ListServiceUsersResponseSchema, create(ListServiceUsersResponseSchema, { serviceUsers }), () =>
+      print(io, options, ListServiceUsersResponseSchema, create(ListServiceUsersResponseSchema, { serviceUsers }), () =>
         formatTable(
           ['CLIENT ID', 'STATE', 'NAME'],
           serviceUsers.map(({ clientId, enabled, name }) => [clientId, enabled ? 'enabled' : 'disabled', name]),
@@ -74,31 +75,32 @@ function listCommand(): Command {
     })
 }
 
-function createCommand(): Command {
+function createCommand(io: Io): Command {
   return withRemoteOptions(new Command('create'))
     .description('Create a user without secrets, keys and roles, and print its client ID.')
     .argument('<name>', 'what people call it')
     .requiredOption('--project <project>', 'the project that it belongs to: its name or id')
     .option('--no-client-credentials', 'do not let it get tokens with the client credentials grant yet')
     .action(async (name: string, { project, clientCredentials, ...options }: CreateOptions) => {
-      const api = await openApi(options)
+      const api = await openApi(io, options)
       const projectId = await resolveProject(api, project)
       const response = await createClient(ServiceUserService, api).createServiceUser({
         projectId,
         name,
         clientCredentialsEnabled: clientCredentials,
       })
-      print(options, CreateServiceUserResponseSchema, response, () => `created ${response.serviceUser?.clientId}`)
+      print(io, options, CreateServiceUserResponseSchema, response, () => `created ${response.serviceUser?.clientId}`)
     })
 }
 
-function renameCommand(): Command {
+function renameCommand(io: Io): Command {
   return withRemoteOptions(new Command('rename'))
     .description('Change what people call a user. Its client ID stays.')
     .addArgument(userArgument())
     .argument('<name>', 'the new name')
     .action((userId: string, name: string, options: RemoteOptions) =>
       update(
+        io,
         options,
         { userId, name, updateMask: { paths: ['name'] } },
         (clientId) => `renamed ${clientId} to ${name}`,
@@ -106,13 +108,14 @@ function renameCommand(): Command {
     )
 }
 
-function clientCredentialsCommand(): Command {
+function clientCredentialsCommand(io: Io): Command {
   return withRemoteOptions(new Command('client-credentials'))
     .description('Let a user get tokens with the client credentials grant, or not.')
     .addArgument(userArgument())
     .addArgument(new Argument('<switch>').choices(['on', 'off']))
     .action((userId: string, position: 'on' | 'off', options: RemoteOptions) =>
       update(
+        io,
         options,
         {
           userId,
@@ -124,41 +127,42 @@ function clientCredentialsCommand(): Command {
     )
 }
 
-function enableCommand(): Command {
+function enableCommand(io: Io): Command {
   return withRemoteOptions(new Command('enable'))
     .description('Let a disabled user work again.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).enableServiceUser({ userId })
-      print(options, EnableServiceUserResponseSchema, response, () => `enabled ${response.serviceUser?.clientId}`)
+      const response = await (await connect(io, options, ServiceUserService)).enableServiceUser({ userId })
+      print(io, options, EnableServiceUserResponseSchema, response, () => `enabled ${response.serviceUser?.clientId}`)
     })
 }
 
-function disableCommand(): Command {
+function disableCommand(io: Io): Command {
   return withRemoteOptions(new Command('disable'))
     .description('Stop a user: no new tokens, no calls. Tokens that it has stay valid elsewhere until they expire.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).disableServiceUser({ userId })
-      print(options, DisableServiceUserResponseSchema, response, () => `disabled ${response.serviceUser?.clientId}`)
+      const response = await (await connect(io, options, ServiceUserService)).disableServiceUser({ userId })
+      print(io, options, DisableServiceUserResponseSchema, response, () => `disabled ${response.serviceUser?.clientId}`)
     })
 }
 
-function deleteCommand(): Command {
+function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete a user with its secrets, keys, tokens and roles.')
     .addArgument(userArgument())
     .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, ServiceUserService)).deleteServiceUser({ userId })
-      print(options, DeleteServiceUserResponseSchema, response, () => `deleted ${userId}`)
+      const response = await (await connect(io, options, ServiceUserService)).deleteServiceUser({ userId })
+      print(io, options, DeleteServiceUserResponseSchema, response, () => `deleted ${userId}`)
     })
 }
 
 async function update(
+  io: Io,
   options: RemoteOptions,
   request: MessageInitShape<typeof UpdateServiceUserRequestSchema>,
   done: (clientId: string | undefined) => string,
 ): Promise<void> {
-  const response = await (await connect(options, ServiceUserService)).updateServiceUser(request)
-  print(options, UpdateServiceUserResponseSchema, response, () => done(response.serviceUser?.clientId))
+  const response = await (await connect(io, options, ServiceUserService)).updateServiceUser(request)
+  print(io, options, UpdateServiceUserResponseSchema, response, () => done(response.serviceUser?.clientId))
 }

@@ -18,6 +18,7 @@ import {
 } from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
@@ -57,33 +58,34 @@ const JSON_HELP = 'print what iam.webkey.v2beta would return, as JSON'
 const STEPS = 100
 
 /** The group of commands. */
-export function keysCommand(): Command {
+export function keysCommand(io: Io): Command {
   const keys = new Command('keys').description('Manage and rotate the keys that sign tokens.')
   for (const command of [
-    listCommand(),
-    createCommand(),
-    activateCommand(),
-    deleteCommand(),
-    rotateKeysCommand(),
-    revokeKeyCommand(),
-    keyScheduleCommand(),
-    keyPolicyCommand(),
+    listCommand(io),
+    createCommand(io),
+    activateCommand(io),
+    deleteCommand(io),
+    rotateKeysCommand(io),
+    revokeKeyCommand(io),
+    keyScheduleCommand(io),
+    keyPolicyCommand(io),
   ]) {
     keys.addCommand(command)
   }
   return keys
 }
 
-function listCommand(): Command {
+function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'), JSON_HELP)
     .description('List all keys, oldest first, and what happens to each next.')
     .addOption(new Option('--revoked', 'also list revoked keys; not with --json').conflicts('json'))
     .action(async (options: RemoteOptions & { readonly revoked?: true }) => {
-      const client = await connect(options, WebKeyService)
+      const client = await connect(io, options, WebKeyService)
       const states = options.revoked === true ? STATES_LISTED : []
       const { webKeys } = await client.listWebKeys({ states })
       const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
       print(
+        io,
         options,
         ListWebKeysResponseSchema,
         create(ListWebKeysResponseSchema, { webKeys: webKeys.map(toBeta) }),
@@ -98,20 +100,24 @@ function listCommand(): Command {
 
 const STATES_LISTED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
-function createCommand(): Command {
+function createCommand(io: Io): Command {
   return withKindOptions(withRemoteOptions(new Command('create'), JSON_HELP))
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
     .addOption(yesOption())
     .action(async (kind: string, options: RemoteOptions & KindOptions & YesOption) => {
-      const client = await connect(options, WebKeyService)
+      const client = await connect(io, options, WebKeyService)
       const algorithm = algorithmOfKind(kind, options)
-      const told = await confirmNewKind(client, { ...options, algorithm, question: 'Create the key?' })
+      const told = await confirmNewKind(io, client, { ...options, algorithm, question: 'Create the key?' })
       const { webKey: key, warnings } = await client.createWebKey({ config: kindOf(kind, options) })
-      printWarnings(warnings.filter((warning) => !told.includes(warning)))
+      printWarnings(
+        io,
+        warnings.filter((warning) => !told.includes(warning)),
+      )
       const details =
         key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }
       print(
+        io,
         options,
         CreateWebKeyResponseSchema,
         create(CreateWebKeyResponseSchema, { details }),
@@ -120,17 +126,18 @@ function createCommand(): Command {
     })
 }
 
-function activateCommand(): Command {
+function activateCommand(io: Io): Command {
   return withRemoteOptions(new Command('activate'), JSON_HELP)
     .description('Make a key sign all new tokens. The key that was active becomes inactive.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const { webKey: key, knownFrom } = await (await connect(options, WebKeyService)).activateWebKey({ keyId })
+      const { webKey: key, knownFrom } = await (await connect(io, options, WebKeyService)).activateWebKey({ keyId })
       if (knownFrom !== undefined) {
-        printWarnings([earlyActivationWarning(timestampDate(knownFrom))])
+        printWarnings(io, [earlyActivationWarning(timestampDate(knownFrom))])
       }
       const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(
+        io,
         options,
         ActivateWebKeyResponseSchema,
         create(ActivateWebKeyResponseSchema, { details }),
@@ -139,14 +146,15 @@ function activateCommand(): Command {
     })
 }
 
-function deleteCommand(): Command {
+function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'), JSON_HELP)
     .description('Delete an inactive key. Tokens that it signed stop being valid.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const { deletionDate } = await (await connect(options, WebKeyService)).deleteWebKey({ keyId })
+      const { deletionDate } = await (await connect(io, options, WebKeyService)).deleteWebKey({ keyId })
       const details = deletionDate === undefined ? {} : { changeDate: deletionDate }
       print(
+        io,
         options,
         DeleteWebKeyResponseSchema,
         create(DeleteWebKeyResponseSchema, { details }),

@@ -10,6 +10,7 @@ import {
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatFields } from '../table.ts'
@@ -28,23 +29,23 @@ interface SetOptions extends RemoteOptions, KindOptions, YesOption {
 }
 
 /** The group of commands. */
-export function keyPolicyCommand(): Command {
+export function keyPolicyCommand(io: Io): Command {
   const policy = new Command('policy').description('Show or change how keys rotate by themselves.')
-  policy.addCommand(showCommand(), { isDefault: true })
-  policy.addCommand(setCommand())
+  policy.addCommand(showCommand(io), { isDefault: true })
+  policy.addCommand(setCommand(io))
   return policy
 }
 
-function showCommand(): Command {
+function showCommand(io: Io): Command {
   return withRemoteOptions(new Command('show'))
     .description('Print the rotation policy.')
     .action(async (options: RemoteOptions) => {
-      const response = await (await connect(options, WebKeyService)).getRotationPolicy({})
-      print(options, GetRotationPolicyResponseSchema, response, () => describe(response.policy))
+      const response = await (await connect(io, options, WebKeyService)).getRotationPolicy({})
+      print(io, options, GetRotationPolicyResponseSchema, response, () => describe(response.policy))
     })
 }
 
-function setCommand(): Command {
+function setCommand(io: Io): Command {
   return withKindOptions(withRemoteOptions(new Command('set')))
     .description('Change the rotation policy: only what is named.')
     .addOption(new Option('--rotation <switch>', 'whether keys rotate by themselves').choices(['on', 'off']))
@@ -61,18 +62,21 @@ function setCommand(): Command {
       }
       const { policy, paths } = changesOf(options)
       if (paths.length === 0) command.error('error: name what to change')
-      const client = await connect(options, WebKeyService)
+      const client = await connect(io, options, WebKeyService)
       const told =
         options.kind === undefined
           ? []
-          : await confirmNewKind(client, {
+          : await confirmNewKind(io, client, {
               ...options,
               algorithm: algorithmOfKind(options.kind, options),
               question: 'Change the policy?',
             })
       const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
-      printWarnings(response.warnings.filter((warning) => !told.includes(warning)))
-      print(options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
+      printWarnings(
+        io,
+        response.warnings.filter((warning) => !told.includes(warning)),
+      )
+      print(io, options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
     })
 }
 

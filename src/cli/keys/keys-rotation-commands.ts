@@ -10,6 +10,7 @@ import {
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from '../api-client.ts'
+import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatMoment, formatTable, timeLeft } from '../table.ts'
@@ -23,13 +24,13 @@ const STEPS: Record<RotationStepKind, string> = {
 }
 
 /** `keyturn keys rotate`. */
-export function rotateKeysCommand(): Command {
+export function rotateKeysCommand(io: Io): Command {
   return withRemoteOptions(new Command('rotate'))
     .description('Rotate now: the standby key takes over, or a new one as soon as verifiers know it.')
     .action(async (options: RemoteOptions) => {
-      const response = await (await connect(options, WebKeyService)).rotateWebKey({})
+      const response = await (await connect(io, options, WebKeyService)).rotateWebKey({})
       const { done, rotationDate, webKey } = response
-      print(options, RotateWebKeyResponseSchema, response, () => {
+      print(io, options, RotateWebKeyResponseSchema, response, () => {
         const key = webKey?.keyId ?? 'a key that is being created'
         if (done || rotationDate === undefined) return `rotated: ${key} signs all new tokens`
         return `${key} signs all new tokens from ${formatMoment(rotationDate)} on, when verifiers know it`
@@ -38,14 +39,14 @@ export function rotateKeysCommand(): Command {
 }
 
 /** `keyturn keys revoke`. */
-export function revokeKeyCommand(): Command {
+export function revokeKeyCommand(io: Io): Command {
   return withRemoteOptions(new Command('revoke'))
     .description('Stop trusting a key that has leaked, at once and for good. If it is active, another takes over.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(options, WebKeyService)).revokeWebKey({ keyId })
+      const response = await (await connect(io, options, WebKeyService)).revokeWebKey({ keyId })
       const { activeWebKey, trustedUntil } = response
-      print(options, RevokeWebKeyResponseSchema, response, () =>
+      print(io, options, RevokeWebKeyResponseSchema, response, () =>
         [
           `revoked ${keyId}: tokens that it signed are refused`,
           ...(activeWebKey === undefined ? [] : [`${activeWebKey.keyId} signs all new tokens`]),
@@ -58,13 +59,13 @@ export function revokeKeyCommand(): Command {
 }
 
 /** `keyturn keys schedule`. */
-export function keyScheduleCommand(): Command {
+export function keyScheduleCommand(io: Io): Command {
   return withRemoteOptions(new Command('schedule'))
     .description('Print what happens to the keys next if nobody interferes.')
     .option('--count <n>', 'how many steps, 1 to 100', parseCount, 10)
     .action(async ({ count, ...options }: RemoteOptions & { readonly count: number }) => {
-      const response = await (await connect(options, WebKeyService)).getRotationSchedule({ count })
-      print(options, GetRotationScheduleResponseSchema, response, () => {
+      const response = await (await connect(io, options, WebKeyService)).getRotationSchedule({ count })
+      print(io, options, GetRotationScheduleResponseSchema, response, () => {
         if (response.steps.length === 0)
           return 'Nothing happens by itself: rotation is off, or there is no room for another key.'
         return formatTable(

@@ -7,6 +7,7 @@ import { Option } from 'commander'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
+import type { Io } from '../io.ts'
 
 /** The value of the option. */
 export interface YesOption {
@@ -26,31 +27,33 @@ export interface NewKind extends YesOption {
 }
 
 /**
- * Warns on standard error, and asks, if there is somebody at a terminal and no key of the kind yet.
+ * Warns on standard error, and asks, if a person is at a terminal and there is no key of the kind yet.
  *
  * @returns The warnings that were printed.
  * @throws {Error} if the answer is not yes.
  */
 export async function confirmNewKind(
+  io: Io,
   client: Client<typeof WebKeyService>,
   { algorithm, question, yes }: NewKind,
 ): Promise<readonly string[]> {
-  if (yes === true || !process.stdin.isTTY || !process.stderr.isTTY) return []
+  if (yes === true || !io.isTerminal) return []
   const warnings = kindWarnings(algorithm, (await client.listWebKeys({})).webKeys)
   if (warnings.length === 0) return []
-  printWarnings(warnings)
-  if (!(await isConfirmed(question))) throw new Error('nothing was changed')
+  printWarnings(io, warnings)
+  if (!(await isConfirmed(io, question))) throw new Error('nothing was changed')
   return warnings
 }
 
 /** Prints warnings on standard error, one a line. */
-export function printWarnings(warnings: readonly string[]): void {
-  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`)
+export function printWarnings(io: Io, warnings: readonly string[]): void {
+  for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`)
 }
 
-/** No answer, as when the input ends, is no. */
-async function isConfirmed(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+/** The end of the input, and Ctrl-C, mean no. */
+async function isConfirmed({ stdin, stderr }: Io, question: string): Promise<boolean> {
+  if (stdin === undefined) return false
+  const terminal = createInterface({ input: stdin, output: stderr })
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended])

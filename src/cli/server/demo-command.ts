@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
+import type { Io } from '../io.ts'
 import { playDemo } from './demo-steps.ts'
 
 /** The command. */
-export function demoCommand(): Command {
+export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description('Play a key rotation through a real server on a free port, step by step. Nothing is kept.')
     .action(async () => {
@@ -33,11 +34,11 @@ export function demoCommand(): Command {
       try {
         const server = await startServer(config, openLog(config.logLevel))
         try {
-          process.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
+          io.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in memory.\n`)
           const { credentialsFile, jwksMaxAgeSeconds } = config
-          const say = (line: string) => process.stdout.write(`${line}\n`)
+          const say = (line: string) => io.stdout.write(`${line}\n`)
           await playDemo({ credentialsFile, jwksMaxAgeSeconds, say })
-          process.stdout.write('Every step held.\n')
+          io.stdout.write('Every step held.\n')
         } finally {
           await server.stop()
         }

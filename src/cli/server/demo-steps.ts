@@ -27,7 +27,7 @@ export interface DemoOptions {
  */
 export async function playDemo({ credentialsFile, jwksMaxAgeSeconds, say }: DemoOptions): Promise<void> {
   const credentials = await readCredentials(credentialsFile)
-  const webKeys = await connect({ credentials: credentialsFile }, WebKeyService)
+  const webKeys = await connect({ env: {} }, { credentials: credentialsFile }, WebKeyService)
   const verify = createVerifier(credentials, jwksMaxAgeSeconds)
   const untilCachesExpire = () => delay(jwksMaxAgeSeconds * 1000 + MARGIN)
 

@@ -3,40 +3,40 @@
  */
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
+import { type Io, signalOf } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
-import { abortAtSignal } from './signals.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
 
 /** The group of commands. */
-export function issuerCommand(): Command {
+export function issuerCommand(io: Io): Command {
   const issuer = new Command('issuer').description(
     'Show or change the issuer of the instance, which is the base URL of all its servers.',
   )
   withServeFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options))
+      const config = readConfig(serveFlags(options), io.env)
       // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
       const [{ storedIssuer }, { openLog }] = await Promise.all([
         import('../../server/issuer.ts'),
         import('../../telemetry/log/log.ts'),
       ])
       const stored = await storedIssuer(config, openLog(config.logLevel))
-      process.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
+      io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
     })
   withServeFlags(issuer.command('change'))
     .argument('<url>', 'the new base URL')
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
     .action(async (url: string, options: Record<string, unknown>) => {
-      const config = readConfig({ ...serveFlags(options), KEYTURN_BASE_URL: url })
+      const config = readConfig({ ...serveFlags(options), KEYTURN_BASE_URL: url }, io.env)
       const next = config.baseUrl ?? url
       const [{ replaceIssuer }, { openLog }] = await Promise.all([
         import('../../server/issuer.ts'),
         import('../../telemetry/log/log.ts'),
       ])
-      const before = await replaceIssuer(config, next, openLog(config.logLevel), abortAtSignal())
-      process.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
+      const before = await replaceIssuer(config, next, openLog(config.logLevel), signalOf(io))
+      io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
     })
   return issuer
 }

@@ -5,14 +5,14 @@ import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
 import { generateMasterKey } from '../../crypto/master-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
+import { type Io, signalOf } from '../io.ts'
 import { formatTable } from '../table.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
-import { abortAtSignal } from './signals.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
 
 /** The group of commands. */
-export function masterKeyCommand(): Command {
+export function masterKeyCommand(io: Io): Command {
   const masterKey = new Command('master-key').description(
     'Make, rotate and look after the keys that seal the private keys in the database.',
   )
@@ -20,39 +20,39 @@ export function masterKeyCommand(): Command {
     .command('generate')
     .description('Print a new master key, for KEYTURN_MASTER_KEYS or KEYTURN_MASTER_KEYS_FILE. Keep it secret.')
     .action(() => {
-      process.stdout.write(`${generateMasterKey()}\n`)
+      io.stdout.write(`${generateMasterKey()}\n`)
     })
   withServeFlags(masterKey.command('rotate'))
     .description(
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options))
+      const config = readConfig(serveFlags(options), io.env)
       // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
       const [{ rotateMasterKeys }, { openLog }] = await Promise.all([
         import('../../server/reseal.ts'),
         import('../../telemetry/log/log.ts'),
       ])
-      const rotated = await rotateMasterKeys(config, openLog(config.logLevel), abortAtSignal())
+      const rotated = await rotateMasterKeys(config, openLog(config.logLevel), signalOf(io))
       const { stillInUse, masterKeyId } = rotated
       if (stillInUse.length > 0) {
-        process.stderr.write(
+        io.stderr.write(
           `warning: a server sealed a new key with ${stillInUse.join(', ')} meanwhile: make ${masterKeyId} the first ` +
             'master key of every server, and run this again before you remove another one\n',
         )
       }
-      process.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
+      io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
     })
   withServeFlags(masterKey.command('status'))
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options))
+      const config = readConfig(serveFlags(options), io.env)
       const [{ masterKeyStatus }, { openLog }] = await Promise.all([
         import('../../server/reseal.ts'),
         import('../../telemetry/log/log.ts'),
       ])
-      const status = await masterKeyStatus(config, openLog(config.logLevel), abortAtSignal())
-      process.stdout.write(`${describeStatus(status).join('\n')}\n`)
+      const status = await masterKeyStatus(config, openLog(config.logLevel), signalOf(io))
+      io.stdout.write(`${describeStatus(status).join('\n')}\n`)
     })
   return masterKey
 }

@@ -8,6 +8,7 @@ import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
 import { exitCodeOf } from '../exit-codes.ts'
 import { describeFailure } from '../failure.ts'
+import type { Io } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
 import { drainsAt, firstSignal, STOP_SIGNALS } from './signals.ts'
 
@@ -22,18 +23,18 @@ interface Serving {
 const LOG_GRACE = 1_000
 
 /** The command. */
-export function serveCommand(): Command {
+export function serveCommand(io: Io): Command {
   return withServeFlags(new Command('serve'))
     .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options))
-      if (config.workers === 1) await serve(config)
-      else if (cluster.isPrimary) await serveWithWorkers(config)
+      const config = readConfig(serveFlags(options), io.env)
+      if (config.workers === 1) await serve(io, config)
+      else if (cluster.isPrimary) await serveWithWorkers(io, config)
       else await serveAsWorker(config)
     })
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(io: Io, config: Config): Promise<void> {
   const stopping = new AbortController()
   const stopped = firstSignal()
   void stopped.then(() => stopping.abort())
@@ -51,13 +52,13 @@ async function serve(config: Config): Promise<void> {
   })
   if (server === undefined) return
   keepHeapSmall()
-  announce(server, config)
+  announce(io, server, config)
   // A second signal finds no listener any more, so it ends a process that takes too long to stop.
   const signal = await stopped
   await stopWithLastLines(() => server.stop({ drains: drainsAt(signal) }), log)
 }
 
-async function serveWithWorkers(config: Config): Promise<void> {
+async function serveWithWorkers(io: Io, config: Config): Promise<void> {
   const stopped = firstSignal()
   const [{ Workers }, { openLog }] = await Promise.all([
     import('../../workers/workers.ts'),
@@ -74,7 +75,7 @@ async function serveWithWorkers(config: Config): Promise<void> {
     return workers.stop({ drains: drainsAt(first) })
   })
   const server = await workers.start()
-  if (server !== undefined) announce(server, config)
+  if (server !== undefined) announce(io, server, config)
   await stopWithLastLines(() => stopping, log)
 }
 
@@ -113,8 +114,8 @@ async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Pro
   }
 }
 
-function announce({ listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
-  process.stdout.write(
+function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
+  io.stdout.write(
     [
       `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
       initialised

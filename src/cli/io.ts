@@ -1,0 +1,21 @@
+/**
+ * What a command line gets from the process that it runs in.
+ */
+
+/** The streams and the environment of one run. */
+export interface Io {
+  readonly stdout: NodeJS.WritableStream
+  readonly stderr: NodeJS.WritableStream
+  /** Where answers to questions are read. Default: there are none. */
+  readonly stdin?: NodeJS.ReadableStream
+  /** Whether standard input and standard error are a terminal, so that questions can be asked. */
+  readonly isTerminal: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
+  readonly signal?: AbortSignal
+}
+
+/** What interrupts a command that works on the database. */
+export function signalOf({ signal }: Io): AbortSignal {
+  return signal ?? new AbortController().signal
+}
