@@ -11,6 +11,7 @@ import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
+import type { ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
@@ -103,8 +104,7 @@ export async function startKeyturn(options: StartOptions = {}): Promise<KeyturnP
  */
 export async function startKeyturnInProcess(options: Pick<StartOptions, 'env' | 'dataDir'> = {}): Promise<Keyturn> {
   const settings = await settingsFor(options)
-  const { loadServerHost } = globalThis as unknown as TestGlobals
-  const server = await (await loadServerHost()).start(settings.env)
+  const server = await (await serverHost()).start(settings.env)
   return {
     ...settings.started(server),
     output: () => ({ stdout: '', stderr: server.log() }),
@@ -159,6 +159,21 @@ export async function runKeyturn(
   await once(child, 'close')
   deadline.abort()
   return { code: child.exitCode, ...output }
+}
+
+/**
+ * Runs a command like `runKeyturn`, in the process of the test: for commands that call a server. What opens the database logs to
+ * the standard error of its process.
+ */
+export async function runKeyturnInProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return await (await serverHost()).run(args, env)
+}
+
+function serverHost(): Promise<ServerHost> {
+  return (globalThis as unknown as TestGlobals).loadServerHost()
 }
 
 /** A database without an instance, as the settings of a server that has none yet. */
