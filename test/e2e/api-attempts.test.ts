@@ -44,7 +44,7 @@ beforeAll(async () => {
   older = await fillOlder(database, masterKeys)
   server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
   admin = administrationWith(server, await newAccessToken())
-}, 60_000)
+})
 
 afterAll(async () => {
   for (const agent of agents.values()) agent.destroy()
