@@ -85,8 +85,8 @@ describe('keyturn migrate', () => {
     ],
     [
       'does not exist',
-      async () => `${await postgres.createDatabase()}_other`,
-      'database "keyturn_4_other" does not exist',
+      async () => (await postgres.createDatabase()).replace(/[^/]+$/, 'keyturn_other'),
+      'database "keyturn_other" does not exist',
     ],
   ])('says why when the database %s, without the password', async (_, urlOf, reason) => {
     const env = { KEYTURN_DATABASE_URL: await urlOf(), KEYTURN_MASTER_KEYS: generateMasterKey() }

@@ -43,7 +43,8 @@ beforeAll(async () => {
     KEYTURN_MASTER_KEYS: masterKey,
     KEYTURN_BASE_URL: 'http://localhost:1',
     KEYTURN_ACTIVATION_GUARD: 'off',
-    KEYTURN_JWKS_MAX_AGE: '0',
+    // So that a rotation that is asked for does not become due while the tests run, on a slow machine either.
+    KEYTURN_JWKS_MAX_AGE: '3600',
   }
   // Another process makes keys of each kind and state, so that the one that is looked at has made none of them.
   const maker = await startKeyturn({ env })

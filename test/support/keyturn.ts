@@ -38,7 +38,7 @@ export interface Keyturn {
   /** Everything that was printed to standard output and standard error so far. */
   output(): { stdout: string; stderr: string }
   admin(): Promise<AdminCredentials>
-  /** Stops it and returns the exit code. Once only: a second signal ends a process that is stopping. */
+  /** Stops it and returns the exit code. A process once only: a second signal ends one that is stopping. */
   stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | null>
 }
 
@@ -106,11 +106,13 @@ export async function startKeyturn(options: StartOptions = {}): Promise<KeyturnP
 export async function startKeyturnInProcess(options: Pick<StartOptions, 'env' | 'dataDir'> = {}): Promise<Keyturn> {
   const settings = await settingsFor(options)
   const server = await (await serverHost()).start(settings.env)
+  let stopping: Promise<void> | undefined
   return {
     ...settings.started(server),
     output: () => ({ stdout: '', stderr: server.log() }),
     stop: async () => {
-      await server.stop()
+      stopping ??= server.stop()
+      await stopping
       return 0
     },
   }
