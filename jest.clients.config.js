@@ -8,6 +8,5 @@ export default {
   ...config,
   roots: ['<rootDir>/test/clients'],
   testPathIgnorePatterns: [],
-  testTimeout: 120_000,
   maxWorkers: 1,
 }

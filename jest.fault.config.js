@@ -8,6 +8,5 @@ export default {
   ...config,
   roots: ['<rootDir>/test/fault'],
   testPathIgnorePatterns: [],
-  testTimeout: 180_000,
   maxWorkers: 1,
 }

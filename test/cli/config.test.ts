@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { removeFolder, runKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { removeFolder, runKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => removeFolder(folder))
 
 describe('keyturn config', () => {
   it('prints every setting in force, flags before variables', async () => {
-    const { code, stdout, stderr } = await runKeyturn(['config', '--listen', '[::1]:7000'], {
+    const { code, stdout, stderr } = await runKeyturnInProcess(['config', '--listen', '[::1]:7000'], {
       KEYTURN_LISTEN: '127.0.0.1:1',
       KEYTURN_DATA_DIR: folder,
       KEYTURN_JWKS_MAX_AGE: '60',
@@ -40,7 +40,7 @@ describe('keyturn config', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'https://t0ken@collector.example/v1?api-key=qu3ry',
     }
     for (const args of [['config'], ['config', '--json']]) {
-      const { code, stdout } = await runKeyturn(args, env)
+      const { code, stdout } = await runKeyturnInProcess(args, env)
       expect(code).toBe(0)
       expect(stdout).toContain('postgres://robot:***@db.example/keyturn?password=***')
       expect(stdout).toContain('https://collector.example/v1')
@@ -50,7 +50,7 @@ describe('keyturn config', () => {
   })
 
   it('prints one JSON object with --json', async () => {
-    const { code, stdout } = await runKeyturn(['config', '--json'], { KEYTURN_DATA_DIR: folder })
+    const { code, stdout } = await runKeyturnInProcess(['config', '--json'], { KEYTURN_DATA_DIR: folder })
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ KEYTURN_LISTEN: '127.0.0.1:8080', KEYTURN_DATABASE_URL: null })
   })
@@ -70,7 +70,7 @@ describe('a wrong configuration', () => {
     'stops "keyturn %s" with exit code 2, every mistake named',
     async (command) => {
       const dataDir = join(folder, command)
-      const { code, stdout, stderr } = await runKeyturn([command], {
+      const { code, stdout, stderr } = await runKeyturnInProcess([command], {
         ...wrong,
         KEYTURN_TLS_KEY_FILE: 'key.pem',
         KEYTURN_DATA_DIR: dataDir,
@@ -92,7 +92,7 @@ describe('a wrong configuration', () => {
 
   it('is also one of a flag', async () => {
     const dataDir = join(folder, 'flag')
-    const { code, stderr } = await runKeyturn(['serve', '--listen', '8080', '--data-dir', dataDir])
+    const { code, stderr } = await runKeyturnInProcess(['serve', '--listen', '8080', '--data-dir', dataDir])
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr:
@@ -103,7 +103,7 @@ describe('a wrong configuration', () => {
   })
 
   it('names what a malformed master key should look like, and nothing of it', async () => {
-    const { code, stderr } = await runKeyturn(['config'], { KEYTURN_MASTER_KEYS: 'mk-1:c2hvcnQtc2VjcmV0' })
+    const { code, stderr } = await runKeyturnInProcess(['config'], { KEYTURN_MASTER_KEYS: 'mk-1:c2hvcnQtc2VjcmV0' })
     expect(code).toBe(2)
     expect(stderr).toContain('KEYTURN_MASTER_KEYS: master key 1 is malformed: write it as id:key')
     expect(stderr).not.toContain('c2hvcnQtc2VjcmV0')

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../support/keyturn.ts'
 import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../support/pseudo-terminal.ts'
 import { itUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -11,14 +11,14 @@ const KEY_ID = '[A-Za-z0-9_-]{43}'
 
 let server: Keyturn
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
 })
 afterAll(async () => {
   await server?.stop()
   if (server !== undefined) await removeFolder(server.dataDir)
 })
 
-const keyturn = (...args: string[]) => runKeyturn(args, { KEYTURN_DATA_DIR: server.dataDir })
+const keyturn = (...args: string[]) => runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
 
 /** The keys as the API lists them, asked for without the command line. */
 async function listedKeys() {
@@ -459,7 +459,7 @@ describe('the credentials file', () => {
     await writeFile(spoilt, JSON.stringify({ ...good, client_secret: 'wrong' }), { mode: 0o600 })
 
     const ask = async (args: string[], env: Record<string, string>) =>
-      (await runKeyturn(['keys', 'list', ...args], env)).code
+      (await runKeyturnInProcess(['keys', 'list', ...args], env)).code
     expect({
       flag: await ask(['--credentials', copy], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: '/nowhere' }),
       variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: server.dataDir }),

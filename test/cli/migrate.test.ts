@@ -7,14 +7,15 @@ import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { fillOlder, migrateToOlder } from '../support/older-instance.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 
 let postgres: TestPostgres
 let folder: string
 beforeAll(async () => {
   folder = await temporaryFolder()
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 afterAll(async () => {
   await postgres?.stop()
@@ -84,8 +85,8 @@ describe('keyturn migrate', () => {
     ],
     [
       'does not exist',
-      async () => `${await postgres.createDatabase()}_other`,
-      'database "keyturn_4_other" does not exist',
+      async () => (await postgres.createDatabase()).replace(/[^/]+$/, 'keyturn_other'),
+      'database "keyturn_other" does not exist',
     ],
   ])('says why when the database %s, without the password', async (_, urlOf, reason) => {
     const env = { KEYTURN_DATABASE_URL: await urlOf(), KEYTURN_MASTER_KEYS: generateMasterKey() }

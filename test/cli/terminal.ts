@@ -1,7 +1,13 @@
 /**
  * A terminal beside a running server: commands with the administrator's credentials, and the API without the command line.
  */
-import { type Keyturn, removeFolder, runKeyturn, type StartOptions, startKeyturn } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  type StartOptions,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 /** What a command did. */
@@ -30,8 +36,8 @@ export const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 /** Starts a server and opens a terminal beside it. */
 export async function openTerminal(options: StartOptions = {}): Promise<Terminal> {
-  const server = await startKeyturn(options)
-  const run = (...args: string[]) => runKeyturn(args, { KEYTURN_DATA_DIR: server.dataDir })
+  const server = await startKeyturnInProcess(options)
+  const run = (...args: string[]) => runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
   const stdoutOf = async (args: string[]) => {
     const { code, stdout, stderr } = await run(...args)
     if (code !== 0 || stderr !== '') throw new Error(`keyturn ${args.join(' ')} ended with ${code}:\n${stderr}`)

@@ -5,14 +5,20 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 
 let server: Keyturn
 let folder: string
 beforeAll(async () => {
   folder = await temporaryFolder()
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
 })
 afterAll(async () => {
   await server?.stop()
@@ -20,13 +26,13 @@ afterAll(async () => {
   await removeFolder(folder)
 })
 
-const keyturn = (...args: string[]) => runKeyturn(['token', ...args], { KEYTURN_DATA_DIR: server.dataDir })
+const keyturn = (...args: string[]) => runKeyturnInProcess(['token', ...args], { KEYTURN_DATA_DIR: server.dataDir })
 
 /** Runs the command with a file of this content. */
 async function withCredentials(name: string, content: string | object) {
   const path = join(folder, name)
   await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
-  return { path, ...(await runKeyturn(['token', '--credentials', path])) }
+  return { path, ...(await runKeyturnInProcess(['token', '--credentials', path])) }
 }
 
 describe('keyturn token', () => {
@@ -102,7 +108,7 @@ describe('a command without a server', () => {
       credentials,
       JSON.stringify({ base_url, token_endpoint, client_id: 'a@b', client_secret: 's3cret' }),
     )
-    expect(await runKeyturn([...args, '--credentials', credentials])).toEqual({
+    expect(await runKeyturnInProcess([...args, '--credentials', credentials])).toEqual({
       code: 1,
       stdout: '',
       stderr: `keyturn: cannot reach ${token_endpoint} (ECONNREFUSED): is the server running? "keyturn serve" starts it\n`,
@@ -157,7 +163,7 @@ describe('a command without a server', () => {
 describe('a credentials file', () => {
   it('that is missing is asked for', async () => {
     const missing = join(folder, 'missing.json')
-    expect(await runKeyturn(['token'], { KEYTURN_CREDENTIALS: missing })).toEqual({
+    expect(await runKeyturnInProcess(['token'], { KEYTURN_CREDENTIALS: missing })).toEqual({
       code: 1,
       stdout: '',
       stderr:

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
-import { removeFolder, runKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { removeFolder, runKeyturn, runKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 
 const USER = '00000000-0000-4000-8000-000000000000'
 const ADVICE = 'Run the command with --help to see what it takes.\n'
@@ -44,17 +44,17 @@ describe('wrong usage', () => {
       "option '--curve <curve>' argument 'secp256k1' is invalid. Allowed choices are P256, P384, P521.",
     ],
   ])('%j exits with 2 and says what is wrong', async (args, message) => {
-    expect(await runKeyturn(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${message}\n${ADVICE}` })
+    expect(await runKeyturnInProcess(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${message}\n${ADVICE}` })
   })
 
   it('corrects a slip', async () => {
-    expect((await runKeyturn(['kyes', 'list'])).stderr).toContain('(Did you mean keys?)')
+    expect((await runKeyturnInProcess(['kyes', 'list'])).stderr).toContain('(Did you mean keys?)')
   })
 
   it.each([[[]], [['keys']], [['master-key']], [['users', 'tokens']], [['projects', 'roles']]])(
     '%j, which names no command, exits with 2 and lists them',
     async (args) => {
-      const { code, stdout, stderr } = await runKeyturn(args)
+      const { code, stdout, stderr } = await runKeyturnInProcess(args)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toMatch(/^Usage: keyturn [\s\S]*Commands:/)
     },
@@ -74,7 +74,7 @@ describe('--help', () => {
     [['keys'], ['list', 'create', 'activate', 'delete']],
     [['serve'], ['--listen', '--base-url', '--database-url', '--data-dir', '--credentials']],
   ])('of %j exits with 0 and lists everything', async (args, words) => {
-    const { code, stdout, stderr } = await runKeyturn([...args, '--help'])
+    const { code, stdout, stderr } = await runKeyturnInProcess([...args, '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const word of words) expect(stdout).toMatch(new RegExp(`^ {2}${word}\\b`, 'm'))
   })
@@ -91,7 +91,10 @@ describe('--help', () => {
 
 describe('keyturn master-key generate', () => {
   it('prints one key that the configuration takes, another one each time', async () => {
-    const printed = await Promise.all([runKeyturn(['master-key', 'generate']), runKeyturn(['master-key', 'generate'])])
+    const printed = await Promise.all([
+      runKeyturnInProcess(['master-key', 'generate']),
+      runKeyturnInProcess(['master-key', 'generate']),
+    ])
     const keys = printed.map(({ code, stdout, stderr }) => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(/^[^\n]+\n$/)

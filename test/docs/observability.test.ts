@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { WorkerMetrics } from '../../src/workers/worker-metrics.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
 import { referencesOf } from '../support/promql.ts'
@@ -52,7 +52,7 @@ let server: Keyturn
 /** A server after requests of every kind, failures included. */
 async function scrapeServer(): Promise<Map<string, Family>> {
   const address = `127.0.0.1:${await freePort()}`
-  server = await startKeyturn({ env: { KEYTURN_METRICS_LISTEN: address } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: address } })
   const admin = await server.admin()
   const token = await requestToken(admin)
   await expect(requestToken({ ...admin, client_secret: 'wrong' })).rejects.toThrow('invalid_client')

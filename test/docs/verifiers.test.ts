@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import { administrationOf } from '../e2e/administration.ts'
-import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -28,7 +28,7 @@ let projectScope: string
 
 beforeAll(async () => {
   folder = await temporaryFolder()
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   const { projects } = await administrationOf(server)
   const { projectId } = (await projects.listProjects({})).projects[0]!
   projectScope = `urn:service:iam:org:project:id:${projectId}:aud`

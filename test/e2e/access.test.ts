@@ -6,9 +6,10 @@ import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import type { InstanceRole } from '../../src/domain/identities/permission.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { integrityOf } from '../support/integrity.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { change, hashSecretsWith, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -19,9 +20,9 @@ let token: string
 const masterKeys = generateMasterKey()
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  const url = await postgres.createDatabase()
-  server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
+  postgres = sharedPostgres()
+  const url = await postgres.createMigratedDatabase()
+  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
   database = await openDatabase({ url, log: createRecordingLog() })
   hashSecretsWith(database, await integrityOf(database, masterKeys))
   token = await requestToken(await server.admin())

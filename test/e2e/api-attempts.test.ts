@@ -11,10 +11,11 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { fillOlder, migrateToOlder, type OlderInstance } from '../support/older-instance.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { describeUnless, NOT_LINUX } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type Administration, administrationWith } from './administration.ts'
@@ -35,15 +36,15 @@ const agents = new Map<string, Agent>()
 
 beforeAll(async () => {
   if (NOT_LINUX !== undefined) return
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
   const url = await postgres.createDatabase()
   database = await openDatabase({ url, log: createRecordingLog() })
   const masterKeys = generateMasterKey()
   await migrateToOlder(database)
   older = await fillOlder(database, masterKeys)
-  server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
   admin = administrationWith(server, await newAccessToken())
-}, 60_000)
+})
 
 afterAll(async () => {
   for (const agent of agents.values()) agent.destroy()

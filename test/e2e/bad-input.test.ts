@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 let server: Keyturn
@@ -9,7 +9,7 @@ let token: string
 let activeKeyId: string
 
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   token = await requestToken(await server.admin())
   const { body } = await call('ListWebKeys', '{}')
   activeKeyId = (body as { webKeys: { keyId: string }[] }).webKeys[0]!.keyId

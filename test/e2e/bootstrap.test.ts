@@ -7,14 +7,15 @@ import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { CHANGES_CHANNEL } from '../../src/storage/instance/instance-row.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 
 const folders: string[] = []
-const servers: Keyturn[] = []
+const servers: KeyturnProcess[] = []
 
 async function newFolder(): Promise<string> {
   const folder = await temporaryFolder()
@@ -22,7 +23,7 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-async function start(options: Parameters<typeof startKeyturn>[0]): Promise<Keyturn> {
+async function start(options: Parameters<typeof startKeyturn>[0]): Promise<KeyturnProcess> {
   const server = await startKeyturn(options)
   servers.push(server)
   return server
@@ -110,7 +111,7 @@ describe('servers on PostgreSQL', () => {
   let env: Record<string, string>
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     url = await postgres.createDatabase()
@@ -121,7 +122,7 @@ describe('servers on PostgreSQL', () => {
   })
 
   /** Two replicas behind one address, started at the same time. */
-  async function startBoth(): Promise<[Keyturn, Keyturn]> {
+  async function startBoth(): Promise<[KeyturnProcess, KeyturnProcess]> {
     const port = await freePort()
     const shared = { ...env, KEYTURN_BASE_URL: `http://localhost:${port}` }
     const folders = [await newFolder(), await newFolder()] as const
@@ -217,7 +218,7 @@ describe('servers on PostgreSQL', () => {
   })
 })
 
-async function kidsOf({ listenUrl }: Keyturn): Promise<string[]> {
+async function kidsOf({ listenUrl }: KeyturnProcess): Promise<string[]> {
   const response = await fetch(`${listenUrl}/.well-known/openid-configuration/jwks`)
   const { keys } = (await response.json()) as { keys: { kid: string }[] }
   return keys.map(({ kid }) => kid)

@@ -2,13 +2,13 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { RsaBits, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { type Administration, administrationOf, administrationWith, refusalOf } from './administration.ts'
 
 /** More than one key that is made and eight that wait. */
 const CALLERS = 12
 
-let server: Keyturn
+let server: KeyturnProcess
 const ending = new AbortController()
 beforeAll(async () => {
   server = await startKeyturn()

@@ -7,8 +7,9 @@ import { decodeJwt } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { administrationOf } from './administration.ts'
@@ -20,7 +21,7 @@ let postgres: TestPostgres
 let url: string
 let started: { readonly server: Keyturn; readonly metrics: string }[]
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 beforeEach(async () => {
   url = await postgres.createDatabase()
@@ -28,7 +29,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const { server } of started) {
-    await server.kill()
+    await server.stop()
     await removeFolder(server.dataDir)
   }
 })
@@ -55,7 +56,7 @@ async function start(): Promise<(typeof started)[number]> {
   const metrics = `127.0.0.1:${await freePort()}`
   const first = started[0]?.server
   const listen = `127.0.0.1:${first === undefined ? await freePort() : 0}`
-  const server = await startKeyturn({
+  const server = await startKeyturnInProcess({
     env: {
       KEYTURN_DATABASE_URL: url,
       KEYTURN_MASTER_KEYS: MASTER_KEYS,

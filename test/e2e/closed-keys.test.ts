@@ -7,8 +7,9 @@ import { RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type Administration, administrationWith, refusalOf } from './administration.ts'
 
@@ -20,20 +21,20 @@ let server: Keyturn
 /** Has a master key that the other lacks, and seals with it. */
 let stranger: Keyturn
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 beforeEach(async () => {
   await stop()
   env = {
-    KEYTURN_DATABASE_URL: await postgres.createDatabase(),
+    KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
     KEYTURN_BASE_URL: 'http://localhost:1',
     KEYTURN_ACTIVATION_GUARD: 'off',
     // A key is known two seconds after its creation.
     KEYTURN_JWKS_MAX_AGE: '0',
     KEYTURN_MAX_STALENESS: '1',
   }
-  server = await startKeyturn({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
-  stranger = await startKeyturn({ env: { ...env, KEYTURN_MASTER_KEYS: `${elsewhere},${here}` } })
+  server = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
+  stranger = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: `${elsewhere},${here}` } })
 })
 afterAll(async () => {
   await stop()
@@ -115,7 +116,7 @@ describe('a key that the server cannot open', () => {
 
   it('is told of at the start, once', async () => {
     const { keyId } = await createKey(stranger, 'rsa')
-    const second = await startKeyturn({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
+    const second = await startKeyturnInProcess({ env: { ...env, KEYTURN_MASTER_KEYS: here } })
     const told = () =>
       second
         .output()

@@ -4,7 +4,7 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
@@ -31,7 +31,7 @@ let metricsAddress: string
 let token: string
 beforeAll(async () => {
   metricsAddress = `127.0.0.1:${await freePort()}`
-  server = await startKeyturn({ env: { KEYTURN_METRICS_LISTEN: metricsAddress } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: metricsAddress } })
   token = await requestToken(await server.admin())
 })
 afterAll(async () => {
@@ -155,7 +155,7 @@ describe('the beta service when it is switched off', () => {
   let off: Keyturn
   let offToken: string
   beforeAll(async () => {
-    off = await startKeyturn({ env: { KEYTURN_BETA_API: 'off' } })
+    off = await startKeyturnInProcess({ env: { KEYTURN_BETA_API: 'off' } })
     offToken = await requestToken(await off.admin())
   })
   afterAll(async () => {

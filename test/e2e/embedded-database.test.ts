@@ -11,7 +11,7 @@ import { processesOn, serverAmong } from '../embedded-postgres/server-processes.
 import { eventually } from '../support/eventually.ts'
 import {
   collect,
-  type Keyturn,
+  type KeyturnProcess,
   removeFolder,
   runKeyturn,
   spawnKeyturn,
@@ -25,7 +25,7 @@ import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 
 let dataDir: string
-let server: Keyturn | undefined
+let server: KeyturnProcess | undefined
 beforeEach(async () => {
   dataDir = await temporaryFolder()
 })
@@ -36,10 +36,10 @@ afterEach(async () => {
 })
 
 const database = () => join(dataDir, 'postgres')
-const statusOf = async ({ baseUrl }: Keyturn, path: string) => (await fetch(`${baseUrl}${path}`)).status
+const statusOf = async ({ baseUrl }: KeyturnProcess, path: string) => (await fetch(`${baseUrl}${path}`)).status
 /** The port, and with it the address in the file, may be another one than at the first start. */
-const clientOf = async (keyturn: Keyturn) => webKeyClient(keyturn.baseUrl, await tokenFrom(keyturn))
-const tokenFrom = async (keyturn: Keyturn) =>
+const clientOf = async (keyturn: KeyturnProcess) => webKeyClient(keyturn.baseUrl, await tokenFrom(keyturn))
+const tokenFrom = async (keyturn: KeyturnProcess) =>
   await requestToken({ ...(await keyturn.admin()), token_endpoint: `${keyturn.baseUrl}/oauth/v2/token` })
 
 describeUnless(NOT_LINUX)('a server on the embedded database', () => {
@@ -92,7 +92,7 @@ describeUnless(NOT_LINUX)('a server on the embedded database', () => {
       expect(workers()).toHaveLength(2)
       expect(workers()).not.toContain(first)
     })
-    const client = await eventually(() => clientOf(server as Keyturn))
+    const client = await eventually(() => clientOf(server as KeyturnProcess))
     for (let i = 0; i < 4; i += 1) await client.createWebKey(ED25519)
     expect(serverAmong(await processesOn(database()))).toBe(postgres)
     expect(await server.stop()).toBe(0)

@@ -6,8 +6,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, decodeJwt, type JWK, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  runKeyturn,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const masterKey = generateMasterKey()
@@ -20,9 +27,9 @@ let server: Keyturn
 let admin: AdminCredentials
 let token: string
 beforeAll(async () => {
-  postgres = await startPostgres()
-  url = await postgres.createDatabase()
-  server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKey } })
+  postgres = sharedPostgres()
+  url = await postgres.createMigratedDatabase()
+  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKey } })
   admin = await server.admin()
   token = await requestToken(admin)
 })

@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { type StatementProxy, startStatementProxy } from '../support/statement-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type Administration, administrationWith } from './administration.ts'
@@ -14,13 +15,13 @@ const SERVICE = 'iam.webkey.v2.WebKeyService'
 
 let postgres: TestPostgres
 let proxy: StatementProxy
-let other: Keyturn
-let frozen: Keyturn
+let other: KeyturnProcess
+let frozen: KeyturnProcess
 let token: string
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  const url = new URL(await postgres.createDatabase())
+  postgres = sharedPostgres()
+  const url = new URL(await postgres.createMigratedDatabase())
   proxy = await startStatementProxy(Number(url.port))
   const shared = { KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_BASE_URL: 'https://id.example.com' }
   other = await startKeyturn({ env: { ...shared, KEYTURN_DATABASE_URL: url.href } })

@@ -8,9 +8,10 @@ import { PublicListener } from '../../src/server/public-listener.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturn, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 const WEB_KEYS = 'iam.webkey.v2beta.WebKeyService'
@@ -21,9 +22,9 @@ afterEach(async () => {
 })
 
 async function start(env: Record<string, string> = {}): Promise<Keyturn> {
-  const server = await startKeyturn({ env })
+  const server = await startKeyturnInProcess({ env })
   undo.push(async () => {
-    await server.kill()
+    await server.stop()
     await removeFolder(server.dataDir)
   })
   return server
@@ -92,7 +93,8 @@ describe('a server', () => {
   })
 
   it('that stops says so to who watches, and does not wait for them to leave', async () => {
-    const server = await start()
+    const server = await startKeyturn()
+    undo.push(() => removeFolder(server.dataDir))
     const watching = [watch(server), watch(server, WEB_KEYS), watch(server, 'x.Y')]
     for (const { statuses } of watching) await eventually(() => expect(statuses).toHaveLength(1))
 
@@ -124,14 +126,14 @@ describe('a server that loses its database for too long', () => {
   let postgres: TestPostgres
   let proxy: TcpProxy
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   afterAll(async () => {
     await postgres?.stop()
   })
 
   it('says that it cannot administer as soon as it knows, while it issues tokens from memory', async () => {
-    const url = new URL(await postgres.createDatabase())
+    const url = new URL(await postgres.createMigratedDatabase())
     const databasePort = Number(url.port)
     proxy = await startTcpProxy(databasePort)
     undo.push(() => proxy.close())
@@ -144,7 +146,7 @@ describe('a server that loses its database for too long', () => {
   })
 
   it('tells who watches, and again when it is back', async () => {
-    const url = new URL(await postgres.createDatabase())
+    const url = new URL(await postgres.createMigratedDatabase())
     const databasePort = Number(url.port)
     proxy = await startTcpProxy(databasePort)
     undo.push(() => proxy.close())

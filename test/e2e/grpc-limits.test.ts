@@ -8,7 +8,7 @@ import { DeleteWebKeyRequestSchema, ListWebKeysRequestSchema } from '../../gen/i
 import { CreateWebKeyRequestSchema } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const SERVICE = '/iam.webkey.v2beta.WebKeyService'
@@ -17,7 +17,7 @@ let server: Keyturn
 let client: GrpcJsClient
 let token: string
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   token = await requestToken(await server.admin())
   client = new GrpcJsClient(new URL(server.listenUrl).host, credentials.createInsecure())
 })

@@ -8,7 +8,7 @@ import { create, toBinary, toJsonString } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { openReflection } from '../support/grpc-reflection.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { callWithGrpcJs, clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
 
 const PATH = '/iam.webkey.v2.WebKeyService/DeleteWebKey'
@@ -22,7 +22,7 @@ let server: Keyturn
 let token: string
 
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   token = await requestToken(await server.admin())
 })
 

@@ -6,7 +6,7 @@ import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { SERVICES } from './administration.ts'
 
@@ -22,11 +22,11 @@ const PUBLIC = [
 let server: Keyturn
 let token: string
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   token = await requestToken(await server.admin())
 })
 afterAll(async () => {
-  await server?.kill()
+  await server?.stop()
   if (server !== undefined) await removeFolder(server.dataDir)
 })
 
@@ -92,7 +92,7 @@ describe('a reflection stream', () => {
   })
 
   it('that its client keeps open does not hold up a server that stops', async () => {
-    const stopping = await startKeyturn()
+    const stopping = await startKeyturnInProcess()
     const { ask, responses, ended } = openReflection(stopping.listenUrl)
     ask('iam.webkey.v2beta.WebKey')
     await eventually(() => expect(responses).toHaveLength(1))

@@ -25,7 +25,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ServerReflectionRequestSchema } from '../../gen/grpc/reflection/v1/reflection_pb.js'
 import { CreateWebKeyRequestSchema, WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const SERVICE = '/iam.webkey.v2.WebKeyService'
@@ -39,7 +39,7 @@ let server: Keyturn
 let token: string
 
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   token = await requestToken(await server.admin())
 })
 

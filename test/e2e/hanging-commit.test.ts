@@ -10,7 +10,7 @@ import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { type Administration, administrationOf, administrationWith } from './administration.ts'
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await setStandby('')
   for (const server of started) {
-    await server.kill()
+    await server.stop()
     await removeFolder(server.dataDir)
   }
 })
@@ -47,7 +47,7 @@ async function startReplicas(count: number): Promise<Keyturn[]> {
       KEYTURN_ACTIVATION_GUARD: 'enforce',
       KEYTURN_JWKS_MAX_AGE: String(MAX_AGE_SECONDS),
     }
-    started.push(await startKeyturn({ env }))
+    started.push(await startKeyturnInProcess({ env }))
   }
   return started
 }
@@ -112,7 +112,7 @@ describe('a key whose creation hangs in its commit', () => {
     const creation = keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } }).catch(() => 'lost')
     await untilCommitHangs()
     const unseen = await timeWithoutKey()
-    await creator!.kill()
+    await creator!.stop()
     expect(await creation).toBe('lost')
     await setStandby('')
     const [row] = await eventually(async () => {

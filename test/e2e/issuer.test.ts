@@ -4,8 +4,16 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { refuses } from '../cli/terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturn,
+  startKeyturn,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const FIRST = 'https://id.example.com'
@@ -31,11 +39,11 @@ describe('the issuer of an instance on PostgreSQL', () => {
   let postgres: TestPostgres
   let env: Record<string, string>
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     env = {
-      KEYTURN_DATABASE_URL: await postgres.createDatabase(),
+      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
       KEYTURN_MASTER_KEYS: generateMasterKey(),
       KEYTURN_DATA_DIR: dataDir,
     }
@@ -45,7 +53,7 @@ describe('the issuer of an instance on PostgreSQL', () => {
   })
 
   const start = async (baseUrl: string, more: Record<string, string> = {}) => {
-    server = await startKeyturn({ dataDir, env: { ...env, KEYTURN_BASE_URL: baseUrl, ...more } })
+    server = await startKeyturnInProcess({ dataDir, env: { ...env, KEYTURN_BASE_URL: baseUrl, ...more } })
   }
   const serve = (more: Record<string, string>) =>
     runKeyturn(['serve'], { ...env, KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', ...more })
@@ -92,6 +100,7 @@ describe('the issuer of an instance on PostgreSQL', () => {
   })
 
   it('is not changed to what cannot be one, nor before there is an instance', async () => {
+    env.KEYTURN_DATABASE_URL = await postgres.createDatabase()
     expect(await issuer('change', 'http://id.example.com')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('KEYTURN_BASE_URL: must be https'),

@@ -11,8 +11,9 @@ import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { eventually } from '../support/eventually.ts'
 import { collectGarbage, INSPECTABLE } from '../support/held-memory.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { contentKeyOf, findInMemory, keyInMemory } from '../support/process-memory.ts'
 import type { Secret } from '../support/secret-search.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
@@ -30,19 +31,20 @@ const KINDS: MessageInitShape<typeof CreateWebKeyRequestSchema>['config'][] = [
 let postgres: TestPostgres
 let url: string
 let env: Record<string, string>
-let server: Keyturn
+let server: KeyturnProcess
 let administration: Administration
-let admin: Awaited<ReturnType<Keyturn['admin']>>
+let admin: Awaited<ReturnType<KeyturnProcess['admin']>>
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  url = await postgres.createDatabase()
+  postgres = sharedPostgres()
+  url = await postgres.createMigratedDatabase()
   env = {
     KEYTURN_DATABASE_URL: url,
     KEYTURN_MASTER_KEYS: masterKey,
     KEYTURN_BASE_URL: 'http://localhost:1',
     KEYTURN_ACTIVATION_GUARD: 'off',
-    KEYTURN_JWKS_MAX_AGE: '0',
+    // So that a rotation that is asked for does not become due while the tests run, on a slow machine either.
+    KEYTURN_JWKS_MAX_AGE: '3600',
   }
   // Another process makes keys of each kind and state, so that the one that is looked at has made none of them.
   const maker = await startKeyturn({ env })

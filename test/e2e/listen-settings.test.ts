@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 
 async function start(env: Record<string, string>): Promise<Keyturn> {
-  const server = await startKeyturn({ env })
+  const server = await startKeyturnInProcess({ env })
   running.push(server)
   return server
 }

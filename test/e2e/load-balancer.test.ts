@@ -19,8 +19,16 @@ import { eventually } from '../support/eventually.ts'
 import { watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
 import { HAPROXY_CONFIG, type HaProxy, startHaProxy, WITHOUT_HAPROXY } from '../support/haproxy.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  startKeyturn,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { describeUnless, itUnless, NOT_LINUX } from '../support/unless.ts'
 import { callWithGrpcJs, requestToken, webKeyClient } from '../support/web-key-client.ts'
 
@@ -30,28 +38,29 @@ let balancer: HaProxy
 let url: string
 let admin: AdminCredentials
 let replicas: Keyturn[] = []
+let env: Record<string, string>
 
 describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     folder = await temporaryFolder()
     url = `http://127.0.0.1:${await freePort()}`
-    const env = {
-      KEYTURN_DATABASE_URL: await postgres.createDatabase(),
+    env = {
+      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
       KEYTURN_MASTER_KEYS: generateMasterKey(),
       KEYTURN_CREDENTIALS: join(folder, 'admin.json'),
       KEYTURN_BASE_URL: url,
       KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
     }
-    replicas = await Promise.all([0, 1].map(() => startKeyturn({ env, dataDir: folder })))
+    replicas = await Promise.all([0, 1].map(() => startKeyturnInProcess({ env, dataDir: folder })))
     admin = await replicas[0]!.admin()
     await startBalancer()
   })
   afterEach(async () => {
     await balancer.stop()
-    for (const replica of replicas.splice(0)) await replica.kill()
+    for (const replica of replicas.splice(0)) await replica.stop()
     await removeFolder(folder)
   })
   afterAll(async () => {
@@ -109,12 +118,18 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     await eventually(() => expect(reflection.responses).toHaveLength(1))
     // Cut off because nothing was said: by then the watcher, who has been silent for longer, would be too.
     await reflection.ended
-    for (const replica of replicas) await replica.stop()
+    for (const replica of replicas.splice(0)) await replica.stop()
     expect(await health.ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
     expect(health.statuses).toEqual(['SERVING', 'NOT_SERVING'])
   })
 
   it('do without one that is killed, and no client that asks for tokens or keys notices', async () => {
+    const victim = await startKeyturn({ env, dataDir: folder })
+    await replicas.shift()?.stop()
+    replicas.unshift(victim)
+    await balancer.stop()
+    await startBalancer()
+
     let stopped = false
     const failures: string[] = []
     let answers = 0
@@ -133,7 +148,7 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     ])
     try {
       await eventually(() => expect(answers).toBeGreaterThan(50))
-      await replicas[0]!.kill()
+      await victim.kill()
       const before = answers
       await eventually(() => expect(answers).toBeGreaterThan(before + 200))
       await eventually(() => expect(balancer.log()).toMatch(/keyturn-1 is DOWN/))

@@ -8,8 +8,16 @@ import { masterKeyOf } from '../../src/crypto/sealed-jwe.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { eventually } from '../support/eventually.ts'
-import { collect, type Keyturn, removeFolder, runKeyturn, spawnKeyturn, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import {
+  collect,
+  type Keyturn,
+  removeFolder,
+  runKeyturn,
+  spawnKeyturn,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const [older, newer] = [generateMasterKey(), generateMasterKey()]
@@ -18,7 +26,7 @@ const REMOVAL = `The master key ${idOf(older)} seals nothing any more: remove it
 
 let postgres: TestPostgres
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 const running = new Set<Keyturn>()
 afterEach(async () => {
@@ -36,10 +44,10 @@ interface Instance {
 
 /** An instance of one key, set up by a server that has stopped again. */
 async function setUp(): Promise<Instance> {
-  const url = await postgres.createDatabase()
+  const url = await postgres.createMigratedDatabase()
   const base = { KEYTURN_DATABASE_URL: url, KEYTURN_BASE_URL: 'http://localhost:1' }
   const start = async (masterKeys: string) => {
-    const server = await startKeyturn({ env: { ...base, KEYTURN_MASTER_KEYS: masterKeys } })
+    const server = await startKeyturnInProcess({ env: { ...base, KEYTURN_MASTER_KEYS: masterKeys } })
     running.add(server)
     return server
   }

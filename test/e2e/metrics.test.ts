@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
@@ -14,7 +14,7 @@ let admin: AdminCredentials
 
 beforeAll(async () => {
   address = `127.0.0.1:${await freePort()}`
-  server = await startKeyturn({ env: { KEYTURN_METRICS_LISTEN: address } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: address } })
   admin = await server.admin()
 })
 

@@ -6,9 +6,9 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { integrityOf, type TestIntegrity } from '../support/integrity.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { hashSecretsWith, type SeededUser, seedProject, seedSecret, seedUser } from '../support/seed.ts'
 
 /** A service user with a secret that works. */
@@ -49,18 +49,18 @@ export interface OAuthInstance {
 
 /** Starts PostgreSQL and a server. Stop it in `afterAll`. */
 export async function startOAuthInstance(env: Readonly<Record<string, string>> = {}): Promise<OAuthInstance> {
-  const postgres = await startPostgres()
+  const postgres = sharedPostgres()
   try {
-    const url = await postgres.createDatabase()
+    const url = await postgres.createMigratedDatabase()
     const masterKeys = env.KEYTURN_MASTER_KEYS ?? generateMasterKey()
     const settings = { KEYTURN_DATABASE_URL: url, ...env, KEYTURN_MASTER_KEYS: masterKeys }
-    const keyturn = await startKeyturn({ env: settings })
+    const keyturn = await startKeyturnInProcess({ env: settings })
     const database = await openDatabase({ url, log: createRecordingLog() })
     const integrity = await integrityOf(database, masterKeys)
     hashSecretsWith(database, integrity)
     const replicas = [keyturn]
     const startReplica = async (other: Readonly<Record<string, string>> = {}) => {
-      const replica = await startKeyturn({ env: { ...settings, ...other, KEYTURN_BASE_URL: keyturn.baseUrl } })
+      const replica = await startKeyturnInProcess({ env: { ...settings, ...other, KEYTURN_BASE_URL: keyturn.baseUrl } })
       replicas.push(replica)
       return replica
     }

@@ -13,7 +13,7 @@ import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth } from '../support/grpc-health.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
 /** As many as one connection may have (RFC 9113 §6.5.2, SETTINGS_MAX_CONCURRENT_STREAMS). */
@@ -39,13 +39,13 @@ let server: Keyturn
 const sessions: ClientHttp2Session[] = []
 
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
 })
 afterEach(() => {
   for (const session of sessions.splice(0)) session.destroy()
 })
 afterAll(async () => {
-  await server?.kill()
+  await server?.stop()
   if (server !== undefined) await removeFolder(server.dataDir)
 })
 

@@ -9,8 +9,9 @@ import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type Administration, administrationWith, NOBODY, refusalOf } from './administration.ts'
@@ -31,8 +32,8 @@ let admin: Administration
 let projectId: string
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  const url = new URL(await postgres.createDatabase())
+  postgres = sharedPostgres()
+  const url = new URL(await postgres.createMigratedDatabase())
   databasePort = Number(url.port)
   proxy = await startTcpProxy(databasePort)
   const env = {
@@ -41,9 +42,9 @@ beforeAll(async () => {
     KEYTURN_ACTIVATION_GUARD: 'off',
     KEYTURN_CHANGE_FEED: 'poll',
   }
-  here = await startKeyturn({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
+  here = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
   url.port = String(proxy.port)
-  there = await startKeyturn({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
+  there = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
   owner = { ...(await here.admin()), token_endpoint: `${here.listenUrl}/oauth/v2/token` }
   admin = administrationWith(here, await requestToken(owner))
   projectId = (await admin.projects.createProject({ name: 'shop' })).project!.projectId

@@ -13,7 +13,14 @@ import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { collect, type Keyturn, removeFolder, spawnKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  collect,
+  type Keyturn,
+  removeFolder,
+  spawnKeyturn,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import {
   callWithGrpcJs,
   requestToken,
@@ -36,7 +43,7 @@ let server: Keyturn
 let bearer: string
 
 beforeAll(async () => {
-  server = await startKeyturn()
+  server = await startKeyturnInProcess()
   bearer = `Bearer ${await requestToken(await server.admin())}`
 })
 

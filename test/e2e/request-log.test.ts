@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { callWithGrpcJs, requestToken } from '../support/web-key-client.ts'
 
 const PROXY = { KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8,::1' }
@@ -15,7 +15,7 @@ let admin: AdminCredentials
 let adminId: string
 
 beforeAll(async () => {
-  server = await startKeyturn({ env: PROXY })
+  server = await startKeyturnInProcess({ env: PROXY })
   admin = await server.admin()
   adminId = admin.client_id.split('@')[0] ?? ''
 })
@@ -159,7 +159,7 @@ describe('probes and documents', () => {
   })
 
   it('are in it at the level of debug', async () => {
-    const talkative = await startKeyturn({ env: { KEYTURN_LOG_LEVEL: 'debug' } })
+    const talkative = await startKeyturnInProcess({ env: { KEYTURN_LOG_LEVEL: 'debug' } })
     try {
       expect(await logged(KEY_SET, {}, talkative)).toMatchObject({ level: 'debug', status: 200, address: '127.0.0.1' })
       expect(await logged('/readyz', {}, talkative)).toMatchObject({ level: 'debug', route: '/readyz' })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
@@ -9,7 +9,7 @@ const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 
 let dataDir: string
 let port: number
-const servers: Keyturn[] = []
+const servers: KeyturnProcess[] = []
 
 beforeEach(async () => {
   dataDir = await temporaryFolder()
@@ -21,7 +21,7 @@ afterEach(async () => {
   await removeFolder(dataDir)
 })
 
-async function start(): Promise<Keyturn> {
+async function start(): Promise<KeyturnProcess> {
   const server = await startKeyturn({
     dataDir,
     env: { KEYTURN_LISTEN: `127.0.0.1:${port}`, KEYTURN_MAX_WEB_KEYS: '1000', KEYTURN_ACTIVATION_GUARD: 'off' },
@@ -30,15 +30,15 @@ async function start(): Promise<Keyturn> {
   return server
 }
 
-async function login(server: Keyturn) {
+async function login(server: KeyturnProcess) {
   return webKeyClient(server.baseUrl, await requestToken(await server.admin()))
 }
 
-async function keySetOf({ baseUrl }: Keyturn) {
+async function keySetOf({ baseUrl }: KeyturnProcess) {
   return await (await fetch(`${baseUrl}/.well-known/openid-configuration/jwks`)).json()
 }
 
-async function verify({ baseUrl }: Keyturn, token: string) {
+async function verify({ baseUrl }: KeyturnProcess, token: string) {
   const keySet = createRemoteJWKSet(new URL('/.well-known/openid-configuration/jwks', baseUrl))
   return await jwtVerify(token, keySet, { issuer: baseUrl, audience: baseUrl, typ: 'at+jwt' })
 }

@@ -7,7 +7,13 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type AdminCredentials,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { WITHOUT_DEBIAN_POSTGRES } from '../support/postgres-programs.ts'
 import { describeUnless } from '../support/unless.ts'
@@ -21,7 +27,7 @@ const run = promisify(execFile)
 describeUnless(WITHOUT_DEBIAN_POSTGRES)('a restored backup', () => {
   let postgres: TestPostgres
   let folder: string
-  const servers: Keyturn[] = []
+  const servers: KeyturnProcess[] = []
   const masterKeys = generateMasterKey()
 
   beforeAll(async () => {
@@ -37,7 +43,7 @@ describeUnless(WITHOUT_DEBIAN_POSTGRES)('a restored backup', () => {
     await postgres?.stop()
   })
 
-  async function start(url: string, baseUrl: string | undefined): Promise<Keyturn> {
+  async function start(url: string, baseUrl: string | undefined): Promise<KeyturnProcess> {
     const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys }
     const server = await startKeyturn({
       env: baseUrl === undefined ? env : { ...env, KEYTURN_BASE_URL: baseUrl, KEYTURN_LISTEN: new URL(baseUrl).host },

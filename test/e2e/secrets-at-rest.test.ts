@@ -6,7 +6,13 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { openEmbeddedDatabase } from '../support/embedded-database.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type AdminCredentials,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import {
   findSecrets,
@@ -29,7 +35,7 @@ const CONFIGS = [
 ]
 
 let folder: string
-let server: Keyturn | undefined
+let server: KeyturnProcess | undefined
 beforeAll(async () => {
   folder = await temporaryFolder()
 })
@@ -39,13 +45,13 @@ afterEach(async () => {
 })
 afterAll(() => removeFolder(folder))
 
-async function start(env: Record<string, string> = {}): Promise<Keyturn> {
+async function start(env: Record<string, string> = {}): Promise<KeyturnProcess> {
   server = await startKeyturn({ dataDir: folder, env: { ...env, KEYTURN_LOG_LEVEL: 'trace' } })
   return server
 }
 
 async function askForToken(
-  { listenUrl }: Keyturn,
+  { listenUrl }: KeyturnProcess,
   { client_id, client_secret }: AdminCredentials,
   way: 'body' | 'basic',
 ) {
@@ -60,7 +66,7 @@ async function askForToken(
 }
 
 /** Does everything that a client can do, right and wrong, and returns every token and a secret that was sent. */
-async function useEverything(running: Keyturn, { remove }: { remove: boolean }): Promise<Secret[]> {
+async function useEverything(running: KeyturnProcess, { remove }: { remove: boolean }): Promise<Secret[]> {
   const admin = await running.admin()
   const tokens: string[] = []
   for (const way of ['body', 'basic'] as const) {
@@ -125,7 +131,7 @@ function masterKeySecret(masterKeys: string): Secret {
 
 const EVERY_KEY = 'select key_id, algorithm, sealed_private_key, public_jwk from web_keys order by creation_date'
 
-function printedBy(running: Keyturn): Buffer {
+function printedBy(running: KeyturnProcess): Buffer {
   const { stdout, stderr } = running.output()
   expect(stderr).toContain('web key created')
   return Buffer.from(stdout + stderr)

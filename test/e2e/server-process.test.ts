@@ -7,16 +7,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, watchHealth } from '../support/grpc-health.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 
 const BUSY_CLIENTS = 16
 
-let server: Keyturn | undefined
+let server: KeyturnProcess | undefined
 let postgres: TestPostgres
 let databaseUrl: string
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
   databaseUrl = await postgres.createDatabase()
 })
 afterAll(async () => {
@@ -44,7 +45,7 @@ async function start(options?: Parameters<typeof startKeyturn>[0]) {
 }
 
 /** Tells it to stop and waits until it takes no more connections. */
-async function beginToStop({ process, listenUrl }: Keyturn): Promise<void> {
+async function beginToStop({ process, listenUrl }: KeyturnProcess): Promise<void> {
   process.kill('SIGTERM')
   await eventually(async () => {
     const socket = connect(Number(new URL(listenUrl).port), '127.0.0.1')
@@ -56,7 +57,7 @@ async function beginToStop({ process, listenUrl }: Keyturn): Promise<void> {
   })
 }
 
-async function exitCodeOf({ process }: Keyturn): Promise<number | null> {
+async function exitCodeOf({ process }: KeyturnProcess): Promise<number | null> {
   if (process.exitCode === null && process.signalCode === null) await once(process, 'exit')
   return process.exitCode
 }

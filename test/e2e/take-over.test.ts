@@ -16,18 +16,20 @@ import {
   runKeyturn,
   spawnKeyturn,
   startKeyturn,
+  startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { fillOlder, migrateToOlder, type OlderInstance } from '../support/older-instance.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const masterKey = generateMasterKey()
 
 let postgres: TestPostgres
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 afterAll(() => postgres?.stop())
 
@@ -50,7 +52,7 @@ describe('an instance of the version before', () => {
   it('is taken over by servers that start at the same time, and goes on', async () => {
     const { url, older } = await olderOnPostgres()
     const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKey, KEYTURN_BASE_URL: 'http://localhost:1' }
-    const servers = await Promise.all([startKeyturn({ env }), startKeyturn({ env })])
+    const servers = await Promise.all([startKeyturnInProcess({ env }), startKeyturnInProcess({ env })])
     try {
       for (const server of servers) expect(await use(server, older)).toEqual([200, 200])
       const said = servers.flatMap((server) =>
@@ -96,7 +98,7 @@ describe('an instance of the version before', () => {
 
     const applied = { code: 0, stdout: expect.stringMatching(/^Applied: 0005-integrity\b/) }
     expect(await runKeyturn(['migrate'], env)).toMatchObject(applied)
-    const server = await startKeyturn({ env })
+    const server = await startKeyturnInProcess({ env })
     try {
       expect(await use(server, older)).toEqual([200, 200])
     } finally {

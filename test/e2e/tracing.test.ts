@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const SENDER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
 const TRACEPARENT = `00-${SENDER.traceId}-${SENDER.spanId}-01`
 
-const running: Keyturn[] = []
+const running: KeyturnProcess[] = []
 const collectors: TraceCollector[] = []
 
 afterEach(async () => {
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const collector of collectors.splice(0)) await collector.stop()
 })
 
-async function start(env: Record<string, string>): Promise<Keyturn> {
+async function start(env: Record<string, string>): Promise<KeyturnProcess> {
   const server = await startKeyturn({ env })
   running.push(server)
   return server
@@ -31,12 +31,12 @@ async function collect(status?: number | null): Promise<TraceCollector> {
 }
 
 /** Stops the server, so that all it recorded has been sent. */
-async function recordedBy(server: Keyturn, collector: TraceCollector): Promise<CollectedSpan[]> {
+async function recordedBy(server: KeyturnProcess, collector: TraceCollector): Promise<CollectedSpan[]> {
   expect(await server.stop()).toBe(0)
   return collector.spans()
 }
 
-function ask(server: Keyturn, headers: Record<string, string> = {}): Promise<Response> {
+function ask(server: KeyturnProcess, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${server.listenUrl}/.well-known/openid-configuration/jwks`, { headers })
 }
 

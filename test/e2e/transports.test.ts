@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import {
   callWithGrpcJs,
   requestToken,
@@ -16,7 +16,7 @@ let server: Keyturn
 let token: string
 
 beforeAll(async () => {
-  server = await startKeyturn({ env: { KEYTURN_ACTIVATION_GUARD: 'off' } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_ACTIVATION_GUARD: 'off' } })
 })
 
 // A test may have deleted the key that signed the token before.

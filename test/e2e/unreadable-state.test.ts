@@ -4,8 +4,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type Administration, administrationWith, refusalOf } from './administration.ts'
@@ -21,13 +22,13 @@ let owner: AdminCredentials
 let admin: Administration
 
 beforeAll(async () => {
-  postgres = await startPostgres()
-  url = await postgres.createDatabase()
+  postgres = sharedPostgres()
+  url = await postgres.createMigratedDatabase()
   const throughProxy = new URL(url)
   proxy = await startTcpProxy(Number(throughProxy.port))
   throughProxy.port = String(proxy.port)
   metricsPort = await freePort()
-  server = await startKeyturn({
+  server = await startKeyturnInProcess({
     env: {
       KEYTURN_DATABASE_URL: throughProxy.href,
       KEYTURN_MASTER_KEYS: generateMasterKey(),

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { collect, removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 let postgres: TestPostgres | undefined
@@ -18,7 +19,7 @@ let proxy: TcpProxy | undefined
 let child: ReturnType<typeof spawnKeyturn> | undefined
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 beforeEach(async () => {
   url = new URL(await postgres!.createDatabase())

@@ -19,7 +19,7 @@ import { eventually } from '../support/eventually.ts'
 import { HELD_CALL } from '../support/held-call.ts'
 import { type AdminCredentials, removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 
 /** A server, and connections to it. */
 export interface WatchedServer {
@@ -47,8 +47,8 @@ export interface WatchedServers {
 export async function startWatchedServers(): Promise<WatchedServers> {
   const gate = watchGate()
   const body = watchBody()
-  const postgres = await startPostgres()
-  const url = await postgres.createDatabase()
+  const postgres = sharedPostgres()
+  const url = await postgres.createMigratedDatabase()
   const dataDir = await temporaryFolder()
   const log = createRecordingLog()
   const start = async (env: Readonly<Record<string, string>>): Promise<RunningServer> =>

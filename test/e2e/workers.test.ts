@@ -13,14 +13,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import {
-  type Keyturn,
+  type KeyturnProcess,
   removeFolder,
   runKeyturn,
   spawnKeyturn,
   startKeyturn,
   temporaryFolder,
 } from '../support/keyturn.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { childrenOf, isRunning, ownerOf } from '../support/proc.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
@@ -32,12 +33,12 @@ const onLinux = itUnless(NOT_LINUX)
 
 let postgres: TestPostgres
 let env: Record<string, string>
-let server: Keyturn | undefined
+let server: KeyturnProcess | undefined
 let workers: number[] = []
 const clients: { destroy(): void }[] = []
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 beforeEach(async () => {
   env = { KEYTURN_DATABASE_URL: await postgres.createDatabase(), KEYTURN_MASTER_KEYS: generateMasterKey() }
@@ -59,7 +60,7 @@ async function start(
   count: number,
   settings: Record<string, string> = {},
   options: { readonly leadsGroup?: boolean } = {},
-): Promise<Keyturn> {
+): Promise<KeyturnProcess> {
   const metrics = `127.0.0.1:${await freePort()}`
   server = await startKeyturn({
     env: { ...env, KEYTURN_METRICS_LISTEN: metrics, ...settings },
@@ -81,17 +82,17 @@ async function untilRunning(count: number): Promise<void> {
   })
 }
 
-function pidOf({ process }: Keyturn): number {
+function pidOf({ process }: KeyturnProcess): number {
   return process.pid ?? Number.NaN
 }
 
-async function exitOf({ process }: Keyturn): Promise<{ code: number | null; signal: string | null }> {
+async function exitOf({ process }: KeyturnProcess): Promise<{ code: number | null; signal: string | null }> {
   if (process.exitCode === null && process.signalCode === null) await once(process, 'exit')
   return { code: process.exitCode, signal: process.signalCode }
 }
 
 /** A request whose head a worker has read and whose body it waits for. */
-async function beginRequest({ listenUrl }: Keyturn, form: string) {
+async function beginRequest({ listenUrl }: KeyturnProcess, form: string) {
   const request = http.request(new URL('/oauth/v2/token', listenUrl), {
     method: 'POST',
     agent: new http.Agent(),
@@ -109,7 +110,7 @@ async function beginRequest({ listenUrl }: Keyturn, form: string) {
   return { request, response }
 }
 
-async function formOf(running: Keyturn): Promise<string> {
+async function formOf(running: KeyturnProcess): Promise<string> {
   const { client_id, client_secret } = await running.admin()
   return String(new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }))
 }

@@ -2,18 +2,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { decodeJwt } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 let postgres: TestPostgres | undefined
 let server: Keyturn | undefined
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 afterEach(async () => {
-  await server?.kill()
+  await server?.stop()
   if (server !== undefined) await removeFolder(server.dataDir)
   server = undefined
 })
@@ -33,7 +34,7 @@ async function startOnClockAhead(seconds: number): Promise<Keyturn> {
   )
   // With its name in the path, functions of pg_catalog give way to ours.
   await postgres!.query(`alter database ${name} set search_path = public, pg_catalog`)
-  server = await startKeyturn({
+  server = await startKeyturnInProcess({
     env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_TOKEN_LIFETIME: '120' },
   })
   return server

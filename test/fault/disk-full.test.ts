@@ -11,7 +11,7 @@ import { migrate } from '../../src/storage/schema/migrate.ts'
 import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
-import { type Keyturn, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, runKeyturn, startKeyturn } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -23,7 +23,7 @@ const DISK_MEGABYTES = 160
 describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () => {
   let disk: SmallDisk
   let dataDir: string
-  let server: Keyturn | undefined
+  let server: KeyturnProcess | undefined
 
   beforeEach(() => {
     disk = mountSmallDisk(DISK_MEGABYTES)

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type AdminCredentials, type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
 import { CLEARTEXT_FLOODS, type Sent, TLS_FLOODS } from './floods.ts'
 import { beServedDuring, type Served } from './polite-client.ts'
@@ -16,7 +16,7 @@ const MAX_MEBIBYTES_KEPT = 10
 
 /** A server, and what it uses before anybody floods it. */
 interface Target {
-  readonly server: Keyturn
+  readonly server: KeyturnProcess
   readonly port: number
   readonly admin: AdminCredentials
   readonly ca?: Buffer
@@ -28,7 +28,7 @@ interface Usage {
   readonly mebibytes: number
 }
 
-const servers: Keyturn[] = []
+const servers: KeyturnProcess[] = []
 afterAll(async () => {
   for (const server of servers) {
     await server.kill()
@@ -54,7 +54,7 @@ async function flood(port: number, name: string): Promise<Sent> {
   }
 }
 
-async function usageOf(server: Keyturn): Promise<Usage> {
+async function usageOf(server: KeyturnProcess): Promise<Usage> {
   const descriptors = (await readdir(`/proc/${server.process.pid}/fd`)).length
   return { descriptors, mebibytes: Number((await heldMebibytes(server)).toFixed(1)) }
 }

@@ -8,7 +8,7 @@ import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_p
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { type FuzzRequest, fuzzRequest } from './fuzz-requests.ts'
 import { type RawAnswer, RawHttp1 } from './raw-http1.ts'
@@ -31,7 +31,7 @@ jest.setTimeout(900_000)
 const FAULTS = ['internal', 'unknown', 'data_loss']
 const GRPC_FAULTS = ['2', '13', '15']
 
-let server: Keyturn | undefined
+let server: KeyturnProcess | undefined
 afterEach(async () => {
   await server?.kill()
   if (server !== undefined) await removeFolder(server.dataDir)

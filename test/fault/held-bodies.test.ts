@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from '@jest/globals'
 import { parse } from 'yaml'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { startWorker } from '../support/processes.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
@@ -17,7 +17,7 @@ const SHARE = 2 / 3
 const NODE_OPTIONS = '--max-semi-space-size=8'
 
 let postgres: TestPostgres
-let server: Keyturn
+let server: KeyturnProcess
 
 beforeAll(async () => {
   postgres = await startPostgres()

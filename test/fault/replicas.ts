@@ -4,7 +4,7 @@
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { freePort } from '../support/free-port.ts'
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
-import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 
 /** How long verifiers may reuse the key set, in seconds. */
 export const MAX_AGE_SECONDS = 1
@@ -24,14 +24,14 @@ const SETTINGS = {
 export class Replica {
   readonly name: string
   readonly url: string
-  readonly #start: () => Promise<Keyturn>
-  #keyturn: Keyturn | undefined
+  readonly #start: () => Promise<KeyturnProcess>
+  #keyturn: KeyturnProcess | undefined
   #output = ''
   #wanted = false
   /** Processes that ended without being told to. */
   unexpectedExits: string[] = []
 
-  constructor(name: string, url: string, start: () => Promise<Keyturn>) {
+  constructor(name: string, url: string, start: () => Promise<KeyturnProcess>) {
     this.name = name
     this.url = url
     this.#start = start
@@ -52,7 +52,7 @@ export class Replica {
     return heldMebibytes(this.#keyturn)
   }
 
-  async start(): Promise<Keyturn> {
+  async start(): Promise<KeyturnProcess> {
     const keyturn = await this.#start()
     this.#wanted = true
     this.#keyturn = keyturn
@@ -135,7 +135,7 @@ export async function startReplicas({ databaseUrl, env = {}, envOf = {} }: Repli
   }
 }
 
-function textOf(keyturn: Keyturn | undefined): string {
+function textOf(keyturn: KeyturnProcess | undefined): string {
   if (keyturn === undefined) return ''
   const { stdout, stderr } = keyturn.output()
   return stdout + stderr

@@ -12,7 +12,13 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { eventually } from '../support/eventually.ts'
 import { HAPROXY_CONFIG, startHaProxy } from '../support/haproxy.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type AdminCredentials,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -61,7 +67,7 @@ export async function restartInTurn({ restarts, protocol, databaseUrl }: Restart
   const start = (i: number) => startKeyturn({ env: { ...env, KEYTURN_LISTEN: addresses[i] ?? '' }, dataDir: folder })
   const undo: (() => Promise<unknown>)[] = [() => removeFolder(folder)]
   try {
-    const replicas: Keyturn[] = []
+    const replicas: KeyturnProcess[] = []
     for (let i = 0; i < REPLICAS; i += 1) replicas.push(await start(i))
     undo.push(() => Promise.all(replicas.map((replica) => replica.kill())))
     const proxy = await startHaProxy(url, addresses, await configFor(folder, protocol))

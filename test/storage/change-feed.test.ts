@@ -8,7 +8,8 @@ import { createCounter } from '../support/counter.ts'
 import { eventually } from '../support/eventually.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog, type RecordingLog } from '../support/log.ts'
-import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const LISTENERS = `pid from pg_stat_activity where query = 'listen keyturn_changes' and datname = current_database()`
@@ -28,7 +29,7 @@ describe('the change feed', () => {
   }
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     url = await postgres!.createDatabase()

@@ -7,7 +7,8 @@ import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
 import type { Done, Started, Task } from './activation-worker.ts'
 
@@ -22,7 +23,7 @@ describe('several replicas on one PostgreSQL', () => {
   let workers: Worker[] = []
 
   beforeAll(async () => {
-    postgres = await startPostgres()
+    postgres = sharedPostgres()
   })
   beforeEach(async () => {
     url = await postgres!.createDatabase()

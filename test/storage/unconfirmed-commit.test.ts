@@ -10,7 +10,8 @@ import { eventually } from '../support/eventually.ts'
 import { TEST_MACS } from '../support/integrity.ts'
 import { keyOperations } from '../support/key-operations.ts'
 import { createRecordingLog } from '../support/log.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
 import { type StatementProxy, startStatementProxy } from '../support/statement-proxy.ts'
 
 const unknown = expect.objectContaining({ name: 'DomainError', code: 'change_outcome_unknown' })
@@ -25,7 +26,7 @@ let other: Database
 const cleanups: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = sharedPostgres()
 })
 beforeEach(async () => {
   url = await postgres.createMigratedDatabase()

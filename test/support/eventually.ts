@@ -3,7 +3,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 
-const DEADLINE_MILLIS = 30_000
+const DEADLINE_MILLIS = 90_000
 const PAUSE_MILLIS = 25
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Runs the server as users do: a process of its own, started through the command line.
+ * Runs the server as users do, a process of its own that is started through the command line, or in the process of the test.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,12 +10,18 @@ import { join } from 'node:path'
 import { setTimeout as timeout } from 'node:timers/promises'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
+import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
+import type { ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
-/** How long a server may take to listen, in milliseconds. */
-const START_TIMEOUT = 45_000
+/** How long a server may take to listen, and a command to end, on a machine that is busy with other things, in milliseconds. */
+const START_TIMEOUT = 120_000
+const RUN_TIMEOUT = 150_000
+
+/** Stopping takes no longer than it must. */
+const SETTINGS = { KEYTURN_DRAIN_SECONDS: '0' }
 
 /** The content of `admin.json`. */
 export interface AdminCredentials {
@@ -30,12 +36,16 @@ export interface Keyturn {
   readonly baseUrl: string
   readonly listenUrl: string
   readonly dataDir: string
-  readonly process: ChildProcess
   /** Everything that was printed to standard output and standard error so far. */
   output(): { stdout: string; stderr: string }
   admin(): Promise<AdminCredentials>
-  /** Tells it to stop and returns the exit code. Once only: a second signal ends a server that is stopping. */
+  /** Stops it and returns the exit code. A process once only: a second signal ends one that is stopping. */
   stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | null>
+}
+
+/** A server as a process of its own. */
+export interface KeyturnProcess extends Keyturn {
+  readonly process: ChildProcess
   /** Ends it with SIGKILL. */
   kill(): Promise<void>
 }
@@ -60,41 +70,22 @@ export interface StartOptions {
 const issuers = new Map<string, string>()
 
 /**
- * Starts a server on a free port and waits until it listens. On a PostgreSQL database all servers issue in the name of the first
- * one, unless `env` has a base URL.
+ * Starts a server on a free port, as a process, and waits until it listens. On a PostgreSQL database all servers issue in the name
+ * of the first one, unless `env` has a base URL.
  */
-export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn> {
-  const { KEYTURN_DATABASE_URL: database = '', KEYTURN_BASE_URL: configured } = options.env ?? {}
-  const issuer = configured === undefined ? issuers.get(database) : undefined
-  const dataDir = options.dataDir ?? (await temporaryFolder())
-  const settings = database === '' && !options.makesDatabase ? await newDatabase(options, dataDir) : {}
-  const child = spawnKeyturn(
-    ['serve', ...(options.args ?? [])],
-    {
-      KEYTURN_LISTEN: '127.0.0.1:0',
-      KEYTURN_METRICS_LISTEN: 'off',
-      KEYTURN_DATA_DIR: dataDir,
-      ...(issuer === undefined ? {} : { KEYTURN_BASE_URL: issuer }),
-      ...settings,
-      ...options.env,
-    },
-    { detached: options.leadsGroup ?? false },
-  )
+export async function startKeyturn(options: StartOptions = {}): Promise<KeyturnProcess> {
+  const settings = await settingsFor(options)
+  const { leadsGroup = false, args = [] } = options
+  const child = spawnKeyturn(['serve', ...args], settings.env, { detached: leadsGroup })
   const output = collect(child)
   const exited = once(child, 'exit')
   const closed = once(child, 'close')
   const giveUp = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT)
-  const { listenUrl, baseUrl } = await untilListening(child, output).finally(() => clearTimeout(giveUp))
-  if (database !== '') issuers.set(database, baseUrl)
+  const listening = await untilListening(child, output).finally(() => clearTimeout(giveUp))
   return {
-    // Where clients reach this one.
-    baseUrl: issuer === undefined ? baseUrl : listenUrl.replace('127.0.0.1', 'localhost'),
-    listenUrl,
-    dataDir,
+    ...settings.started(listening),
     process: child,
     output: () => ({ ...output }),
-    admin: async () =>
-      JSON.parse(await readFile(options.env?.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json'), 'utf8')),
     stop: async (signal = 'SIGTERM') => {
       child.kill(signal)
       // By then all that it printed has been read.
@@ -109,7 +100,55 @@ export async function startKeyturn(options: StartOptions = {}): Promise<Keyturn>
   }
 }
 
-/** Runs a command to its end, whatever its exit code. Ends it after a minute. */
+/**
+ * Starts a server like `startKeyturn`, in the process of the test: for tests of what it answers, and not of what the command line
+ * or the process does. What it logs is its standard error.
+ */
+export async function startKeyturnInProcess(options: Pick<StartOptions, 'env' | 'dataDir'> = {}): Promise<Keyturn> {
+  const settings = await settingsFor(options)
+  const server = await (await serverHost()).start(settings.env)
+  let stopping: Promise<void> | undefined
+  return {
+    ...settings.started(server),
+    output: () => ({ stdout: '', stderr: server.log() }),
+    stop: async () => {
+      stopping ??= server.stop()
+      await stopping
+      return 0
+    },
+  }
+}
+
+/** The variables of a server, and what is known about it when it has started. */
+async function settingsFor(options: StartOptions) {
+  const { KEYTURN_DATABASE_URL: database = '', KEYTURN_BASE_URL: configured } = options.env ?? {}
+  const issuer = configured === undefined ? issuers.get(database) : undefined
+  const dataDir = options.dataDir ?? (await temporaryFolder())
+  const settings = database === '' && !options.makesDatabase ? await newDatabase(options, dataDir) : {}
+  const env = {
+    ...SETTINGS,
+    KEYTURN_LISTEN: '127.0.0.1:0',
+    KEYTURN_METRICS_LISTEN: 'off',
+    KEYTURN_DATA_DIR: dataDir,
+    ...(issuer === undefined ? {} : { KEYTURN_BASE_URL: issuer }),
+    ...settings,
+    ...options.env,
+  }
+  const started = ({ listenUrl, baseUrl }: { listenUrl: string; baseUrl: string }) => {
+    if (database !== '') issuers.set(database, baseUrl)
+    return {
+      // Where clients reach this one.
+      baseUrl: issuer === undefined ? baseUrl : listenUrl.replace('127.0.0.1', 'localhost'),
+      listenUrl,
+      dataDir,
+      admin: async () =>
+        JSON.parse(await readFile(options.env?.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json'), 'utf8')),
+    }
+  }
+  return { env, started }
+}
+
+/** Runs a command to its end, whatever its exit code. Ends it if it takes too long. */
 export async function runKeyturn(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -117,13 +156,28 @@ export async function runKeyturn(
   const child = spawnKeyturn(args, env)
   const output = collect(child)
   const deadline = new AbortController()
-  void timeout(60_000, undefined, { signal: deadline.signal, ref: false }).then(
+  void timeout(RUN_TIMEOUT, undefined, { signal: deadline.signal, ref: false }).then(
     () => child.kill('SIGKILL'),
     () => undefined,
   )
   await once(child, 'close')
   deadline.abort()
   return { code: child.exitCode, ...output }
+}
+
+/**
+ * Runs a command like `runKeyturn`, in the process of the test: for commands that call a server. What opens the database logs to
+ * the standard error of its process.
+ */
+export async function runKeyturnInProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return await (await serverHost()).run(args, env)
+}
+
+function serverHost(): Promise<ServerHost> {
+  return (globalThis as unknown as TestGlobals).loadServerHost()
 }
 
 /** A database without an instance, as the settings of a server that has none yet. */
@@ -160,9 +214,9 @@ export function spawnKeyturn(
   env: Readonly<Record<string, string>>,
   options: { readonly detached?: boolean; readonly uid?: number; readonly gid?: number } = {},
 ): ChildProcess {
-  // Nothing of the surrounding environment may configure the server under test. Stopping takes no longer than it must.
+  // Nothing of the surrounding environment may configure the server under test.
   return spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, KEYTURN_DRAIN_SECONDS: '0', ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...SETTINGS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...options,
   })

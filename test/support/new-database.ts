@@ -7,11 +7,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import { startEmbeddedDatabase } from './embedded-database.ts'
 import { makeSchema } from './make-schema.ts'
-import { startPostgres, type TestPostgres } from './postgres.ts'
+import { queryOnce, startPostgres, type TestPostgres } from './postgres.ts'
 
 /** The variables that say where the embedded database and the one on PostgreSQL are. */
 const FOLDER = 'KEYTURN_TEST_NEW_DATABASE'
@@ -27,16 +26,32 @@ export function newDatabaseFolder(): string | undefined {
 
 /** Makes a database on the PostgreSQL server of the run, and returns its URL. It goes with the server. */
 export async function newPostgresDatabase(): Promise<string> {
-  const template = new URL(process.env[TEMPLATE] ?? '')
-  const name = `new_${crypto.randomUUID().replaceAll('-', '')}`
-  const client = new pg.Client({ connectionString: withDatabase(template, 'postgres') })
-  await client.connect()
-  try {
-    await client.query(`create database ${name} template ${template.pathname.slice(1)}`)
-  } finally {
-    await client.end()
+  return await sharedPostgres().createMigratedDatabase()
+}
+
+/**
+ * Databases of one test file on the PostgreSQL server of the run, for tests that neither configure nor stop a server, nor create
+ * roles. Stopping it deletes them.
+ */
+export function sharedPostgres(): TestPostgres {
+  const migrated = new URL(process.env[TEMPLATE] ?? '')
+  const urlOf = (name: string) => withDatabase(migrated, name)
+  const query: TestPostgres['query'] = (text, values = [], url = urlOf('postgres')) => queryOnce(url, text, values)
+  const created: string[] = []
+  const createDatabase = async (from = 'template1') => {
+    const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+    await query(`create database ${name} template ${from}`)
+    created.push(name)
+    return urlOf(name)
   }
-  return withDatabase(template, name)
+  return {
+    query,
+    createDatabase,
+    createMigratedDatabase: () => createDatabase(migrated.pathname.slice(1)),
+    stop: async () => {
+      for (const name of created.splice(0)) await query(`drop database ${name} with (force)`)
+    },
+  }
 }
 
 /** Makes both. */

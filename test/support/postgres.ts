@@ -51,21 +51,7 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
   let stopping: Promise<void> | undefined
 
   const urlOf = (database: string) => `postgresql://postgres:${TEST_PASSWORD}@127.0.0.1:${server.port}/${database}`
-  const query = async <Row extends pg.QueryResultRow>(
-    text: string,
-    values: unknown[] = [],
-    url = urlOf('postgres'),
-  ) => {
-    const client = new pg.Client({ connectionString: url })
-    // Of a connection that is cut its query tells.
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return (await client.query<Row>(text, values)).rows
-    } finally {
-      await client.end()
-    }
-  }
+  const query: TestPostgres['query'] = (text, values = [], url = urlOf('postgres')) => queryOnce(url, text, values)
   const createDatabase = async (from = 'template1') => {
     databases += 1
     const name = `keyturn_${databases}`
@@ -93,6 +79,23 @@ export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): 
       stopping ??= stop()
       return stopping
     },
+  }
+}
+
+/** Runs SQL on a connection of its own. */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  url: string,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  // Of a connection that is cut its query tells.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Row>(text, values)).rows
+  } finally {
+    await client.end()
   }
 }
 

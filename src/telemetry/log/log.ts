@@ -17,10 +17,15 @@ export interface ServerLog extends Log {
   written(milliseconds: number): Promise<boolean>
 }
 
-/** Opens the log. It is flushed when the process exits. */
+/** Opens the log of the process. It is flushed when the process exits. */
 export function openLog(level: string): ServerLog {
   const output = new LogOutput(process.stderr)
   process.once('exit', () => output.flush())
+  return createLog(level, output)
+}
+
+/** A log whose lines go to this output. */
+export function createLog(level: string, output: LogOutput): ServerLog {
   const options: LoggerOptions = {
     level,
     base: null,

@@ -1,0 +1,78 @@
+/**
+ * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
+ * is plain data, functions and promises.
+ */
+import { Writable } from 'node:stream'
+import { run } from '../../src/cli/run.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { startServer } from '../../src/server/server.ts'
+import { createLog } from '../../src/telemetry/log/log.ts'
+import { LogOutput } from '../../src/telemetry/log/log-output.ts'
+
+/** How long the last lines of a log may take, in milliseconds. */
+const LOG_GRACE = 1_000
+
+/** A server in this process. */
+export interface HostedServer {
+  readonly baseUrl: string
+  readonly listenUrl: string
+  /** The lines that it has logged so far. */
+  log(): string
+  /** Stops it like SIGTERM. */
+  stop(): Promise<void>
+}
+
+/** What a command did. */
+export interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Starts servers and runs commands. */
+export interface ServerHost {
+  /** Starts one with these variables, and with nothing of the environment. */
+  start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
+  /** Runs a command without a terminal, with these variables and nothing of the environment. */
+  run(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended>
+}
+
+export const SERVER_HOST: ServerHost = {
+  start: async (environment) => {
+    const config = readConfig({}, environment)
+    const printed = collector()
+    const output = new LogOutput(printed.stream)
+    const log = createLog(config.logLevel, output)
+    const server = await startServer(config, log)
+    return {
+      baseUrl: server.baseUrl,
+      listenUrl: server.listenUrl,
+      log: () => {
+        output.flush()
+        return printed.text()
+      },
+      stop: async () => {
+        await server.stop({ drains: true })
+        await log.written(LOG_GRACE)
+      },
+    }
+  },
+  run: async (argv, env) => {
+    const [stdout, stderr] = [collector(), collector()]
+    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, isTerminal: false, env })
+    return { code, stdout: stdout.text(), stderr: stderr.text() }
+  },
+}
+
+/** A stream that keeps what is written to it. */
+function collector() {
+  let text = ''
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      text += chunk
+      done()
+    },
+  })
+  return { stream, text: () => text }
+}
