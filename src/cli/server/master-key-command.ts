@@ -1,5 +1,5 @@
 /**
- * `keyturn master-key …`: makes, rotates and looks after the keys that seal the private keys in the database.
+ * `keyturn master-key …`: generates and rotates the keys that seal the private keys in the database, and shows their use.
  */
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'

@@ -1,5 +1,5 @@
 /**
- * `keyturn recover`: the way back in for the operator when every administrator's secret is lost.
+ * `keyturn recover`: restores access for the operator when the secret of every owner is lost.
  */
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
