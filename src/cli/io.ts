@@ -14,8 +14,3 @@ export interface Io {
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal
 }
-
-/** What interrupts a command that works on the database. */
-export function signalOf({ signal }: Io): AbortSignal {
-  return signal ?? new AbortController().signal
-}

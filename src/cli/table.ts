@@ -1,5 +1,5 @@
 /**
- * Plain tables for a terminal, and how times look in them.
+ * Plain tables for a terminal, and the format of times in them.
  */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 

@@ -33,7 +33,7 @@ export function tokenCommand(io: Io): Command {
     })
 }
 
-/** The scopes to ask for. An audience adds its scope to them; the own project is what a token is for without any. */
+/** The scopes to ask for. An audience adds its scope; without one the audience is the user's own project. */
 function scopeOf({ audience, scope }: TokenOptions): string {
   switch (audience ?? (scope === undefined ? 'api' : 'own')) {
     case 'api':

@@ -1,11 +1,11 @@
 /**
- * What the path of a route says about the RPC behind it.
+ * The RPC method in the path of a route.
  */
 
 /** `/package.Service/Method` */
 const RPC_ROUTE = /^\/[\w.]+\.\w+\/\w+$/
 
-/** Whether there is a method of an RPC service at this route. */
+/** Whether the route is the path of an RPC method. */
 export function isRpc(route: string): boolean {
   return RPC_ROUTE.test(route)
 }

@@ -1,10 +1,10 @@
 /**
- * A credentials file like the administrator's for another user: a new file, readable by its owner only.
+ * A new credentials file for a user, readable by its owner only.
  */
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import type { Credentials } from '../../secret-files/credentials-file.ts'
 
-/** A file that exists, empty, and belongs to this process. */
+/** An empty file that this process has created. */
 export interface ReservedFile {
   write(credentials: Credentials): Promise<void>
   /** Removes it. */
@@ -12,7 +12,7 @@ export interface ReservedFile {
 }
 
 /**
- * Makes the file before there is a secret, so that none is generated that could not be kept.
+ * Creates the file before a secret is generated, so that no secret is lost because the file cannot be written.
  *
  * @throws {Error} if there is a file of that name already: it may hold the only copy of another secret.
  */
@@ -45,7 +45,7 @@ async function openNew(path: string): Promise<FileHandle> {
   }
 }
 
-/** What the system calls the error, such as `ENOSPC`. */
+/** The error code of the system, such as `ENOSPC`. */
 export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }

@@ -17,7 +17,7 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { ageOf, formatTable } from '../table.ts'
-import { projectRolesCommand, projectScopesCommand } from './project-words-command.ts'
+import { projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'
 
 /** The group of commands. */

@@ -1,5 +1,5 @@
 /**
- * How commands name what they are about: a project by its name or id, a user by its id or client ID.
+ * References to resources in arguments: a project by its name or id, a user by its id or client ID.
  */
 import { createClient, type Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
@@ -13,7 +13,7 @@ export function userArgument(): Argument {
   return new Argument('<user>', 'user id or client ID').argParser(parseUser)
 }
 
-/** The user id in a user id or client ID. The project in it does not count: it may have been renamed since. */
+/** The user id in a user id or client ID. The project in a client ID is ignored: it may have been renamed. */
 function parseUser(text: string): string {
   const userId = isUuid(text.toLowerCase()) ? text.toLowerCase() : splitClientId(text)?.userId
   if (userId === undefined) {
@@ -23,9 +23,9 @@ function parseUser(text: string): string {
 }
 
 /**
- * The id of a project that is named by its name or id.
+ * The id of a project, from its name or id.
  *
- * @throws {Error} if no project has the name. Whether an id exists is for the call to say that uses it.
+ * @throws {Error} if no project has the name. An id is not checked: the call that uses it refuses an unknown one.
  */
 export async function resolveProject(api: Transport, project: string): Promise<string> {
   if (isUuid(project.toLowerCase())) return project.toLowerCase()

@@ -50,7 +50,7 @@ export function generateSecretCommand(io: Io): Command {
         return
       }
       const response = await generateInto(io, resolve(out), userId, options)
-      // The secret is in the file, and nowhere else.
+      // The secret is only in the file.
       const shown = create(GenerateClientSecretResponseSchema, { ...response, clientSecret: '' })
       print(io, options, GenerateClientSecretResponseSchema, shown, () =>
         formatFields([['client ID', response.clientId], ...fieldsOf(response), ['written to', out]]),

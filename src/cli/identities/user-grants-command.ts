@@ -1,5 +1,5 @@
 /**
- * `keyturn users grant | revoke`: what a user may do. One role or scope at a time.
+ * `keyturn users grant | revoke`: one role or scope of a user at a time.
  */
 import { type JsonValue, toJson } from '@bufbuild/protobuf'
 import { type Client, createClient, type Transport } from '@connectrpc/connect'

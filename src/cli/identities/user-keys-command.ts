@@ -1,5 +1,5 @@
 /**
- * `keyturn users keys add | list | remove`: the public keys with which a user proves who it is (private_key_jwt).
+ * `keyturn users keys add | list | remove`: the public keys of a user for private_key_jwt.
  */
 import { readFile } from 'node:fs/promises'
 import { create } from '@bufbuild/protobuf'

@@ -1,6 +1,6 @@
 /**
  * `keyturn users list | create | show | rename | enable | disable | delete | client-credentials`, and the groups for
- * what users are granted and what they prove themselves with. Their client secrets are `keyturn secrets`.
+ * their grants, keys and tokens. Their client secrets are `keyturn secrets`.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'

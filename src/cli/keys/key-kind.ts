@@ -1,5 +1,5 @@
 /**
- * The kind of a key in words: `rsa`, `ecdsa` or `ed25519`, with the options of the first two.
+ * The kind of a key on the command line: `rsa`, `ecdsa` or `ed25519`, with the options of the first two.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { type Command, Option } from 'commander'
@@ -12,7 +12,7 @@ import {
 } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { algorithmOf, DEFAULT_WEB_KEY_CONFIG, type KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 
-/** The words. */
+/** The names of the kinds. */
 export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
 
 const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
@@ -37,7 +37,7 @@ export function withKindOptions(command: Command): Command {
     .addOption(new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'))
 }
 
-/** The configuration that the words stand for. */
+/** The configuration of a kind with its options. */
 export function kindOf(
   kind: string,
   { bits, hasher, curve }: KindOptions,
@@ -64,7 +64,7 @@ export function algorithmOfKind(kind: string, { hasher, curve }: KindOptions): K
   }
 }
 
-/** A configuration in words, for example `rsa 2048 SHA256`. */
+/** A configuration as text, for example `rsa 2048 SHA256`. */
 export function formatKind(wire: WebKeyConfig | undefined): string {
   const config = wire?.config
   switch (config?.case) {

@@ -43,7 +43,7 @@ const BETA_STATES: Record<WebKeyState, State> = {
   [WebKeyState.REVOKED]: State.UNSPECIFIED,
 }
 
-/** What a step does, in a word. */
+/** The effect of a step on its key. */
 const STEP_NAMES: Record<RotationStepKind, string> = {
   [RotationStepKind.UNSPECIFIED]: 'unknown',
   [RotationStepKind.CREATE]: 'created',
@@ -54,7 +54,7 @@ const STEP_NAMES: Record<RotationStepKind, string> = {
 
 const JSON_HELP = 'print what iam.webkey.v2beta would return, as JSON'
 
-/** How many steps are looked at for what becomes of each key. */
+/** How many steps of the schedule are read for the column NEXT. */
 const STEPS = 100
 
 /** The group of commands. */
@@ -167,7 +167,7 @@ function row(key: WebKey, steps: readonly RotationStep[]): string[] {
   return [key.keyId, key.algorithm, STATE_NAMES[key.state], ageOf(key.creationDate), nextOf(key, steps)]
 }
 
-/** What happens to a key next: to the active one, that another takes its place. */
+/** The next step for a key. For the active key it is the activation of another one. */
 function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
   const step =
     key.state === WebKeyState.ACTIVE

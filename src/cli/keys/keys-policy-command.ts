@@ -1,5 +1,5 @@
 /**
- * `keyturn keys policy show | set`: how keys rotate by themselves.
+ * `keyturn keys policy show | set`: the policy of automatic rotation.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { Command, Option } from 'commander'

@@ -1,5 +1,5 @@
 /**
- * Warns before the first key of a kind is made, and asks at a terminal: it is the one step of a rotation that can stop verifiers.
+ * Asks for confirmation before the first key of a kind is created: verifiers may not support the kind.
  */
 import { createInterface } from 'node:readline/promises'
 import type { Client } from '@connectrpc/connect'
@@ -14,12 +14,12 @@ export interface YesOption {
   readonly yes?: true
 }
 
-/** The option that answers the question. */
+/** The option that confirms in advance. */
 export function yesOption(): Option {
   return new Option('--yes', 'do not ask before the first key of a kind')
 }
 
-/** What is about to be done. */
+/** The change to confirm. */
 export interface NewKind extends YesOption {
   readonly algorithm: KeyAlgorithm
   /** For example `Create it?`. */

@@ -1,5 +1,5 @@
 /**
- * `keyturn config`: the settings in force, without what is secret.
+ * `keyturn config`: the effective settings, without secrets.
  */
 import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'

@@ -1,5 +1,5 @@
 /**
- * `keyturn demo`: the main job, played through a real server in this process with a database of its own in a temporary folder.
+ * `keyturn demo`: a key rotation through a real server in this process, with a database in a temporary folder.
  *
  * Each step is checked; the first one that does not hold ends the demo with an error.
  */
@@ -22,11 +22,11 @@ export function demoCommand(io: Io): Command {
         import('../../telemetry/log/log.ts'),
       ])
       const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
-      // What the machine's own server is configured with does not matter here.
+      // The environment is ignored.
       const config = {
         ...readConfig({ KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_DATA_DIR: dataDir, KEYTURN_LOG_LEVEL: 'error' }, {}),
         metricsListen: null,
-        // The demo waits for caches to expire, so they must do it soon.
+        // The demo waits for caches to expire.
         jwksMaxAgeSeconds: 1,
         activationGuard: 'enforce',
       } as const

@@ -10,7 +10,7 @@ import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
 import { API_SCOPE, connect, requestToken } from '../api-client.ts'
 
-/** What the demo is played with. */
+/** What the demo needs. */
 export interface DemoOptions {
   readonly credentialsFile: string
   /** How long clients may reuse the key set, in seconds. The demo waits for it twice. */

@@ -2,9 +2,9 @@
  * `keyturn issuer …`: shows the base URL that all servers of the instance must have, and changes it on purpose.
  */
 import { Command } from 'commander'
-import { readConfig } from '../../config/config.ts'
-import { type Io, signalOf } from '../io.ts'
-import { serveFlags, withServeFlags } from './serve-flags.ts'
+import type { Io } from '../io.ts'
+import { openDatabaseCommand } from './database-command.ts'
+import { withServeFlags } from './serve-flags.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
 
@@ -16,26 +16,19 @@ export function issuerCommand(io: Io): Command {
   withServeFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options), io.env)
-      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-      const [{ storedIssuer }, { openLog }] = await Promise.all([
-        import('../../server/issuer.ts'),
-        import('../../telemetry/log/log.ts'),
-      ])
-      const stored = await storedIssuer(config, openLog(config.logLevel))
+      const { config, log } = await openDatabaseCommand(io, options)
+      const { storedIssuer } = await import('../../server/issuer.ts')
+      const stored = await storedIssuer(config, log)
       io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
     })
   withServeFlags(issuer.command('change'))
     .argument('<url>', 'the new base URL')
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
     .action(async (url: string, options: Record<string, unknown>) => {
-      const config = readConfig({ ...serveFlags(options), KEYTURN_BASE_URL: url }, io.env)
+      const { config, log, signal } = await openDatabaseCommand(io, options, { KEYTURN_BASE_URL: url })
       const next = config.baseUrl ?? url
-      const [{ replaceIssuer }, { openLog }] = await Promise.all([
-        import('../../server/issuer.ts'),
-        import('../../telemetry/log/log.ts'),
-      ])
-      const before = await replaceIssuer(config, next, openLog(config.logLevel), signalOf(io))
+      const { replaceIssuer } = await import('../../server/issuer.ts')
+      const before = await replaceIssuer(config, next, log, signal)
       io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
     })
   return issuer

@@ -1,13 +1,13 @@
 /**
- * `keyturn master-key …`: makes, rotates and looks after the keys that seal the private keys in the database.
+ * `keyturn master-key …`: generates and rotates the keys that seal the private keys in the database, and shows their use.
  */
 import { Command } from 'commander'
-import { readConfig } from '../../config/config.ts'
 import { generateMasterKey } from '../../crypto/master-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
-import { type Io, signalOf } from '../io.ts'
+import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
-import { serveFlags, withServeFlags } from './serve-flags.ts'
+import { openDatabaseCommand } from './database-command.ts'
+import { withServeFlags } from './serve-flags.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
 
@@ -27,13 +27,9 @@ export function masterKeyCommand(io: Io): Command {
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options), io.env)
-      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-      const [{ rotateMasterKeys }, { openLog }] = await Promise.all([
-        import('../../server/reseal.ts'),
-        import('../../telemetry/log/log.ts'),
-      ])
-      const rotated = await rotateMasterKeys(config, openLog(config.logLevel), signalOf(io))
+      const { config, log, signal } = await openDatabaseCommand(io, options)
+      const { rotateMasterKeys } = await import('../../server/reseal.ts')
+      const rotated = await rotateMasterKeys(config, log, signal)
       const { stillInUse, masterKeyId } = rotated
       if (stillInUse.length > 0) {
         io.stderr.write(
@@ -46,12 +42,9 @@ export function masterKeyCommand(io: Io): Command {
   withServeFlags(masterKey.command('status'))
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options), io.env)
-      const [{ masterKeyStatus }, { openLog }] = await Promise.all([
-        import('../../server/reseal.ts'),
-        import('../../telemetry/log/log.ts'),
-      ])
-      const status = await masterKeyStatus(config, openLog(config.logLevel), signalOf(io))
+      const { config, log, signal } = await openDatabaseCommand(io, options)
+      const { masterKeyStatus } = await import('../../server/reseal.ts')
+      const status = await masterKeyStatus(config, log, signal)
       io.stdout.write(`${describeStatus(status).join('\n')}\n`)
     })
   return masterKey

@@ -1,10 +1,10 @@
 /**
- * `keyturn recover`: the way back in for the operator when every administrator's secret is lost.
+ * `keyturn recover`: restores access for the operator when the secret of every owner is lost.
  */
 import { Command } from 'commander'
-import { readConfig } from '../../config/config.ts'
-import { type Io, signalOf } from '../io.ts'
-import { serveFlags, withServeFlags } from './serve-flags.ts'
+import type { Io } from '../io.ts'
+import { openDatabaseCommand } from './database-command.ts'
+import { withServeFlags } from './serve-flags.ts'
 
 const CHANGES = {
   none: '',
@@ -20,13 +20,9 @@ export function recoverCommand(io: Io): Command {
         'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
     )
     .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options), io.env)
-      // Loaded here, not above: commands that talk to a server start twice as fast without one inside.
-      const [{ recoverOwner }, { openLog }] = await Promise.all([
-        import('../../server/recover.ts'),
-        import('../../telemetry/log/log.ts'),
-      ])
-      const { clientId, change } = await recoverOwner(config, openLog(config.logLevel), signalOf(io))
+      const { config, log, signal } = await openDatabaseCommand(io, options)
+      const { recoverOwner } = await import('../../server/recover.ts')
+      const { clientId, change } = await recoverOwner(config, log, signal)
       io.stdout.write(
         [
           `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,

@@ -1,5 +1,5 @@
 /**
- * The settings that are flags too.
+ * The settings that are also flags.
  */
 import type { Command } from 'commander'
 import { SETTINGS, type Setting } from '../../config/settings.ts'

@@ -70,7 +70,7 @@ export function fromWebKey(key: AnyWebKey): WireWebKey {
   })
 }
 
-/** Whether a key is in one of these states; none of them means all but revoked ones. */
+/** Whether a key is in one of these states; an empty list means all states but revoked. */
 export function isListed(key: AnyWebKey, states: readonly WebKeyState[]): boolean {
   return states.length === 0 ? key.state !== 'revoked' : states.includes(STATES[key.state])
 }

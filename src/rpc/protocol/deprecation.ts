@@ -1,6 +1,6 @@
 /**
- * Tells callers of a deprecated service so, in every answer: since when (RFC 9745), until when (RFC 8594) and what to call
- * instead (RFC 5829 §3.2). Headers of HTTP, so gRPC, gRPC-Web, Connect and plain JSON callers all see them.
+ * The headers of deprecated services: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` with the successor (RFC 5829 §3.2).
+ * They are HTTP headers, so gRPC, gRPC-Web, Connect and plain JSON clients receive them.
  */
 import type { DescService } from '@bufbuild/protobuf'
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -8,7 +8,7 @@ import { WebKeyService as BetaWebKeyService } from '../../../gen/iam/webkey/v2be
 
 interface Deprecation {
   readonly since: Date
-  /** It may be gone from then on; in no case before the next major version (Spec §9). */
+  /** The earliest removal; in no case before the next major version (Spec §9). */
   readonly until: Date
   readonly successor: DescService
 }
@@ -29,7 +29,7 @@ export function successorOf({ typeName }: DescService): DescService | undefined 
   return DEPRECATIONS.get(typeName)?.successor
 }
 
-/** The headers of every answer at a path: none unless a method of a deprecated service is there. */
+/** The headers of every response at a path; none for a service that is not deprecated. */
 export function deprecationHeaders(path: string): Readonly<Record<string, string>> {
   const [, service = '', method = ''] = path.split('/')
   const deprecation = DEPRECATIONS.get(service)

@@ -1,7 +1,5 @@
 /**
- * Connect's GET form of a call, with the message in the query, turned into its POST form.
- *
- * So that there is one way for a request body to be checked, decoded and refused.
+ * Converts a call by GET (Connect, "Unary-Get-Request") to POST, so that one code path checks, decodes and refuses the message.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol'
@@ -9,14 +7,14 @@ import { invalidArgument } from '../messages/errors.ts'
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = { json: 'application/json', proto: 'application/proto' }
 
-/** What the name of a compression looks like. */
+/** The syntax of the name of a compression. */
 const COMPRESSION = /^[\w.-]{1,32}$/
 
 /**
- * The same call as POST, if it is one by GET. Anything else, and a GET that names no known encoding, is left alone. HEAD counts as
- * GET: Node leaves the body of the answer out (RFC 9110 §9.3.2).
+ * The same call as POST, if it is a GET with a known encoding. Other requests are unchanged, except that HEAD becomes GET: Node omits
+ * the body of the response (RFC 9110 §9.3.2).
  *
- * @param allowed Whether the method has no side effects, which GET is only for.
+ * @param allowed Whether the method has no side effects. Only those may be called by GET.
  */
 export function asPost(request: UniversalServerRequest, allowed: boolean): UniversalServerRequest {
   const query = new URL(request.url).searchParams
@@ -29,7 +27,7 @@ export function asPost(request: UniversalServerRequest, allowed: boolean): Unive
   const header = new Headers(request.header)
   header.set('content-type', contentType)
   const compression = query.get('compression')
-  // Headers take only bytes. Others are refused with the message, when the call has passed the gate.
+  // A name that a header cannot hold is refused when the message is read, after the gate.
   if (compression !== null && COMPRESSION.test(compression)) header.set('content-encoding', compression)
   return { ...request, method: 'POST', header, body: messageOf(query) }
 }
@@ -41,7 +39,7 @@ async function* messageOf(query: URLSearchParams): AsyncIterable<Uint8Array> {
     yield Buffer.from(message)
     return
   }
-  // Both alphabets, with or without padding, as Connect reads it. Buffer skips what is neither, so that is looked for.
+  // Both alphabets, with or without padding, as in Connect. Buffer ignores other characters, so they are checked here.
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(message)) {
     throw refuse('the message in the query is not base64')
   }

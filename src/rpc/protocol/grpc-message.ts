@@ -21,7 +21,7 @@ const NEEDLESS_ESCAPE = /%(?!25|7F)[2-7][\dA-F]/g
 /** The value of that field in the text of gRPC-Web trailers. */
 const FIELD_VALUE = /(?<=^grpc-message: ).*$/m
 
-/** The same response of a gRPC or gRPC-Web handler, with a readable message. Other responses are returned as they are. */
+/** The same response, with a readable message if it is gRPC or gRPC-Web. */
 export function withReadableMessage(response: UniversalServerResponse): UniversalServerResponse {
   const { body, header, trailer } = response
   const contentType = header?.get('content-type') ?? ''

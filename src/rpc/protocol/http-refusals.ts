@@ -1,6 +1,6 @@
 /**
- * Answers to HTTP requests that do not become a call. For gRPC it is a status without a message; for all others the HTTP status with
- * the error of the Connect protocol (JSON with `code` and `message`), also if the content type is none that is known.
+ * Responses to HTTP requests that do not become a call: Trailers-Only for gRPC, otherwise the HTTP status with the error of the
+ * Connect protocol (JSON with `code` and `message`), also for unknown content types.
  */
 import type { DescMethod } from '@bufbuild/protobuf'
 import { Code } from '@connectrpc/connect'
@@ -32,22 +32,22 @@ const GRPC_TYPES = [
 const UNARY_TYPES = ['application/json', 'application/proto', ...GRPC_TYPES].join(', ')
 const STREAM_TYPES = ['application/connect+json', 'application/connect+proto', ...GRPC_TYPES].join(', ')
 
-/** Base64, which browsers without binary responses needed (gRPC-Web, "Protocol differences vs gRPC over HTTP2"). */
+/** The base64 form, for browsers without binary responses (gRPC-Web, "Protocol differences vs gRPC over HTTP2"). */
 const GRPC_WEB_TEXT = /^application\/grpc-web-text\b/i
 
-/** The body of an error answer. @param status Of HTTP. One without a code of its own has `unknown`. */
+/** The body of an error response. @param status The HTTP status; `unknown` is the code of any other than those above. */
 export function connectRefusal(status: number, message: string): object {
   return { code: codeToString(codeOf(status)), message }
 }
 
-/** Whether a request is one of gRPC, and not of gRPC-Web, whose clients see the HTTP status. */
+/** Whether a request is gRPC. Not gRPC-Web: its clients read the HTTP status. */
 export function isGrpc(contentType: string | undefined): boolean {
   return /^application\/grpc(?:[+;]|$)/i.test(contentType ?? '')
 }
 
 /**
- * The headers of an answer to gRPC, which must be all of it ("gRPC over HTTP2", Trailers-Only). A client that gets an HTTP status
- * instead does not show the message, and grpc-go reports `internal` if the body ends in a frame of its own.
+ * The headers of a gRPC response without a body ("gRPC over HTTP2", Trailers-Only). For an HTTP error status clients do not show the
+ * message, and grpc-go reports `internal` if the stream ends in a separate frame.
  */
 export function grpcRefusal(status: number, message: string): Readonly<Record<string, string>> {
   return {
@@ -61,14 +61,14 @@ function codeOf(status: number): Code {
   return CODES[status] ?? Code.Unknown
 }
 
-/** What was asked for. */
+/** The request that was refused. */
 interface RefusedRequest {
   readonly httpMethod: string
   readonly contentType: string | null
   readonly method: Pick<DescMethod, 'methodKind'>
 }
 
-/** The same response, with a body that says what was expected if it has none, as refusals of Connect's handlers. */
+/** The same response. Refusals of Connect's handlers have no body and get one that says what was expected. */
 export function withRefusalBody(response: UniversalServerResponse, request: RefusedRequest): UniversalServerResponse {
   if (response.body !== undefined) return response
   const { status } = response

@@ -1,6 +1,6 @@
 /**
- * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. And v1alpha, which is the same
- * on the wire.
+ * `grpc.reflection.v1.ServerReflection`: the schema, for tools that have no proto files. v1alpha has the same
+ * encoding.
  */
 import { create, type DescFile, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
@@ -28,7 +28,7 @@ const MAX_STREAMS = { total: 100, perAddress: 20, perConnection: 10 }
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>
 
-/** The service under both of its names, with limits in common. */
+/** Both versions of the service, which share the limits. */
 export interface Reflection {
   readonly v1: ServiceImpl<typeof ServerReflection>
   readonly v1alpha: ServiceImpl<typeof AlphaServerReflection>

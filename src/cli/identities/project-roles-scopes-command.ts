@@ -1,5 +1,5 @@
 /**
- * `keyturn projects roles | scopes`, each with `list | add | remove`: the words that are configured for a project.
+ * `keyturn projects roles | scopes`, each with `list | add | remove`.
  */
 import { create, type JsonValue, toJson } from '@bufbuild/protobuf'
 import { type Client, createClient } from '@connectrpc/connect'
@@ -23,8 +23,8 @@ import { resolveProject } from './references.ts'
 
 type Projects = Client<typeof ProjectService>
 
-/** One kind of word, and how the API calls it. What the functions return is what the API returned. */
-interface Words {
+/** Roles or scopes, and their calls of the API, which return the response as JSON. */
+interface Kind {
   readonly noun: 'role' | 'scope'
   readonly purpose: string
   list(client: Projects, projectId: string): Promise<{ readonly names: readonly string[]; readonly json: JsonValue }>
@@ -32,7 +32,7 @@ interface Words {
   remove(client: Projects, projectId: string, name: string): Promise<JsonValue>
 }
 
-const ROLES: Words = {
+const ROLES: Kind = {
   noun: 'role',
   purpose: 'Roles of a project, which its services find in tokens.',
   async list(client, projectId) {
@@ -51,7 +51,7 @@ const ROLES: Words = {
     toJson(RemoveProjectRoleResponseSchema, await client.removeProjectRole({ projectId, role })),
 }
 
-const SCOPES: Words = {
+const SCOPES: Kind = {
   noun: 'scope',
   purpose: 'Custom scopes of a project, which its users may be granted.',
   async list(client, projectId) {
@@ -72,23 +72,23 @@ const SCOPES: Words = {
 
 /** The group of commands for roles. */
 export function projectRolesCommand(io: Io): Command {
-  return wordsCommand(io, ROLES)
+  return groupOf(io, ROLES)
 }
 
 /** The group of commands for custom scopes. */
 export function projectScopesCommand(io: Io): Command {
-  return wordsCommand(io, SCOPES)
+  return groupOf(io, SCOPES)
 }
 
-function wordsCommand(io: Io, words: Words): Command {
-  const group = new Command(`${words.noun}s`).description(words.purpose)
-  group.addCommand(listCommand(io, words))
-  group.addCommand(addCommand(io, words))
-  group.addCommand(removeCommand(io, words))
+function groupOf(io: Io, kind: Kind): Command {
+  const group = new Command(`${kind.noun}s`).description(kind.purpose)
+  group.addCommand(listCommand(io, kind))
+  group.addCommand(addCommand(io, kind))
+  group.addCommand(removeCommand(io, kind))
   return group
 }
 
-function listCommand(io: Io, { noun, list }: Words): Command {
+function listCommand(io: Io, { noun, list }: Kind): Command {
   return withRemoteOptions(new Command('list'))
     .description(`List the ${noun}s of a project by name.`)
     .argument('<project>', 'name or id')
@@ -104,7 +104,7 @@ function listCommand(io: Io, { noun, list }: Words): Command {
     })
 }
 
-function addCommand(io: Io, { noun, add }: Words): Command {
+function addCommand(io: Io, { noun, add }: Kind): Command {
   return withRemoteOptions(new Command('add'))
     .description(`Add a ${noun} to a project. Adding one that is there changes nothing.`)
     .argument('<project>', 'name or id')
@@ -115,7 +115,7 @@ function addCommand(io: Io, { noun, add }: Words): Command {
     })
 }
 
-function removeCommand(io: Io, { noun, remove }: Words): Command {
+function removeCommand(io: Io, { noun, remove }: Kind): Command {
   return withRemoteOptions(new Command('remove'))
     .description(`Remove a ${noun} from a project and from everybody who has it.`)
     .argument('<project>', 'name or id')
