@@ -3,7 +3,7 @@
  * transaction, so where the two differ, a change was done by halves.
  */
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { type Administration, pagesOf } from '../e2e/administration.ts'
+import { type Administration, pagesOf } from '../support/administration.ts'
 
 const PAGE = 1000
 const ADDING = /^(Create|Add|Grant|Generate)/

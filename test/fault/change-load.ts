@@ -3,7 +3,7 @@
  *
  * An acknowledged change is noted as the line that it has in the audit trail: `METHOD RESOURCE`.
  */
-import type { Administration } from '../e2e/administration.ts'
+import type { Administration } from '../support/administration.ts'
 
 const ADMINISTRATORS = 4
 

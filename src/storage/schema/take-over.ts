@@ -6,7 +6,7 @@
  * So it names columns and events itself, as they are at that point of the schema's history.
  *
  * It uses the current readers of public keys, MACs and hashes (`TakeOver`), because the current program has to accept the
- * rows. Their forms are fixed: `test/crypto/integrity-key.test.ts` computes the MACs by hand, and `test/storage/take-over.test.ts`
+ * rows. Their forms are fixed: `test/unit/crypto/integrity-key.test.ts` computes the MACs by hand, and `test/api/storage/take-over.test.ts`
  * takes over rows of the previous version. A change of a form needs a migration of the existing rows, and a copy of the old
  * form in this file.
  */

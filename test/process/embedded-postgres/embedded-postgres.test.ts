@@ -1,0 +1,291 @@
+import { spawn } from 'node:child_process'
+import { chmod, chown, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded-postgres/embedded-postgres.ts'
+import { socketAddress } from '../../../src/embedded-postgres/socket.ts'
+import { openEmbeddedDatabase } from '../../support/embedded-database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
+import { newDatabaseFolder } from '../../support/new-database.ts'
+import { isRunning } from '../../support/proc.ts'
+import { startWorker, type Worker } from '../../support/processes.ts'
+import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../../support/unless.ts'
+import { processesOn, serverAmong, shellsAmong } from './server-processes.ts'
+
+/** Folders above it are closed to all but the user of the tests, as those of `mktemp -d` are. */
+let root: string
+let dataDir: string
+let log: RecordingLog
+let worker: Worker | undefined
+const running: EmbeddedPostgres[] = []
+
+beforeEach(async () => {
+  root = await temporaryFolder()
+  dataDir = join(root, 'data')
+  log = createRecordingLog()
+})
+afterEach(async () => {
+  await worker?.kill()
+  worker = undefined
+  await Promise.all(running.splice(0).map((server) => server.stop()))
+  await removeFolder(root)
+})
+
+const database = () => join(dataDir, 'postgres')
+
+async function start(): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, connections: 4, log })
+  running.push(server)
+  return server
+}
+
+/** A database that is there already, to save the seconds that making one takes. */
+async function existing(): Promise<void> {
+  await mkdir(dataDir, { mode: 0o700 })
+  await cp(newDatabaseFolder()!, database(), { recursive: true })
+}
+
+async function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
+  const address = socketAddress(database())
+  const client = new pg.Client({ connectionString: address.url })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+    address.close()
+  }
+}
+
+describe('an embedded database', () => {
+  it('is made whole in a folder of its own, which only its owner can enter, and has no superuser at work', async () => {
+    await start()
+    expect((await readdir(dataDir)).sort()).toEqual(['lock', 'lock-journal', 'postgres'])
+    expect((await stat(database())).mode & 0o777).toBe(0o700)
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
+    expect(await query('select usesuper from pg_user where usename = current_user')).toEqual([{ usesuper: false }])
+  })
+
+  it('syncs what is committed, listens on no port and logs nothing of a statement', async () => {
+    await existing()
+    await start()
+    const names = ['fsync', 'full_page_writes', 'synchronous_commit', 'listen_addresses', 'unix_socket_permissions']
+    const logging = ['log_statement', 'log_min_error_statement', 'log_error_verbosity']
+    const settings = await query<{ name: string; setting: string }>(
+      `select name, setting from pg_settings where name in (${[...names, ...logging].map((name) => `'${name}'`)})`,
+    )
+    expect(Object.fromEntries(settings.map(({ name, setting }) => [name, setting]))).toEqual({
+      fsync: 'on',
+      full_page_writes: 'on',
+      synchronous_commit: 'on',
+      listen_addresses: '',
+      unix_socket_permissions: '0700',
+      log_statement: 'none',
+      log_min_error_statement: 'panic',
+      log_error_verbosity: 'terse',
+    })
+    await expect(query("select 'a secret'::int")).rejects.toThrow('a secret')
+    await expect(query("insert into web_keys (key_id) values ('a secret')")).rejects.toThrow()
+    expect(log.lines.join()).not.toContain('web_keys (key_id)')
+    expect(log.lines.join()).not.toContain('Failing row')
+  })
+
+  it('gives back the data directory when it is stopped, and is there again', async () => {
+    await existing()
+    const first = await start()
+    await query('create table notes (id int); insert into notes values (7)')
+    await first.stop()
+    expect((await readdir(database())).filter((name) => /pid|PGSQL/.test(name))).toEqual([])
+    await start()
+    expect(await query('select id from notes')).toEqual([{ id: 7 }])
+    expect(log.lines).toEqual([])
+  })
+
+  it('is refused to a second process, with the directory and what to do', async () => {
+    await existing()
+    await start()
+    await expect(startEmbeddedPostgres({ dataDir, connections: 4, log })).rejects.toThrow(
+      `the data directory ${dataDir} is in use by another process: stop that process or choose another directory`,
+    )
+    expect(await query('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  itUnless(NOT_LINUX)('works where the path of its socket is longer than the system allows', async () => {
+    dataDir = join(root, 'x'.repeat(200))
+    await existing()
+    await start()
+    expect(await query('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  itUnless(NOT_LINUX)('knows none of the variables of Keyturn, which may be secret', async () => {
+    process.env.KEYTURN_TEST_SECRET = 'a secret'
+    try {
+      await existing()
+      await start()
+    } finally {
+      delete process.env.KEYTURN_TEST_SECRET
+    }
+    const processes = await processesOn(database())
+    expect(processes.length).toBeGreaterThan(3)
+    for (const { pid } of processes) expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('KEYTURN')
+  })
+
+  it('replaces what an interrupted start has left of a new one', async () => {
+    await mkdir(join(dataDir, 'postgres.new/base'), { recursive: true })
+    await writeFile(join(dataDir, 'postgres.new/PG_VERSION'), '18\n')
+    await start()
+    expect(await query('select 1 as one')).toEqual([{ one: 1 }])
+    expect(await readdir(dataDir)).not.toContain('postgres.new')
+  })
+
+  it('of an earlier version of Keyturn is not touched, and the error says what to do', async () => {
+    // What PGlite makes there.
+    for (const folder of ['base', 'global', 'pg_wal'])
+      await mkdir(join(dataDir, 'database', folder), { recursive: true })
+    await writeFile(join(dataDir, 'database/PG_VERSION'), '18\n')
+    await writeFile(join(dataDir, 'database/global/pg_control'), 'control')
+    const before = await readdir(dataDir, { recursive: true })
+    await expect(start()).rejects.toThrow(
+      `${join(dataDir, 'database')} is the embedded database of an earlier version of Keyturn (PGlite), which this ` +
+        `version cannot read: move the data directory ${dataDir} aside, with its master.key, or choose another directory`,
+    )
+    const after = (await readdir(dataDir, { recursive: true })).filter((name) => !name.startsWith('lock'))
+    expect(after.sort()).toEqual(before.sort())
+  })
+
+  it.each([
+    [
+      'another PostgreSQL',
+      'PG_VERSION',
+      '17\n',
+      'it was made by PostgreSQL 17, and this version of Keyturn has PostgreSQL 18',
+    ],
+    ['something else', 'file', 'precious', 'it is not a database: move it aside or choose another data directory'],
+  ])('is not made over the folder of %s', async (_, name, content, message) => {
+    await mkdir(database(), { recursive: true })
+    await writeFile(join(database(), name), content)
+    await expect(start()).rejects.toThrow(message)
+    expect(await readdir(database())).toEqual([name])
+    expect(await readFile(join(database(), name), 'utf8')).toBe(content)
+  })
+
+  it('takes a folder that was restored or mounted with other modes', async () => {
+    await existing()
+    await chmod(database(), 0o775)
+    await start()
+    expect((await stat(database())).mode & 0o777).toBe(0o700)
+  })
+})
+
+describeUnless(NOT_LINUX)('the server of an embedded database', () => {
+  it('is started again when it was killed, and says so', async () => {
+    await existing()
+    await start()
+    await query('create table notes (id int); insert into notes values (7)')
+    process.kill(serverAmong(await processesOn(database()))!, 'SIGKILL')
+    await eventually(async () => expect(await query('select id from notes')).toEqual([{ id: 7 }]))
+    expect(log.lines.join()).toContain('error the embedded PostgreSQL has ended and will be started again')
+    await eventually(() => expect(log.lines.join()).toContain('info the embedded PostgreSQL runs again'))
+  })
+
+  it('is replaced when the shell beside it was killed, without which it would not end with Keyturn', async () => {
+    await existing()
+    await start()
+    const before = await processesOn(database())
+    for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
+    await eventually(async () => expect(shellsAmong(await processesOn(database()))).toHaveLength(2))
+    await eventually(async () => expect(await query('select 1 as one')).toEqual([{ one: 1 }]))
+    expect(isRunning(serverAmong(before)!)).toBe(false)
+  })
+
+  it('ends when Keyturn is killed, and has what was committed', async () => {
+    await existing()
+    const keyId = await writeElsewhere()
+    const before = await processesOn(database())
+    expect(before.length).toBeGreaterThan(3)
+    await worker?.kill()
+    await eventually(() => expect(before.filter(({ pid }) => isRunning(pid))).toEqual([]))
+    expect(await keyIds()).toEqual([keyId])
+  })
+
+  it('is ended by the next start when nothing else has ended it', async () => {
+    await existing()
+    const keyId = await writeElsewhere()
+    const before = await processesOn(database())
+    for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
+    await worker?.kill()
+    const orphan = serverAmong(before)!
+    expect(isRunning(orphan)).toBe(true)
+    expect(await keyIds()).toEqual([keyId])
+    expect(isRunning(orphan)).toBe(false)
+  })
+
+  it('is also ended when it does not answer', async () => {
+    await existing()
+    await writeElsewhere()
+    const before = await processesOn(database())
+    for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
+    const orphan = serverAmong(before)!
+    process.kill(orphan, 'SIGSTOP')
+    await worker?.kill()
+    try {
+      await start()
+      expect(isRunning(orphan)).toBe(false)
+    } finally {
+      if (isRunning(orphan)) process.kill(orphan, 'SIGKILL')
+    }
+  })
+
+  itUnless(NOT_ROOT)(
+    'starts although its process id belongs to another process, as after a restart of a container',
+    async () => {
+      await existing()
+      await (await start()).stop()
+      const { uid, gid } = await stat(database())
+      const other = spawn('sleep', ['60'], { uid, gid, stdio: 'ignore' })
+      try {
+        const lines = [other.pid, '/proc/self/cwd', 1, 5432, '.', '', '  1 1', 'ready']
+        const stale = join(database(), 'postmaster.pid')
+        await writeFile(stale, `${lines.join('\n')}\n`, { mode: 0o600 })
+        await chown(stale, uid, gid)
+        await writeFile(join(database(), '.s.PGSQL.5432.lock'), `${lines.slice(0, 5).join('\n')}\n`)
+        await start()
+        expect(await query('select 1 as one')).toEqual([{ one: 1 }])
+        expect(isRunning(other.pid!)).toBe(true)
+      } finally {
+        other.kill()
+      }
+    },
+  )
+
+  itUnless(NOT_ROOT)('cannot read the files of Keyturn in the data directory, nor enter it', async () => {
+    await existing()
+    await start()
+    const server = serverAmong(await processesOn(database()))!
+    const { uid } = await stat(`/proc/${server}`)
+    expect(uid).not.toBe(0)
+    expect((await stat(database())).uid).toBe(uid)
+    expect(await stat(dataDir)).toMatchObject({ uid: 0 })
+    expect((await stat(dataDir)).mode & 0o077).toBe(0)
+  })
+})
+
+/** Another process starts the database and makes a key there. @returns The id of the key. */
+async function writeElsewhere(): Promise<string> {
+  worker = startWorker(new URL('embedded-worker.ts', import.meta.url), [dataDir])
+  return (await worker.next<{ keyId: string }>()).keyId
+}
+
+async function keyIds(): Promise<string[]> {
+  const opened = await openEmbeddedDatabase(dataDir)
+  try {
+    return (await keyOperations(opened).look()).ring.map(({ keyId }) => keyId)
+  } finally {
+    await opened.close()
+  }
+}

@@ -1,0 +1,139 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** What each folder of `src` may import: other folders, `gen`, and packages by name or prefix. */
+const ALLOWED: Record<string, readonly string[]> = {
+  domain: [],
+  app: ['domain', 'lru-cache'],
+  crypto: ['domain', 'node:crypto', 'jose'],
+  storage: ['domain', 'node:', 'kysely', 'pg'],
+  'embedded-postgres': ['domain', 'node:'],
+  oauth: ['domain', 'app', 'node:', 'oidc-provider'],
+  rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
+  http: ['domain', 'node:', '@connectrpc/connect'],
+  config: ['crypto', 'node:', 'zod'],
+  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
+  'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
+  server: [
+    'domain',
+    'app',
+    'crypto',
+    'storage',
+    'embedded-postgres',
+    'oauth',
+    'rpc',
+    'http',
+    'config',
+    'telemetry',
+    'secret-files',
+    'node:',
+  ],
+  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
+  cli: [
+    'domain',
+    'oauth',
+    'config',
+    'crypto',
+    'telemetry',
+    'secret-files',
+    'server',
+    'workers',
+    'gen',
+    'node:',
+    'commander',
+    'jose',
+    'zod',
+    '@connectrpc/',
+    '@bufbuild/',
+  ],
+}
+
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+/** A class, or a function that makes a part. */
+const PART = /^export (?:class|(?:async )?function (?=create|open|start)) ?(\w+)/gm
+
+describe('the source', () => {
+  it('has a rule for every folder', () => {
+    expect([...new Set(sources.map(folderOf))].sort()).toEqual(Object.keys(ALLOWED).sort())
+  })
+
+  it.each(sources)('%s imports only what its folder may', (file) => {
+    const allowed = ALLOWED[folderOf(file)] ?? []
+    const forbidden = importsOf(file).filter(
+      (name) => name !== folderOf(file) && !allowed.some((entry) => covers(entry, name)),
+    )
+    expect(forbidden).toEqual([])
+  })
+
+  it('acts by the right of the system only where no caller asks for it', () => {
+    const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
+    expect(acting.sort()).toEqual([
+      'src/app/keys/reseal.ts',
+      'src/app/keys/rotator.ts',
+      'src/app/replica/issuer.ts',
+      'src/domain/identities/authority.ts',
+      'src/server/recover.ts',
+      'src/storage/instance/instance-initializer.ts',
+    ])
+  })
+
+  it('makes the parts of a server in server/ only', () => {
+    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http']
+    const partsOf = (room: string): string[] => {
+      const files = sources.filter((file) => folderOf(file) === room)
+      return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))
+    }
+    const made = rooms.flatMap((room) => {
+      const parts = partsOf(room)
+      const others = sources.filter((file) => ![room, 'server'].includes(folderOf(file)))
+      return others.flatMap((file) =>
+        valuesFrom(room, file)
+          .filter((name) => parts.includes(name))
+          .map((name) => `${file} ${name}`),
+      )
+    })
+    expect(partsOf('storage')).toContain('createKeyStore')
+    expect(valuesFrom('storage', 'src/server/services.ts')).toContain('createKeyStore')
+    expect(made).toEqual([])
+  })
+
+  it('reads the environment in config/, and the arguments in cli/ only', () => {
+    const readers = (text: RegExp) => sources.filter((file) => text.test(read(file))).map(folderOf)
+    expect(new Set(readers(/process\.env/))).toEqual(new Set(['config']))
+    expect(new Set(readers(/process\.argv|process\.exit/))).toEqual(new Set(['cli']))
+  })
+})
+
+function importsOf(file: string): string[] {
+  return [...read(file).matchAll(/(?:from\s+|import\s*\(?)'([^']+)'/g)].map(([, specifier]) => {
+    if (specifier === undefined || !specifier.startsWith('.')) return specifier ?? ''
+    const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
+    return target.startsWith('gen') ? 'gen' : folderOf(target)
+  })
+}
+
+/** What a file imports from a folder by value. */
+function valuesFrom(folder: string, file: string): string[] {
+  return [...read(file).matchAll(/^import \{([^}]*)\} from '(\.[^']*)'/gm)].flatMap(([, names = '', path = '']) => {
+    if (folderOf(relative(ROOT, resolve(ROOT, dirname(file), path))) !== folder) return []
+    return names.split(',').map((name) => name.trim())
+  })
+}
+
+function folderOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function covers(entry: string, name: string): boolean {
+  return name === entry || name.startsWith(/[:/]$/.test(entry) ? entry : `${entry}/`)
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8')
+}

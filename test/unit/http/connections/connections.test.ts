@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { constants } from 'node:http2'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Handler } from '../../../../src/http/requests/exchange.ts'
+import { bodyOf, Client, GET, Held, listener, MAX, opened, session, start, stop, TLS } from './limited-server.ts'
+
+afterEach(stop)
+
+describe('at the limit a new connection evicts', () => {
+  it('the oldest connection without a request', async () => {
+    await start()
+    const busy = await (await Client.open()).ask(GET)
+    const first = await Client.open()
+    const second = await Client.open()
+    const third = await (await Client.open()).ask(GET)
+    await first.closed()
+    for (const { socket } of [busy, second, third]) expect(socket.destroyed).toBe(false)
+  })
+
+  it('a connection with half a request head', async () => {
+    await start()
+    const half = await Client.open()
+    half.socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    const served = [await (await Client.open()).ask(GET), await (await Client.open()).ask(GET)]
+    await (await Client.open()).ask(GET)
+    await half.closed()
+    for (const { socket } of served) expect(socket.destroyed).toBe(false)
+  })
+
+  it('the connection that has been idle longest, if all have had a request', async () => {
+    await start()
+    const clients = [await Client.open(), await Client.open(), await Client.open()] as const
+    for (const client of clients) await client.ask(GET)
+    await clients[0].ask(GET)
+    await (await Client.open()).ask(GET)
+    await clients[1].closed()
+    expect([clients[0].socket.destroyed, clients[2].socket.destroyed]).toEqual([false, false])
+  })
+
+  it('an idle HTTP/2 session, with GOAWAY', async () => {
+    await start()
+    const held = [await (await Client.open()).ask(GET), await (await Client.open()).ask(GET)]
+    const idle = await session()
+    const goaway = once(idle, 'goaway')
+    expect(await bodyOf(idle)).toBe('answer')
+    for (const client of held) await client.ask(GET)
+    await (await Client.open()).ask(GET)
+    const [code, lastStream] = await goaway
+    expect([code, lastStream]).toEqual([constants.NGHTTP2_NO_ERROR, 1])
+  })
+
+  it('a connection with an incomplete request, if all others have pending responses', async () => {
+    const held = new Held()
+    await start(held)
+    const answers = [await Client.open(), await Client.open()].map((client) =>
+      client.ask(GET.replace('/', '/held'), 'held'),
+    )
+    const slow = await Client.open()
+    slow.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nslow')
+    await held.has(2)
+    const next = await Client.open()
+    await slow.closed()
+    await next.ask(GET)
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+  })
+})
+
+/** Retries, because another program may have got the port meanwhile. */
+async function resetAndReconnect(attempts = 10): Promise<Client> {
+  const { socket } = await Client.open()
+  const { localPort } = socket
+  socket.resetAndDestroy()
+  const again = connect({ port: listener.port, host: '127.0.0.1', localPort: localPort! })
+  try {
+    await once(again, 'connect')
+    return new Client(again)
+  } catch (error) {
+    if (attempts === 1 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    return await resetAndReconnect(attempts - 1)
+  }
+}
+
+describe('a client that resets its connection and connects from the same port again', () => {
+  it('has one connection, which can be evicted', async () => {
+    await start()
+    const again = await resetAndReconnect()
+    const others = [await Client.open(), await Client.open(), await Client.open()]
+    await again.closed()
+    for (const { socket } of others) expect(socket.destroyed).toBe(false)
+    const last = await (await Client.open()).ask(GET)
+    await others[0]!.closed()
+    expect([listener.connections(), last.socket.destroyed]).toEqual([MAX, false])
+  })
+})
+
+describe('a connection with a pending response', () => {
+  it.each([
+    ['in cleartext', null],
+    ['with TLS', TLS],
+  ])('is never evicted, over HTTP/1.1 and HTTP/2 %s', async (_name, tls) => {
+    const held = new Held()
+    await start(held, tls)
+    const open = tls === null ? Client.open : Client.openTls
+    const clients = [await open(), await open()]
+    const answers = clients.map((client) => client.ask(GET.replace('/', '/held'), 'held'))
+    const body = bodyOf(await session(), '/held')
+    await held.has(MAX)
+
+    await (await Client.open()).closed()
+    for (const release of held.releases) release()
+    await Promise.all(answers)
+    expect(await body).toBe('held')
+    await (await open()).ask(GET)
+  })
+})
+
+it('clients that only connect, or only do the TLS handshake, do not block others', async () => {
+  await start(new Held(), TLS)
+  const idle = [await Client.open(), await Client.openTls(), await Client.open()]
+  for (let i = 0; i < MAX; i += 1) await (await Client.openTls()).ask(GET)
+  await Promise.all(idle.map((client) => client.closed()))
+  expect(await bodyOf(await session())).toBe('answer')
+})
+
+it('closed connections are not counted', async () => {
+  await start()
+  for (let i = 0; i < MAX * 3; i += 1) {
+    const [response] = await once(get(listener.url, { agent: false }), 'response')
+    for await (const _ of response);
+    await bodyOf(await session())
+  }
+  const kept = await (await Client.open()).ask(GET)
+  const other = await (await Client.open()).ask(GET)
+  for (const { socket } of [kept, other]) expect(socket.destroyed).toBe(false)
+})
+
+describe('a client that does not read its response over HTTP/1.1', () => {
+  it('loses its connection after a while', async () => {
+    const body = Buffer.alloc(64 * 1024 * 1024)
+    let cut: Promise<unknown> | undefined
+    const handler: Handler = (_req, res) => {
+      cut = once(res, 'close')
+      res.end(body)
+    }
+    await start({ handler }, null, { writeTimeout: 100 })
+    const socket = connect(listener.port, '127.0.0.1').pause()
+    opened.push(socket)
+    socket.on('error', () => {})
+    socket.write(GET)
+    while (cut === undefined) await new Promise((resolve) => setImmediate(resolve))
+    await cut
+  })
+})

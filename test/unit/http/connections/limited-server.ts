@@ -1,0 +1,147 @@
+/**
+ * A server with a limit of three connections, a handler that holds responses back, and its clients.
+ */
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  type Http2ServerRequest,
+} from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
+import { type Listener, listen } from '../../../../src/http/listener.ts'
+import type { Handler } from '../../../../src/http/requests/exchange.ts'
+import { createRecordingLog } from '../../../support/log.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../../support/tls')
+export const TLS = {
+  certFile: join(FIXTURES, 'first.cert.pem'),
+  keyFile: join(FIXTURES, 'first.key.pem'),
+  clientCaFile: null,
+}
+export const MAX = 3
+export const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+export const POST_UNREAD = 'POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n'
+
+export const opened: { destroy(): void }[] = []
+export let listener: Listener
+
+/** Closes the server and all clients. */
+export async function stop(): Promise<void> {
+  for (const one of opened.splice(0)) one.destroy()
+  await listener.close(0)
+}
+
+/** Answers at once, but at `/held` and `/unread` when a test calls `releases`. */
+export class Held {
+  readonly releases: (() => void)[] = []
+  /** Requests whose body has begun to arrive, and was put back. */
+  readonly unread: IncomingMessage[] = []
+  readonly handler: Handler = (req, res) => {
+    req.on('error', () => {})
+    if (req.url === '/') {
+      req.resume().on('end', () => res.end('answer'))
+      return
+    }
+    this.releases.push(() => res.end('held'))
+    if (req.url !== '/unread') return
+    req.once('data', (start) => {
+      req.pause()
+      req.unshift(start)
+      this.unread.push(req)
+    })
+  }
+
+  /** Waits until so many responses are held. */
+  async has(count: number): Promise<void> {
+    while (this.releases.length < count) await nextTurn()
+  }
+
+  /** The next request of `unread`. */
+  async unreadOne(): Promise<IncomingMessage | Http2ServerRequest> {
+    for (;;) {
+      const req = this.unread.shift()
+      if (req !== undefined) return req
+      await nextTurn()
+    }
+  }
+}
+
+function nextTurn(): Promise<unknown> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Waits until a request is complete at the level of the protocol. */
+export async function arrived(req: IncomingMessage | Http2ServerRequest): Promise<void> {
+  while ('stream' in req ? req.stream.state.remoteClose !== 1 : !req.complete) await nextTurn()
+}
+
+export async function start(
+  { handler }: { handler: Handler } = new Held(),
+  tls: typeof TLS | null = null,
+  others: Partial<Limits> = {},
+): Promise<void> {
+  const limits = { ...DEFAULT_LIMITS, maxConnections: MAX, ...others }
+  listener = await listen({ host: '127.0.0.1', port: 0, tls, limits, log: createRecordingLog(), handler })
+}
+
+/** A connection in cleartext or with TLS, and whether it has been closed. */
+export class Client {
+  readonly socket: Socket
+  received = ''
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    opened.push(socket)
+    socket.on('error', () => {})
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      this.received += chunk
+    })
+  }
+
+  static async open(): Promise<Client> {
+    const client = new Client(connect(listener.port, '127.0.0.1'))
+    await once(client.socket, 'connect')
+    return client
+  }
+
+  static async openTls(): Promise<Client> {
+    const client = new Client(connectTls({ port: listener.port, host: '127.0.0.1', rejectUnauthorized: false }))
+    await once(client.socket, 'secureConnect')
+    return client
+  }
+
+  /** Sends a request and waits until the response ends with `answer`. */
+  async ask(request: string, answer = 'answer'): Promise<this> {
+    this.received = ''
+    this.socket.write(request)
+    while (!this.received.endsWith(answer)) await once(this.socket, 'data')
+    return this
+  }
+
+  async closed(): Promise<void> {
+    if (!this.socket.destroyed) await new Promise((resolve) => this.socket.once('close', resolve))
+  }
+}
+
+export async function session(): Promise<ClientHttp2Session> {
+  const client = connectHttp2(listener.url, { rejectUnauthorized: false })
+  client.on('error', () => {})
+  opened.push(client)
+  await once(client, 'remoteSettings')
+  return client
+}
+
+export function bodyOf(client: ClientHttp2Session, path = '/'): Promise<string> {
+  return textOf(client.request({ ':path': path }))
+}
+
+export async function textOf(stream: ClientHttp2Stream): Promise<string> {
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  return text
+}
