@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import type { Outcome } from '../test/interop/scenario.ts'
 import { KEYS, type KeyName, VERIFIERS } from '../test/interop/verifiers.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../')
 const PAGE = join(ROOT, 'docs/verifiers.md')
 const BEGIN = '<!-- measured: begin -->'
 const END = '<!-- measured: end -->'

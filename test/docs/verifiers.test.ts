@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { createRemoteJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
-import { administrationOf } from '../e2e/administration.ts'
+import { administrationOf } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
 

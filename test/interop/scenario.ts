@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { EcdsaCurve, RsaBits, RsaHasher } from '../../gen/iam/webkey/v2/web_key_pb.js'
-import { type Administration, administrationOf } from '../e2e/administration.ts'
+import { type Administration, administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'

@@ -6,8 +6,8 @@
  * So it names columns and events itself, as they are at that point of the schema's history.
  *
  * What it takes from the program of today are the readers of public keys and the MACs and hashes (`TakeOver`), because the program of
- * today has to believe the rows that it leaves behind. Their forms are fixed: `test/crypto/integrity-key.test.ts` computes the
- * MACs by hand, and `test/storage/take-over.test.ts` takes over rows as the version before wrote them. Whoever changes a form writes a
+ * today has to believe the rows that it leaves behind. Their forms are fixed: `test/unit/crypto/integrity-key.test.ts` computes the
+ * MACs by hand, and `test/api/storage/take-over.test.ts` takes over rows as the version before wrote them. Whoever changes a form writes a
  * migration for the rows that are there, and gives this file a copy of the form before.
  */
 import { type Kysely, sql } from 'kysely'

@@ -1,0 +1,101 @@
+/**
+ * Credentials that are made while the newest change is dated ahead of the clock of the database, as after a clock that was ahead
+ * for a while and is right again: what ends by the clock is compared with the clock.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { Credentials } from '../../../src/app/identities/credentials.ts'
+import type { Actor } from '../../../src/domain/identities/authority.ts'
+import type { ServiceUser } from '../../../src/domain/identities/service-user.ts'
+import type { IdentityStore } from '../../../src/domain/ports.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { anAuditEntry } from '../../support/audit-entry.ts'
+import { identityOperations } from '../../support/identity-operations.ts'
+import { TEST_INTEGRITY, TEST_MACS } from '../../support/integrity.ts'
+import { createRecordingLog } from '../../support/log.ts'
+import { seedProject, seedUser } from '../../support/seed.ts'
+
+const HOUR = 3_600_000
+const JWK = JSON.stringify({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' })
+
+let database: Database
+let store: IdentityStore
+let credentials: Credentials
+let actor: Actor
+let userId: string
+beforeAll(async () => {
+  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  await migrate(database)
+  store = createIdentityStore(database, TEST_MACS)
+  credentials = new Credentials({
+    store,
+    replica: { refreshAfterWrite: async () => {} },
+    secrets: TEST_INTEGRITY.secrets,
+    parseUserKeys: (json) => [JSON.parse(json)],
+    maxTokenLifetimeDays: 1,
+    newId: randomUUID,
+  })
+  const owner = await seedUser(database, { project: await seedProject(database), instanceRoles: ['IAM_OWNER'] })
+  const tokenId = randomUUID()
+  await identityOperations(database).addToken(owner.userId, tokenId, randomBytes(32))
+  const credential = { kind: 'personal_access_token', tokenId } as const
+  const authority = { kind: 'user', userId: owner.userId, permission: 'iam.user.write', credential } as const
+  actor = { ...anAuditEntry('test'), authority }
+})
+beforeEach(async () => {
+  userId = (await seedUser(database, { project: await seedProject(database) })).userId
+})
+afterAll(() => database?.close())
+
+const inHours = (hours: number) => new Date(Date.now() + hours * HOUR)
+
+/** As if a change had been dated by a clock that was so far ahead. */
+async function dateChangesAhead(hours: number): Promise<void> {
+  await sql`update instance set latest_at = clock_timestamp() + ${hours} * interval '1 hour'`.execute(database.db)
+}
+
+const user = async (): Promise<ServiceUser> => (await store.findUser(userId))!
+
+/** How far ahead of the clock something was dated, in whole hours. */
+const hoursAhead = ({ createdAt }: { readonly createdAt: Date }) => Math.round((Number(createdAt) - Date.now()) / HOUR)
+
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  )
+
+describe('while the newest change is dated 23 hours ahead of the clock', () => {
+  it('a personal access token may end before that, and takes the place of none that works', async () => {
+    const { token: first } = await credentials.createToken(actor, userId, inHours(20))
+    await dateChangesAhead(23)
+    const { token: second } = await credentials.createToken(actor, userId, inHours(12))
+    expect((await user()).personalAccessTokens.map(({ tokenId }) => tokenId).sort()).toEqual(
+      [first.tokenId, second.tokenId].sort(),
+    )
+    expect(hoursAhead(second)).toBe(23)
+  })
+
+  it('a personal access token ends when it has to by the clock', async () => {
+    await dateChangesAhead(23)
+    expect(await codeOf(credentials.createToken(actor, userId, inHours(25)))).toBe('expiration_too_late')
+    expect(await codeOf(credentials.createToken(actor, userId, inHours(-1)))).toBe('expiration_in_past')
+  })
+
+  it('secrets that work count as such', async () => {
+    for (let count = 0; count < 9; count += 1) await credentials.generateSecret(actor, userId, inHours(20))
+    await dateChangesAhead(23)
+    const { secret } = await credentials.generateSecret(actor, userId, inHours(12))
+    expect(hoursAhead(secret)).toBe(23)
+    expect(await codeOf(credentials.generateSecret(actor, userId, null))).toBe('client_secret_limit_reached')
+  })
+
+  it('a public key may end before that', async () => {
+    await dateChangesAhead(23)
+    const [key] = await credentials.addKeys(actor, userId, { json: JWK, expiresAt: inHours(12) })
+    expect((await user()).keys).toEqual([key])
+  })
+})

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { resealAll } from '../../../src/app/keys/reseal.ts'
+import { createKeyPairGenerator } from '../../../src/crypto/key-pair.ts'
+import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
+import { createKeyResealer } from '../../../src/crypto/resealer.ts'
+import { createKeySealer } from '../../../src/crypto/sealed-key.ts'
+import { planCreation } from '../../../src/domain/keys/key-ring.ts'
+import type { SealedKeyStore } from '../../../src/domain/keys/sealed-keys.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'
+import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { createRecordingLog } from '../../support/log.ts'
+
+const [older, newer] = [generateMasterKey(), generateMasterKey()]
+const idOf = (masterKey: string) => masterKey.split(':')[0]!
+const resealer = createKeyResealer(parseMasterKeys(`${newer},${older}`))
+
+let database: Database
+let store: SealedKeyStore
+beforeAll(async () => {
+  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  await migrate(database)
+  store = createSealedKeyStore(database)
+})
+beforeEach(async () => {
+  await database.db.deleteFrom('web_keys').execute()
+})
+afterAll(() => database?.close())
+
+/** Creates a web key as a server with these master keys does. */
+async function create(masterKeys = older): Promise<string> {
+  const generator = createKeyPairGenerator(createKeySealer(parseMasterKeys(masterKeys)))
+  const pair = await generator.generate({ kind: 'ed25519' })
+  await createKeyStore(database, TEST_MACS).update(anEntry('create'), (ring, now) =>
+    planCreation(ring, pair, { now, maxWebKeys: 1000 }),
+  )
+  return pair.keyId
+}
+
+/** Fails if one of the private keys cannot be opened with this master key alone. */
+async function openAll(masterKey: string): Promise<number> {
+  const keys = await store.list()
+  const alone = createKeyResealer(parseMasterKeys(masterKey))
+  for (const key of keys) await alone.assertOpens(key)
+  return keys.length
+}
+
+describe('sealing all private keys anew', () => {
+  it('leaves those alone that the first master key seals, and the others open with it alone', async () => {
+    for (const masterKey of [older, newer, older]) await create(masterKey)
+    expect(await resealAll({ store, resealer })).toEqual({
+      masterKeyId: idOf(newer),
+      total: 3,
+      resealed: 2,
+      unused: [idOf(older)],
+      stillInUse: [],
+    })
+    expect(await openAll(newer)).toBe(3)
+    expect(await resealAll({ store, resealer })).toMatchObject({ total: 3, resealed: 0 })
+  })
+
+  it('finds the keys that a server seals with another master key meanwhile, and tells of it', async () => {
+    await create()
+    let late = 3
+    const busy: SealedKeyStore = {
+      ...store,
+      replace: async (...change) => {
+        if (late-- > 0) await create()
+        return await store.replace(...change)
+      },
+    }
+    expect(await resealAll({ store: busy, resealer })).toMatchObject({
+      total: 4,
+      resealed: 4,
+      stillInUse: [idOf(older)],
+    })
+    expect(await openAll(newer)).toBe(4)
+  })
+
+  it('gives up on servers that never stop sealing with another one, and names it', async () => {
+    await create()
+    const busy: SealedKeyStore = {
+      ...store,
+      replace: async (...change) => {
+        await create()
+        return await store.replace(...change)
+      },
+    }
+    await expect(resealAll({ store: busy, resealer })).rejects.toThrow(
+      `servers go on sealing new keys with ${idOf(older)}: restart them with ${idOf(newer)} as the first master key`,
+    )
+  })
+
+  it('goes on where it was cut off', async () => {
+    for (let count = 0; count < 4; count += 1) await create()
+    let left = 2
+    const failing: SealedKeyStore = {
+      ...store,
+      replace: async (...change) => {
+        if (left-- === 0) throw new Error('cut off')
+        return await store.replace(...change)
+      },
+    }
+    await expect(resealAll({ store: failing, resealer })).rejects.toThrow('cut off')
+    expect(await resealAll({ store, resealer })).toMatchObject({ total: 4, resealed: 2 })
+    expect(await openAll(newer)).toBe(4)
+  })
+
+  it('passes over a private key that is destroyed meanwhile', async () => {
+    const keyId = await create()
+    const other = await create()
+    const racing: SealedKeyStore = {
+      ...store,
+      replace: async (key, ...rest) => {
+        if (key.kind === 'web_key' && key.keyId === keyId)
+          await database.db.deleteFrom('web_keys').where('key_id', '=', keyId).execute()
+        return await store.replace(key, ...rest)
+      },
+    }
+    expect(await resealAll({ store: racing, resealer })).toMatchObject({ total: 1, resealed: 1 })
+    expect(await store.list()).toMatchObject([{ keyId: other }])
+  })
+
+  it('changes nothing if one of several private keys cannot be opened, also the last one', async () => {
+    for (const masterKey of [older, older, generateMasterKey()]) await create(masterKey)
+    const before = await store.list()
+    await expect(resealAll({ store, resealer })).rejects.toThrow(/web key \S{43} cannot be opened/)
+    expect(await store.list()).toEqual(before)
+  })
+
+  it.each([
+    ['is not configured', newer],
+    ['has the id of the right one', `${newer},${idOf(older)}:${generateMasterKey().split(':')[1]}`],
+    ['is first and has the id of the one that sealed', `${idOf(older)}:${generateMasterKey().split(':')[1]}`],
+  ])('changes nothing if the key that sealed %s', async (_, masterKeys) => {
+    for (let count = 0; count < 3; count += 1) await create()
+    const before = await store.list()
+    const wrong = createKeyResealer(parseMasterKeys(masterKeys))
+    await expect(resealAll({ store, resealer: wrong })).rejects.toThrow(/web key \S{43} cannot be opened/)
+    expect(await store.list()).toEqual(before)
+  })
+})

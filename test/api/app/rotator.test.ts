@@ -1,0 +1,465 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
+import { Rotator } from '../../../src/app/keys/rotator.ts'
+import { InstanceClock } from '../../../src/app/replica/instance-clock.ts'
+import { Replica } from '../../../src/app/replica/replica.ts'
+import { thumbprint } from '../../../src/crypto/public-key-macs.ts'
+import type { AuditEntry } from '../../../src/domain/audit.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
+import {
+  type KeyRing,
+  planActivation,
+  planCreation,
+  type SealedKeyPair,
+  unpublishedKeys,
+} from '../../../src/domain/keys/key-ring.ts'
+import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../../src/domain/keys/rotation-policy.ts'
+import type { SealedKeyCheck } from '../../../src/domain/keys/sealed-keys.ts'
+import type { KeyStore } from '../../../src/domain/ports.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'
+import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { eventually } from '../../support/eventually.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { newKeyPair } from '../../support/keys.ts'
+import { createRecordingLog } from '../../support/log.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+
+const SECOND = 1000
+const LIMITS = { jwksMaxAgeSeconds: 0, tokenLifetimeSeconds: 1, maxStalenessSeconds: 10, maxWebKeys: 10 }
+
+/** A key signs for no time to speak of, so that each look finds something to do. */
+const POLICY: RotationPolicy = {
+  ...DEFAULT_ROTATION_POLICY,
+  config: { kind: 'ecdsa', curve: 'P-256' },
+  rotationIntervalSeconds: 1,
+  publishAheadSeconds: 0,
+  retentionSeconds: 3600,
+  rollbackWindowSeconds: 3600,
+}
+
+let database: Database
+let store: KeyStore
+let rotators: { stop(): Promise<void> }[]
+beforeAll(async () => {
+  database = await openDatabase({ kind: 'embedded', folder: null, log: createRecordingLog() })
+  await migrate(database)
+  store = createKeyStore(database, TEST_MACS)
+})
+beforeEach(async () => {
+  rotators = []
+  await database.db.deleteFrom('web_keys').execute()
+  await database.db.deleteFrom('audit_events').execute()
+  // One test dates a change in the future.
+  await database.db.updateTable('instance').set({ latest_at: null }).execute()
+})
+afterEach(async () => {
+  for (const rotator of rotators) await rotator.stop()
+})
+afterAll(() => database?.close())
+
+/** An active key that has been signing for so long. */
+async function seed(agedSeconds: number, policy: Partial<RotationPolicy> = {}): Promise<void> {
+  await store.update(anEntry('seed'), (ring, clock) => {
+    const now = new Date(clock.getTime() - agedSeconds * SECOND)
+    const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+    const { steps } = planActivation([created.result], created.result.keyId, {
+      guard: 'off',
+      jwksMaxAgeSeconds: 0,
+      now,
+    })
+    const rotation = { policy: { ...POLICY, ...policy }, requestedAt: null }
+    return { steps: [...created.steps, ...steps], rotation, result: undefined }
+  })
+}
+
+interface Options {
+  readonly generate?: () => Promise<SealedKeyPair>
+  readonly update?: KeyStore['update']
+  readonly publish?: KeyStore['publish']
+  /** Tries private keys; nothing is signed here. */
+  readonly assertOpens?: SealedKeyCheck['assertOpens']
+}
+
+/** A replica of the database with a rotator, whose time is the test's. */
+async function startRotator({
+  generate = async () => newKeyPair(),
+  update = store.update,
+  publish = store.publish,
+  assertOpens = async () => {},
+}: Options = {}) {
+  const clock = new ManualClock()
+  const log = createRecordingLog()
+  const refusals: string[] = []
+  const time = new InstanceClock({ machine: () => new Date(), monotonic: () => performance.now(), log })
+  const replica = new Replica({
+    reader: createInstanceReader(database, TEST_MACS),
+    feed: { subscribe: () => async () => {}, status: () => 'off' },
+    signers: { open: () => Promise.reject(new Error('nothing is signed here')) },
+    clock,
+    time,
+    log: createRecordingLog(),
+    issuer: 'https://id.example.com',
+    maxStalenessSeconds: LIMITS.maxStalenessSeconds,
+  })
+  await replica.start()
+  const audit = { refuse: (entry: AuditEntry, outcome: string) => refusals.push(`${entry.action} ${outcome}`) }
+  const rotator = new Rotator({
+    store: { update, publish },
+    generator: { generate },
+    replica,
+    trial: new DecryptabilityCheck({ keys: createSealedKeyStore(database), check: { assertOpens }, log }),
+    limits: LIMITS,
+    clock,
+    now: time.now,
+    changeTime: time.changeTime,
+    audit,
+    log,
+  })
+  rotator.start()
+  const stop = async () => {
+    await rotator.stop()
+    await replica.stop()
+  }
+  rotators.push({ stop })
+  return { rotator, replica, clock, log, refusals, stop }
+}
+
+/** Lets time pass, second by second, until something is true. */
+async function passTimeUntil(clocks: readonly ManualClock[], isTrue: () => void | Promise<void>): Promise<void> {
+  await eventually(async () => {
+    for (const clock of clocks) clock.advance(SECOND)
+    await isTrue()
+  })
+}
+
+async function states(): Promise<string[]> {
+  return (await createInstanceReader(database, TEST_MACS).load([])).ring.map(({ state }) => state)
+}
+
+async function undated(): Promise<KeyRing> {
+  return unpublishedKeys((await createInstanceReader(database, TEST_MACS).load([])).ring)
+}
+
+async function events(): Promise<string[]> {
+  const rows = await database.db.selectFrom('audit_events').selectAll().where('actor', '=', 'system').execute()
+  return rows.map(({ action, resource, outcome }) => `${action} ${resource.split('/')[0]} ${outcome}`)
+}
+
+describe('a rotator', () => {
+  it('makes the step whose time has come, and writes it down', async () => {
+    await seed(100)
+    const { clock, log } = await startRotator()
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
+    expect(await events()).toEqual(['rotation/create web_keys ok'])
+    const told = () => log.lines.filter((line) => line.includes('the rotation of web keys went on'))
+    // It is told when this replica has taken the step over, which is after it can be seen in the database.
+    await eventually(() => expect(told()).toHaveLength(1))
+  })
+
+  it('dates the publication of a key whose creator has not, with rotation on or off', async () => {
+    for (const enabled of [true, false]) {
+      await seed(0, { enabled, rotationIntervalSeconds: 3600 * 24 })
+      await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+      const { clock, stop } = await startRotator()
+      await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
+      await stop()
+      await database.db.deleteFrom('web_keys').execute()
+    }
+  })
+
+  it('tries again to date a publication, and makes the steps that do not need it', async () => {
+    await seed(0, { rotationIntervalSeconds: 3600 * 24, retentionSeconds: 3600, rollbackWindowSeconds: 0 })
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
+    await store.update(anEntry('by hand'), (ring, now) => {
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    let tries = 0
+    const publish = async () => {
+      tries += 1
+      if (tries < 3) throw new Error('not now')
+      return store.publish()
+    }
+    const { clock } = await startRotator({ publish })
+    await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
+    expect(tries).toBeGreaterThanOrEqual(3)
+    const { ring } = await createInstanceReader(database, TEST_MACS).load([])
+    expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
+  })
+
+  it('dates a publication each second while a step fails and is tried again later each time', async () => {
+    await seed(100)
+    let steps = 0
+    const update = async () => {
+      steps += 1
+      throw new Error('no step')
+    }
+    let publications = 0
+    const publish = async () => {
+      publications += 1
+      return store.publish()
+    }
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    const { clock } = await startRotator({ update, publish })
+    await passTimeUntil([clock], () => expect(steps).toBe(4))
+    // The next step is eight seconds away, and no time passes but this test's.
+    await eventually(() => expect(clock.waiting).toBe(2))
+    const before = publications
+    await store.update(anEntry('by hand'), (ring, now) => planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 }))
+    for (let second = 0; second < 3; second += 1) {
+      clock.advance(SECOND)
+      await eventually(() => expect(clock.waiting).toBe(2))
+    }
+    await eventually(async () => expect(await undated()).toEqual([]))
+    expect({ steps, publications: publications - before }).toEqual({ steps: 4, publications: 1 })
+  })
+
+  it('makes no step before its time, and none if rotation is off', async () => {
+    await seed(0, { rotationIntervalSeconds: 3600 * 24, keepStandby: false })
+    const first = await startRotator()
+    for (let second = 0; second < 5; second += 1) {
+      first.clock.advance(SECOND)
+      await first.replica.refresh()
+    }
+    expect(await states()).toEqual(['active'])
+    await first.stop()
+
+    await seedPolicy({ enabled: false, rotationIntervalSeconds: 1 })
+    const second = await startRotator()
+    for (let look = 0; look < 5; look += 1) {
+      second.clock.advance(SECOND)
+      await second.replica.refresh()
+    }
+    expect(await states()).toEqual(['active'])
+    expect(second.rotator.status).toEqual({ enabled: false, overdueSeconds: 0, failures: 0 })
+  })
+
+  it('leaves a step to whoever is first: two of them create one key', async () => {
+    await seed(100)
+    let waiting = 0
+    let go = () => {}
+    const together = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    // Both have made a key pair before either of them asks for the lock.
+    const generate = async () => {
+      waiting += 1
+      if (waiting === 2) go()
+      await together
+      return newKeyPair()
+    }
+    const [a, b] = [await startRotator({ generate }), await startRotator({ generate })]
+    await passTimeUntil([a.clock, b.clock], async () => {
+      expect(await states()).toEqual(['active', 'initial'])
+      expect(waiting).toBe(2)
+    })
+    await a.stop()
+    await b.stop()
+    expect(await states()).toEqual(['active', 'initial'])
+    expect(await events()).toEqual(['rotation/create web_keys ok'])
+    expect([...a.refusals, ...b.refusals]).toEqual([])
+    expect(a.rotator.status.failures + b.rotator.status.failures).toBe(0)
+  })
+
+  it('counts and writes down failures, tries again later each time, and goes on', async () => {
+    await seed(100)
+    let broken = true
+    let attempts = 0
+    const generate = async () => {
+      attempts += 1
+      if (broken) throw new Error('the generator is broken')
+      return newKeyPair()
+    }
+    const { clock, rotator, refusals, log } = await startRotator({ generate })
+    await passTimeUntil([clock], () => expect(attempts).toBe(4))
+    // At 1 s, and then after 1, 2 and 4 s at least.
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(8 * SECOND)
+    await eventually(() => expect(rotator.status.failures).toBe(4))
+    expect(rotator.status.overdueSeconds).toBeGreaterThanOrEqual(99)
+    expect(refusals).toEqual(Array(4).fill('rotation/create ROTATION_FAILED'))
+    expect(log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))).toHaveLength(4)
+
+    broken = false
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active', 'initial']))
+    expect(rotator.status.failures).toBe(4)
+  })
+
+  it('does not write a step down as refused that may be stored, and looks again', async () => {
+    await seed(100)
+    const answers: string[] = []
+    const update: KeyStore['update'] = async (entry, decide) => {
+      const result = await store.update(entry, decide)
+      answers.push(entry.action)
+      if (answers.length === 1) throw new DomainError('change_outcome_unknown', 'it may be stored or not')
+      return result
+    }
+    const { clock, rotator, refusals } = await startRotator({ update })
+    await passTimeUntil([clock], () => expect(answers).toEqual(['rotation/create', 'rotation/activate']))
+    await eventually(async () => expect(await states()).toEqual(['inactive', 'active']))
+    expect({ refusals, failures: rotator.status.failures }).toEqual({ refusals: [], failures: 1 })
+  })
+
+  it('does not let a key sign that it cannot open: that is a failure, and the key before signs on', async () => {
+    await seed(100)
+    await store.update(anEntry('standby'), (ring, clock) => {
+      const now = new Date(clock.getTime() - 90 * SECOND)
+      const { steps } = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      return { steps, result: undefined }
+    })
+    let masterKeyIsThere = false
+    const { clock, rotator, refusals, log } = await startRotator({
+      assertOpens: async ({ keyId }) => {
+        if (!masterKeyIsThere) throw new Error(`master key "mk-new" sealed ${keyId} and is not configured`)
+      },
+    })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(await states()).toEqual(['active', 'initial'])
+    expect(await events()).toEqual([])
+    expect(refusals).toEqual(Array(2).fill('rotation/activate ROTATION_FAILED'))
+    const [failure] = log.lines.filter((line) => line.startsWith('error a step of the rotation failed'))
+    expect(failure).toContain('web_key_cannot_be_opened')
+
+    masterKeyIsThere = true
+    await passTimeUntil([clock], async () => expect((await states()).slice(0, 2)).toEqual(['inactive', 'active']))
+  })
+
+  it('says that there is no room for a key before it is too late, and goes on when there is', async () => {
+    await seed(100, { config: { kind: 'ed25519' } })
+    await store.update(anEntry('fill'), (_ring, now) => ({
+      steps: Array.from({ length: LIMITS.maxWebKeys - 1 }, () => newKeyPair()).flatMap(
+        (pair) => planCreation([], pair, { now, maxWebKeys: 10 }).steps,
+      ),
+      result: undefined,
+    }))
+    const publicJwk = { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } as const
+    const generate = async (): Promise<SealedKeyPair> => ({
+      ...newKeyPair(),
+      keyId: thumbprint(publicJwk),
+      algorithm: 'EdDSA',
+      publicJwk,
+    })
+    const { clock, rotator, log, refusals } = await startRotator({ generate })
+    await passTimeUntil([clock], () => expect(rotator.status.failures).toBe(2))
+    expect(refusals).toEqual(Array(2).fill('rotation/create ROTATION_FAILED'))
+    expect(log.lines.find((line) => line.startsWith('error a step'))).toContain('web_key_limit_reached')
+    expect(await events()).toEqual([])
+
+    await store.update(anEntry('clear'), (ring) => {
+      const { keyId } = ring.find(({ state }) => state === 'initial')!
+      return { steps: [{ kind: 'remove', keyId }], result: undefined }
+    })
+    await passTimeUntil([clock], async () => expect(await events()).toEqual(['rotation/create web_keys ok']))
+  })
+
+  it('deletes what is to be deleted even if no key can be made', async () => {
+    await seed(100, { retentionSeconds: 1, rollbackWindowSeconds: 1 })
+    await store.update(anEntry('retire'), (ring, clock) => {
+      const now = new Date(clock.getTime() - 90 * SECOND)
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    expect(await states()).toEqual(['inactive', 'active'])
+    const { clock, rotator } = await startRotator({ generate: () => Promise.reject(new Error('broken')) })
+    await passTimeUntil([clock], async () => expect(await states()).toEqual(['active']))
+    expect(rotator.status.failures).toBeGreaterThan(0)
+  })
+
+  it('says once that the active key is dated in the future, which puts off its rotation', async () => {
+    await seed(-86_400)
+    const { clock, log, replica, rotator } = await startRotator()
+    const told = () => log.lines.filter((line) => line.includes('dated in the future'))
+    const look = async () => {
+      for (let second = 0; second < 5; second += 1) {
+        clock.advance(SECOND)
+        await replica.refresh()
+      }
+    }
+    await look()
+    expect(told()).toHaveLength(1)
+    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
+    expect(told()[0]).toContain(`warn the active web key is dated`)
+    expect(told()[0]).toContain(first!.keyId)
+    expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })
+
+    // By hand it can be rotated; no date goes back behind those that there are, so the next one is told of as well.
+    await store.update(anEntry('by hand'), (ring, now) => {
+      const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
+      const options = { guard: 'warn', jwksMaxAgeSeconds: 300, now } as const
+      const { steps } = planActivation([...ring, created.result], created.result.keyId, options)
+      return { steps: [...created.steps, ...steps], result: undefined }
+    })
+    expect((await states()).sort()).toEqual(['active', 'inactive'])
+    await look()
+    expect(told()).toHaveLength(2)
+  })
+
+  it.each([0, 86_400])('says nothing of a key that was activated %i s ago', async (agedSeconds) => {
+    await seed(agedSeconds, { rotationIntervalSeconds: 2 * 86_400, keepStandby: false })
+    const { clock, log, replica } = await startRotator()
+    for (let second = 0; second < 5; second += 1) {
+      clock.advance(SECOND)
+      await replica.refresh()
+    }
+    expect(log.lines).toEqual([])
+  })
+
+  it('does nothing while it is out of touch with the database', async () => {
+    await seed(100)
+    const { clock, replica, stop } = await startRotator()
+    await replica.stop()
+    // Nothing is compared any more, so what is known is too old from here on.
+    clock.advance(LIMITS.maxStalenessSeconds * SECOND + SECOND)
+    expect(replica.isFresh()).toBe(false)
+    for (let second = 0; second < 5; second += 1) {
+      clock.advance(SECOND)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await stop()
+    expect(await states()).toEqual(['active'])
+  })
+
+  it('stops while it waits for its turn, and after the step that it is making', async () => {
+    await seed(100)
+    const idle = await startRotator()
+    idle.clock.advance(SECOND)
+    await idle.rotator.stop()
+    idle.clock.advance(10 * SECOND)
+    expect(await states()).toEqual(['active'])
+
+    let begun = false
+    let finish = () => {}
+    const held = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const generate = async () => {
+      begun = true
+      await held
+      return newKeyPair()
+    }
+    const busy = await startRotator({ generate })
+    await passTimeUntil([busy.clock], () => expect(begun).toBe(true))
+    const stopped = busy.rotator.stop()
+    finish()
+    await stopped
+    expect(await states()).toEqual(['active', 'initial'])
+    busy.clock.advance(10 * SECOND)
+    expect(busy.clock.waiting).toBeLessThanOrEqual(1)
+  })
+})
+
+async function seedPolicy(changes: Partial<RotationPolicy>): Promise<void> {
+  await store.update(anEntry('policy'), (_ring, _now, rotation) => ({
+    steps: [],
+    rotation: { ...rotation, policy: { ...rotation.policy, ...changes } },
+    result: undefined,
+  }))
+}

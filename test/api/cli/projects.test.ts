@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+
+let terminal: Terminal
+beforeAll(async () => {
+  terminal = await openTerminal()
+})
+afterAll(() => terminal?.close())
+
+const keyturn = (...args: string[]) => terminal.run('projects', ...args)
+
+/** The projects as the API lists them, asked for without the command line. */
+async function projectsOfTheApi(): Promise<{ projectId: string; name: string }[]> {
+  const { projects } = await terminal.call<{ projects: { projectId: string; name: string }[] }>(
+    'iam.project.v2.ProjectService/ListProjects',
+    {},
+  )
+  return projects
+}
+
+async function idOf(name: string): Promise<string> {
+  return (await projectsOfTheApi()).find((project) => project.name === name)!.projectId
+}
+
+describe('keyturn projects create and list', () => {
+  it('creates a project and says its id', async () => {
+    const { code, stdout, stderr } = await keyturn('create', 'billing')
+    expect({ code, stdout, stderr }).toEqual(says(`created billing (${await idOf('billing')})`))
+  })
+
+  it('lists projects by name, in a table that fits a terminal of 80 columns', async () => {
+    await keyturn('create', 'archive')
+    const lines = await terminal.lines('projects', 'list')
+    expect(lines[0]).toMatch(/^PROJECT ID {28}NAME +AGE$/)
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(new RegExp(`^${UUID}  archive  (\\d+m )?\\d+s$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  billing  (\\d+m )?\\d+s$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  keyturn  (\\d+m )?\\d+s$`)),
+    ])
+    expect(tooLong(lines)).toBeUndefined()
+  })
+
+  it('prints what the API returns with --json', async () => {
+    expect(await terminal.json('projects', 'list')).toEqual(
+      await terminal.call('iam.project.v2.ProjectService/ListProjects', {}),
+    )
+    expect(await terminal.json('projects', 'create', 'json')).toEqual({
+      project: {
+        projectId: expect.stringMatching(`^${UUID}$`),
+        name: 'json',
+        creationDate: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      },
+    })
+  })
+
+  it('says why a name is not possible', async () => {
+    expect(await keyturn('create', 'billing')).toEqual(refuses('another project has this name (PROJECT_NAME_TAKEN)'))
+    const malformed = await keyturn('create', 'Billing!')
+    expect({ ...malformed, stderr: '' }).toEqual({ code: 1, stdout: '', stderr: '' })
+    expect(malformed.stderr).toMatch(/^keyturn: .*name.* \(INVALID_ARGUMENT\)\n$/s)
+  })
+})
+
+describe('keyturn projects rename and delete', () => {
+  it('takes a name or an id, and says that the client IDs of the users change', async () => {
+    await keyturn('create', 'first')
+    const projectId = await idOf('first')
+    expect(await keyturn('rename', 'first', 'second')).toEqual(
+      says('renamed first to second: the client IDs of its users now end in @second'),
+    )
+    expect(await keyturn('rename', projectId, 'third')).toEqual(
+      says(`renamed ${projectId} to third: the client IDs of its users now end in @third`),
+    )
+    expect(await idOf('third')).toBe(projectId)
+    expect(await keyturn('delete', 'third')).toEqual(says('deleted third'))
+    expect((await projectsOfTheApi()).map(({ name }) => name)).not.toContain('third')
+  })
+
+  it('does not delete a project with users', async () => {
+    const { code, stderr } = await keyturn('delete', 'keyturn')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^keyturn: .+ \(PROJECT_HAS_USERS\)\n$/)
+    expect(await idOf('keyturn')).toMatch(new RegExp(UUID))
+  })
+
+  it.each([
+    [['rename', 'nobody', 'somebody']],
+    [['delete', 'nobody']],
+    [['roles', 'list', 'nobody']],
+    [['scopes', 'add', 'nobody', 'x']],
+  ])('%j says that there is no such project', async (args) => {
+    expect(await keyturn(...args)).toEqual(
+      refuses('there is no project "nobody": "keyturn projects list" prints those that exist'),
+    )
+  })
+
+  it('says that there is no project with an id', async () => {
+    const { code, stderr } = await keyturn('delete', '00000000-0000-4000-8000-000000000000')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/\(PROJECT_NOT_FOUND\)\n$/) })
+  })
+})
+
+describe.each([
+  ['roles', 'role', 'reader', 'writer'],
+  ['scopes', 'scope', 'invoices:read', 'invoices:write'],
+])('keyturn projects %s', (group, noun, first, second) => {
+  it('adds, lists and removes', async () => {
+    expect(await keyturn(group, 'add', 'billing', second)).toEqual(says(`billing has the ${noun} ${second}`))
+    expect(await keyturn(group, 'add', 'billing', first)).toEqual(says(`billing has the ${noun} ${first}`))
+    expect(await keyturn(group, 'add', await idOf('billing'), first)).toMatchObject({ code: 0 })
+    expect(await terminal.lines('projects', group, 'list', 'billing')).toEqual([noun.toUpperCase(), first, second])
+    expect(await keyturn(group, 'remove', 'billing', first)).toEqual(
+      says(`removed the ${noun} ${first} from billing and from everybody who had it`),
+    )
+    expect(await terminal.json('projects', group, 'list', 'billing')).toEqual({ [group]: [second] })
+  })
+
+  it('prints what the API returns with --json', async () => {
+    expect(await terminal.json('projects', group, 'add', 'archive', first)).toEqual({})
+    expect(await terminal.json('projects', group, 'remove', 'archive', first)).toEqual({})
+    expect(await terminal.json('projects', group, 'list', 'archive')).toEqual({})
+  })
+
+  it('does not remove what is not there', async () => {
+    const { code, stderr } = await keyturn(group, 'remove', 'billing', 'nothing')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(new RegExp(`\\(PROJECT_${noun.toUpperCase()}_NOT_FOUND\\)\\n$`))
+  })
+})
+
+describe('keyturn projects scopes add', () => {
+  it('refuses a scope that has a meaning already [Spec §4.1]', async () => {
+    const { code, stderr } = await keyturn('scopes', 'add', 'billing', 'openid')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^keyturn: the scope "openid" has a meaning already: choose another \(\w+\)\n$/)
+  })
+})

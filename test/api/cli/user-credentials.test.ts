@@ -1,0 +1,210 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+
+let terminal: Terminal
+beforeAll(async () => {
+  terminal = await openTerminal()
+  await terminal.lines('projects', 'create', 'billing')
+})
+afterAll(() => terminal?.close())
+
+const NOTHING = '00000000-0000-4000-8000-000000000000'
+
+async function createUser(): Promise<string> {
+  const [line = ''] = await terminal.lines('users', 'create', 'invoices', '--project', 'billing')
+  return line.replace('created ', '')
+}
+
+async function file(name: string, content: object | string): Promise<string> {
+  const path = join(terminal.server.dataDir, name)
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const newKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const publicJwk = () => newKey().publicKey.export({ format: 'jwk' })
+const list = (clientId: string) =>
+  terminal.call<{ keys?: { keyId: string; publicJwk: string }[] }>('iam.user.v2.ServiceUserService/ListUserKeys', {
+    userId: clientId.slice(0, 36),
+  })
+
+/** Credentials for the server behind a proxy that records what the API receives. */
+async function recordRequests() {
+  const chunks: Buffer[] = []
+  const { hostname, port } = new URL(terminal.server.listenUrl)
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname)
+    client.on('data', (chunk) => chunks.push(chunk))
+    pipeline(client, upstream, client, () => {})
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const base_url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return {
+    received: () => Buffer.concat(chunks).toString(),
+    credentials: await file('recorded.json', { ...(await terminal.server.admin()), base_url }),
+    close: () => new Promise((resolve) => proxy.close(resolve)),
+  }
+}
+
+describe('keyturn users keys', () => {
+  const keyturn = (...args: string[]) => terminal.run('users', 'keys', ...args)
+
+  it('adds, lists and removes public keys', async () => {
+    const clientId = await createUser()
+    const jwk = publicJwk()
+    const added = await terminal.lines('users', 'keys', 'add', clientId, await file('one.json', jwk))
+    const [key] = (await list(clientId)).keys!
+    expect(added).toEqual([`added ${key!.keyId} (P-256)`])
+    expect(JSON.parse(key!.publicJwk)).toMatchObject(jwk)
+
+    await terminal.lines('users', 'keys', 'add', clientId, await file('two.json', publicJwk()), '--expires', '90d')
+    const lines = await terminal.lines('users', 'keys', 'list', clientId)
+    expect(lines[0]).toMatch(/^KEY ID {32}KIND {3}AGE +ENDS IN$/)
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(new RegExp(`^${key!.keyId}  P-256  \\d+s +never$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  P-256  \\d+s +89d 23h$`)),
+    ])
+    expect(tooLong(lines)).toBeUndefined()
+
+    expect(await keyturn('remove', clientId, key!.keyId)).toEqual(says(`removed ${key!.keyId}`))
+    expect(await terminal.json('users', 'keys', 'list', clientId)).toEqual(await list(clientId))
+    expect((await list(clientId)).keys).toHaveLength(1)
+  })
+
+  it('adds every key of a JWK set', async () => {
+    const clientId = await createUser()
+    const set = { keys: [publicJwk(), publicJwk()] }
+    const { keys } = await terminal.json<{ keys: unknown[] }>(
+      'users',
+      'keys',
+      'add',
+      clientId,
+      await file('set.json', set),
+    )
+    // They were added at the same moment, so the list has them in no order of ours.
+    expect(keys).toHaveLength(2)
+    expect((await list(clientId)).keys).toEqual(expect.arrayContaining(keys))
+  })
+
+  it.each<[string, object]>([
+    ['an EC key', newKey().privateKey.export({ format: 'jwk' })],
+    ['an AKP key', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'cHVibGlj', priv: 'cHJpdmF0ZQ' }],
+    ['a symmetric key', { kty: 'oct' }],
+    ['a key of an unknown kty', { kty: 'new', d: 'cHJpdmF0ZQ' }],
+    ['one key of a set', { keys: [publicJwk(), newKey().privateKey.export({ format: 'jwk' })] }],
+  ])('refuses a file with the private half of %s', async (_, content) => {
+    const path = await file('private.json', content)
+    expect(await keyturn('add', NOTHING, path)).toEqual(
+      refuses(`${path} has a private key: nothing was sent; make a file with the public key only`),
+    )
+  })
+
+  it('sends the public members only', async () => {
+    const clientId = await createUser()
+    const key = publicJwk()
+    const content = { seed: 'c2VlZA', keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig', seed: 'c2VlZA' }] }
+    const { received, credentials, close } = await recordRequests()
+    try {
+      await terminal.lines(
+        'users',
+        'keys',
+        'add',
+        clientId,
+        await file('set.json', content),
+        '--credentials',
+        credentials,
+      )
+    } finally {
+      await close()
+    }
+    const [sent] = /\{"keys":.*\]\}/.exec(received())!
+    expect(JSON.parse(sent)).toEqual({ keys: [{ ...key, kid: 'mine', alg: 'ES256', use: 'sig' }] })
+    expect(received()).not.toContain('seed')
+  })
+
+  it.each([
+    ['no JSON', '-----BEGIN PUBLIC KEY-----'],
+    ['no key', '{"hello": "world"}'],
+  ])('says what a file with %s must have', async (_, content) => {
+    const path = await file('bad.json', content)
+    expect(await keyturn('add', NOTHING, path)).toEqual(
+      refuses(`${path} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`),
+    )
+  })
+
+  it('says that a file or a key is not there', async () => {
+    expect(await keyturn('add', NOTHING, '/no/such/file')).toEqual(refuses('cannot read /no/such/file'))
+    expect(await keyturn('remove', await createUser(), NOTHING)).toEqual(
+      refuses('the user has no such key (USER_KEY_NOT_FOUND)'),
+    )
+  })
+})
+
+describe('keyturn users tokens', () => {
+  const keyturn = (...args: string[]) => terminal.run('users', 'tokens', ...args)
+
+  it('creates a personal access token, shows it this once, and revokes it', async () => {
+    const clientId = await createUser()
+    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    const lines = await terminal.lines('users', 'tokens', 'create', clientId, '--expires', '90d')
+    expect(lines).toEqual([
+      expect.stringMatching(/^token {5}ktn_pat_[\w-]{59}$/),
+      expect.stringMatching(`^token id  ${UUID}$`),
+      expect.stringMatching(/^expires {3}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      'The token is not shown again.',
+    ])
+    const statusOfCall = async () =>
+      (
+        await fetch(`${terminal.server.baseUrl}/iam.project.v2.ProjectService/ListProjects`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${lines[0]!.slice(10)}` },
+          body: '{}',
+        })
+      ).status
+    expect(await statusOfCall()).toBe(200)
+
+    const table = await terminal.lines('users', 'tokens', 'list', clientId)
+    const tokenId = lines[1]!.slice(10)
+    expect(table).toEqual([
+      expect.stringMatching(/^TOKEN ID {30}AGE +ENDS IN$/),
+      expect.stringMatching(new RegExp(`^${tokenId}  \\d+s +89d 23h$`)),
+    ])
+    expect(await keyturn('revoke', clientId, tokenId)).toEqual(says(`revoked ${tokenId}`))
+    expect(await statusOfCall()).toBe(401)
+    expect(await terminal.json('users', 'tokens', 'list', clientId)).toEqual({})
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const clientId = await createUser()
+    const created = await terminal.json<{ personalAccessToken: object }>(
+      'users',
+      'tokens',
+      'create',
+      clientId,
+      '--expires',
+      '12h',
+    )
+    expect(created).toEqual({ personalAccessToken: expect.anything(), token: expect.stringMatching(/^ktn_pat_/) })
+    expect(await terminal.json('users', 'tokens', 'list', clientId)).toEqual({
+      personalAccessTokens: [created.personalAccessToken],
+    })
+  })
+
+  it('says how long a token may live', async () => {
+    expect(await keyturn('create', await createUser(), '--expires', '366d')).toEqual(
+      refuses('a personal access token must expire at most 365 days after it is created (EXPIRATION_TOO_LATE)'),
+    )
+  })
+
+  it('says that there is no such token', async () => {
+    expect(await keyturn('revoke', await createUser(), NOTHING)).toEqual(
+      refuses('the user has no such personal access token (PERSONAL_ACCESS_TOKEN_NOT_FOUND)'),
+    )
+  })
+})

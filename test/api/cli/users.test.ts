@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openTerminal, refuses, rejects, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+
+let terminal: Terminal
+beforeAll(async () => {
+  terminal = await openTerminal()
+  await terminal.lines('projects', 'create', 'billing')
+  await terminal.lines('projects', 'create', 'other')
+  await terminal.lines('projects', 'roles', 'add', 'billing', 'reader')
+  await terminal.lines('projects', 'roles', 'add', 'other', 'a:b')
+  await terminal.lines('projects', 'scopes', 'add', 'billing', 'invoices:read')
+})
+afterAll(() => terminal?.close())
+
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+const keyturn = (...args: string[]) => terminal.run('users', ...args)
+
+/** Creates a user in the project `billing` and returns its client ID. */
+async function createUser(name: string, ...options: string[]): Promise<string> {
+  const [line = ''] = await terminal.lines('users', 'create', name, '--project', 'billing', ...options)
+  return line.replace('created ', '')
+}
+
+const idOf = (clientId: string) => clientId.slice(0, 36)
+
+/** The user as the API has it, asked for without the command line. */
+async function userOfTheApi(clientId: string) {
+  const { serviceUser } = await terminal.call<{ serviceUser: Record<string, unknown> }>(
+    'iam.user.v2.ServiceUserService/GetServiceUser',
+    { userId: idOf(clientId) },
+  )
+  return serviceUser
+}
+
+describe('keyturn users create and list', () => {
+  it('creates a user and prints its client ID', async () => {
+    const { code, stdout, stderr } = await keyturn('create', 'invoices', '--project', 'billing')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^created ${UUID}@billing\n$`))
+    const clientId = stdout.trim().replace('created ', '')
+    expect(await userOfTheApi(clientId)).toMatchObject({
+      clientId,
+      name: 'invoices',
+      enabled: true,
+      clientCredentialsEnabled: true,
+    })
+  })
+
+  it('lists all users, oldest first, or those of one project, in a table of 80 columns', async () => {
+    await terminal.lines('users', 'create', 'elsewhere', '--project', 'other')
+    const all = await terminal.lines('users', 'list')
+    expect(all[0]).toMatch(/^CLIENT ID {37}STATE {4}NAME$/)
+    expect(all[1]).toMatch(new RegExp(`^${UUID}@keyturn  enabled  administrator$`))
+    expect(all.at(-1)).toMatch(new RegExp(`^${UUID}@other    enabled  elsewhere$`))
+    expect(tooLong(all)).toBeUndefined()
+
+    const some = await terminal.lines('users', 'list', '--project', 'other')
+    expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  enabled  elsewhere$`))])
+  })
+
+  it('prints what the API returns with --json', async () => {
+    expect(await terminal.json('users', 'list')).toEqual(
+      await terminal.call('iam.user.v2.ServiceUserService/ListServiceUsers', {}),
+    )
+    expect(await terminal.json('users', 'create', 'json', '--project', 'billing')).toEqual({
+      serviceUser: expect.objectContaining({ userId: expect.stringMatching(`^${UUID}$`), name: 'json' }),
+    })
+  })
+
+  it('wants a project, and one that exists', async () => {
+    expect(await keyturn('create', 'x')).toEqual(rejects("required option '--project <project>' not specified"))
+    expect(await keyturn('create', 'x', '--project', 'nobody')).toEqual(
+      refuses('there is no project "nobody": "keyturn projects list" prints those that exist'),
+    )
+  })
+})
+
+describe('keyturn users show', () => {
+  it('prints everything about a user but its credentials', async () => {
+    const clientId = await createUser('shown', '--no-client-credentials')
+    await terminal.lines('users', 'grant', clientId, '--role', 'other:a:b')
+    await terminal.lines('users', 'grant', clientId, '--role', 'billing:reader')
+    await terminal.lines('users', 'grant', clientId, '--scope', 'invoices:read')
+    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    expect(await terminal.lines('users', 'show', clientId)).toEqual([
+      `client ID           ${clientId}`,
+      'name                shown',
+      expect.stringMatching(`^project             ${UUID}$`),
+      'state               enabled',
+      'client credentials  off',
+      'instance roles      IAM_OWNER_VIEWER',
+      'project roles       billing:reader other:a:b',
+      'scopes              invoices:read',
+      expect.stringMatching(/^created {13}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    ])
+    expect(await terminal.json('users', 'show', idOf(clientId))).toEqual({ serviceUser: await userOfTheApi(clientId) })
+  })
+})
+
+describe('keyturn users rename, enable, disable, client-credentials and delete', () => {
+  it('read like this', async () => {
+    const clientId = await createUser('before')
+    expect(await keyturn('rename', clientId, 'after it')).toEqual(says(`renamed ${clientId} to after it`))
+    expect(await keyturn('client-credentials', clientId, 'off')).toEqual(
+      says(`the client credentials grant of ${clientId} is off`),
+    )
+    expect(await keyturn('disable', idOf(clientId))).toEqual(says(`disabled ${clientId}`))
+    const changed = await userOfTheApi(clientId)
+    expect(changed).toMatchObject({ name: 'after it' })
+    expect(changed).not.toHaveProperty('enabled', true)
+    expect(changed).not.toHaveProperty('clientCredentialsEnabled', true)
+    expect((await terminal.lines('users', 'list')).at(-1)).toBe(`${clientId}  disabled  after it`)
+
+    expect(await keyturn('enable', clientId)).toEqual(says(`enabled ${clientId}`))
+    expect(await keyturn('client-credentials', clientId, 'on')).toEqual(
+      says(`the client credentials grant of ${clientId} is on`),
+    )
+    expect(await userOfTheApi(clientId)).toMatchObject({ enabled: true, clientCredentialsEnabled: true })
+    expect(await keyturn('delete', clientId)).toEqual(says(`deleted ${idOf(clientId)}`))
+    expect(await keyturn('show', clientId)).toEqual(
+      refuses(`there is no service user "${idOf(clientId)}" (USER_NOT_FOUND)`),
+    )
+  })
+
+  it.each([
+    [['show', NOBODY]],
+    [['rename', NOBODY, 'x']],
+    [['enable', NOBODY]],
+    [['disable', NOBODY]],
+    [['delete', NOBODY]],
+    [['grant', NOBODY, '--instance-role', 'IAM_OWNER']],
+    [['client-credentials', `${NOBODY}@billing`, 'on']],
+  ])('%j says that there is no such user', async (args) => {
+    expect(await keyturn(...args)).toEqual(refuses(`there is no service user "${NOBODY}" (USER_NOT_FOUND)`))
+  })
+
+  it('says how to name a user', async () => {
+    expect(await keyturn('show', 'invoices')).toEqual(
+      rejects(
+        "command-argument value 'invoices' is invalid for argument 'user'. " +
+          'Name a user by its user id or client ID; "keyturn users list" prints them.',
+      ),
+    )
+  })
+
+  it.each(['disable', 'delete'])('%s is refused for the last owner', async (command) => {
+    const owner = (await terminal.server.admin()).client_id
+    const { code, stderr } = await keyturn(command, owner)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .+ \(LAST_OWNER\)\n$/) })
+  })
+})
+
+describe('keyturn users grant and revoke', () => {
+  it.each([
+    ['--role', 'billing:reader', 'the role reader of billing'],
+    ['--role', 'other:a:b', 'the role a:b of other'],
+    ['--scope', 'invoices:read', 'the scope invoices:read'],
+    ['--instance-role', 'IAM_OWNER', 'IAM_OWNER'],
+  ])('%s %s grants and takes away, also twice', async (option, value, what) => {
+    const clientId = await createUser('granted')
+    const before = await userOfTheApi(clientId)
+    for (const _ of [1, 2]) {
+      expect(await keyturn('grant', clientId, option, value)).toEqual(says(`granted ${what} to ${clientId}`))
+    }
+    expect(await userOfTheApi(clientId)).not.toEqual(before)
+    expect(await terminal.json('users', 'grant', clientId, option, value)).toEqual({
+      serviceUser: await userOfTheApi(clientId),
+    })
+    for (const _ of [1, 2]) {
+      expect(await keyturn('revoke', clientId, option, value)).toEqual(says(`revoked ${what} from ${clientId}`))
+    }
+    expect(await userOfTheApi(clientId)).toEqual(before)
+  })
+
+  it('keeps the other instance roles', async () => {
+    const clientId = await createUser('both')
+    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER')
+    await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    await terminal.lines('users', 'revoke', clientId, '--instance-role', 'IAM_OWNER')
+    expect(await userOfTheApi(clientId)).toMatchObject({ instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+  })
+
+  it('says what does not exist', async () => {
+    const clientId = await createUser('wrong')
+    const reasonOf = async (...what: string[]) => (await keyturn('grant', clientId, ...what)).stderr
+    expect(await reasonOf('--role', 'billing:nobody')).toMatch(/\(PROJECT_ROLE_NOT_FOUND\)\n$/)
+    expect(await reasonOf('--role', 'nobody:reader')).toMatch(/^keyturn: there is no project "nobody": /)
+    expect(await reasonOf('--scope', 'nothing')).toMatch(/\(PROJECT_SCOPE_NOT_FOUND\)\n$/)
+  })
+
+  it('wants exactly one thing to grant or revoke', async () => {
+    expect(await keyturn('grant', NOBODY)).toEqual(rejects('say what to grant: --role, --scope or --instance-role'))
+    expect(await keyturn('revoke', NOBODY)).toEqual(rejects('say what to revoke: --role, --scope or --instance-role'))
+    expect(await keyturn('grant', NOBODY, '--role', 'a:b', '--scope', 'c')).toEqual(
+      rejects("option '--role <project:role>' cannot be used with option '--scope <scope>'"),
+    )
+    expect(await keyturn('grant', NOBODY, '--role', 'reader')).toEqual(
+      rejects("option '--role <project:role>' argument 'reader' is invalid. Write the project, a colon and the role."),
+    )
+    expect(await keyturn('grant', NOBODY, '--instance-role', 'KING')).toEqual(
+      rejects(
+        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are IAM_OWNER, IAM_OWNER_VIEWER.",
+      ),
+    )
+  })
+})

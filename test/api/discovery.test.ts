@@ -1,0 +1,109 @@
+import { request } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+
+const ADDRESSES = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+const JWKS = '/.well-known/openid-configuration/jwks'
+
+let instance: OAuthInstance
+
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off' })
+})
+
+afterAll(() => instance?.stop())
+
+describe.each(ADDRESSES)('the discovery document at %s', (address) => {
+  it('names the endpoints that there are, at the base URL, and no others [RFC 8414 §2]', async () => {
+    const { baseUrl } = instance.keyturn
+    const response = await instance.fetch(address)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(await response.json()).toEqual({
+      issuer: baseUrl,
+      token_endpoint: `${baseUrl}/oauth/v2/token`,
+      jwks_uri: baseUrl + JWKS,
+      scopes_supported: [
+        'openid',
+        'urn:service:iam:org:project:id:service:aud',
+        'urn:service:iam:org:projects:roles',
+        'profile',
+        'email',
+        'offline_access',
+      ],
+      response_types_supported: [],
+      grant_types_supported: ['client_credentials'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+      token_endpoint_auth_signing_alg_values_supported: [
+        'RS256',
+        'RS384',
+        'RS512',
+        'PS256',
+        'PS384',
+        'PS512',
+        'ES256',
+        'ES384',
+        'ES512',
+        'EdDSA',
+        'Ed25519',
+      ],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
+    })
+  })
+
+  it('is the same at the other address, byte for byte', async () => {
+    const texts = await Promise.all(ADDRESSES.map(async (each) => (await instance.fetch(each)).text()))
+    expect(texts[0]).toBe(texts[1])
+  })
+
+  it('is the same after a key of another kind has been activated: verifiers may have read it long ago', async () => {
+    const before = await (await instance.fetch(address)).text()
+    const { details } = await instance.callWebKeys<{ details: { keyId: string; algorithm: string } }>('CreateWebKey', {
+      config: { ecdsa: { curve: 'ECDSA_CURVE_P384' } },
+    })
+    await instance.callWebKeys('ActivateWebKey', { keyId: details.keyId })
+    expect(await (await instance.fetch(address)).text()).toBe(before)
+    expect(JSON.parse(before).id_token_signing_alg_values_supported).toContain(details.algorithm)
+  })
+
+  it('names addresses that answer', async () => {
+    const document = (await (await instance.fetch(address)).json()) as Record<string, string>
+    expect((await fetch(document.jwks_uri!)).status).toBe(200)
+    expect((await fetch(document.token_endpoint!, { method: 'POST' })).status).toBe(400)
+  })
+
+  it('does not believe what a request says about the host', async () => {
+    const document = (await getWith(instance.keyturn.listenUrl + address, {
+      host: 'evil.example',
+      forwarded: 'host=evil.example;proto=https',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'https',
+    })) as Record<string, string>
+    expect(document.issuer).toBe(instance.keyturn.baseUrl)
+    expect(JSON.stringify(document)).not.toContain('evil')
+  })
+
+  it('may be cached as long as the key set, and asked for by its tag', async () => {
+    const { headers } = await instance.fetch(address)
+    expect(headers.get('cache-control')).toBe('public, max-age=300, must-revalidate')
+    const again = await instance.fetch(address, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    expect([again.status, await again.text()]).toEqual([304, ''])
+  })
+
+  it('may be read by any origin, and by its head alone', async () => {
+    const response = await instance.fetch(address, { method: 'HEAD', headers: { origin: 'https://app.example' } })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  })
+})
+
+/** Asks with any headers; fetch sets `host` itself. */
+function getWith(url: string, headers: Record<string, string>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { headers }, (response) => json(response).then(resolve, reject))
+    outgoing.on('error', reject)
+    outgoing.end()
+  })
+}

@@ -1,0 +1,135 @@
+/**
+ * A request for every method of the API that succeeds, and changes something if the method can, each on a target of its
+ * own: in whichever order they come, none is in the way of another.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import type { JsonValue } from '@bufbuild/protobuf'
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { Administration } from '../support/administration.ts'
+
+/** Requests as JSON, by method, for example `iam.project.v2.ProjectService/GetProject`. */
+export type EveryRequest = Readonly<Record<string, JsonValue>>
+
+/** Makes the targets, and the requests about them. The rotation policy must be switched off. */
+export async function everyRequest(admin: Administration): Promise<EveryRequest> {
+  const projectId = await newProject(admin, 'targets')
+  return {
+    ...(await webKeyRequests(admin)),
+    ...projectRequests(projectId, await newProject(admin, 'unwanted')),
+    ...(await userRequests(admin, projectId)),
+    ...(await credentialRequests(admin, projectId)),
+    'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
+  }
+}
+
+async function webKeyRequests({ keys }: Administration): Promise<EveryRequest> {
+  const created: string[] = []
+  for (let count = 0; count < 6; count += 1) {
+    const { webKey } = await keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+    created.push(webKey!.keyId)
+  }
+  const [inactive, otherInactive, active, standby, otherStandby, leaked] = created
+  // Only those that have signed can be deleted.
+  for (const keyId of [inactive, otherInactive, active]) await keys.activateWebKey({ keyId: keyId! })
+  return {
+    'iam.webkey.v2beta.WebKeyService/CreateWebKey': { config: { ed25519: {} } },
+    'iam.webkey.v2beta.WebKeyService/ActivateWebKey': { keyId: standby! },
+    'iam.webkey.v2beta.WebKeyService/ListWebKeys': {},
+    'iam.webkey.v2beta.WebKeyService/DeleteWebKey': { keyId: inactive! },
+    // The one that takes long between the gate and the change.
+    'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { rsa: { bits: 'RSA_BITS_4096' } } },
+    'iam.webkey.v2.WebKeyService/ActivateWebKey': { keyId: otherStandby! },
+    'iam.webkey.v2.WebKeyService/GetWebKey': { keyId: active! },
+    'iam.webkey.v2.WebKeyService/ListWebKeys': {},
+    'iam.webkey.v2.WebKeyService/DeleteWebKey': { keyId: otherInactive! },
+    'iam.webkey.v2.WebKeyService/RotateWebKey': {},
+    'iam.webkey.v2.WebKeyService/RevokeWebKey': { keyId: leaked! },
+    'iam.webkey.v2.WebKeyService/GetRotationPolicy': {},
+    'iam.webkey.v2.WebKeyService/UpdateRotationPolicy': { policy: { enabled: true }, updateMask: 'enabled' },
+    'iam.webkey.v2.WebKeyService/GetRotationSchedule': {},
+  }
+}
+
+function projectRequests(projectId: string, unwantedProjectId: string): EveryRequest {
+  return {
+    'iam.project.v2.ProjectService/CreateProject': { name: 'wanted' },
+    'iam.project.v2.ProjectService/GetProject': { projectId },
+    'iam.project.v2.ProjectService/ListProjects': {},
+    'iam.project.v2.ProjectService/UpdateProject': { projectId, name: 'renamed', updateMask: 'name' },
+    'iam.project.v2.ProjectService/DeleteProject': { projectId: unwantedProjectId },
+    'iam.project.v2.ProjectService/AddProjectRole': { projectId, role: 'wanted' },
+    'iam.project.v2.ProjectService/ListProjectRoles': { projectId },
+    'iam.project.v2.ProjectService/RemoveProjectRole': { projectId, role: 'unwanted' },
+    'iam.project.v2.ProjectService/AddProjectScope': { projectId, scope: 'wanted' },
+    'iam.project.v2.ProjectService/ListProjectScopes': { projectId },
+    'iam.project.v2.ProjectService/RemoveProjectScope': { projectId, scope: 'unwanted' },
+  }
+}
+
+async function userRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const { users } = admin
+  const [userId, disabled, enabled, unwanted] = [
+    await newUser(admin, projectId),
+    await newUser(admin, projectId),
+    await newUser(admin, projectId),
+    await newUser(admin, projectId),
+  ]
+  await users.disableServiceUser({ userId: disabled })
+  await users.grantProjectRole({ userId, projectId, role: 'granted' })
+  await users.grantScope({ userId, scope: 'granted' })
+  return {
+    'iam.user.v2.ServiceUserService/CreateServiceUser': { projectId, name: 'wanted' },
+    'iam.user.v2.ServiceUserService/GetServiceUser': { userId },
+    'iam.user.v2.ServiceUserService/ListServiceUsers': {},
+    'iam.user.v2.ServiceUserService/UpdateServiceUser': { userId, name: 'renamed', updateMask: 'name' },
+    'iam.user.v2.ServiceUserService/EnableServiceUser': { userId: disabled },
+    'iam.user.v2.ServiceUserService/DisableServiceUser': { userId: enabled },
+    'iam.user.v2.ServiceUserService/DeleteServiceUser': { userId: unwanted },
+    'iam.user.v2.ServiceUserService/SetInstanceRoles': { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'] },
+    'iam.user.v2.ServiceUserService/GrantProjectRole': { userId, projectId, role: 'reader' },
+    'iam.user.v2.ServiceUserService/RevokeProjectRole': { userId, projectId, role: 'granted' },
+    'iam.user.v2.ServiceUserService/GrantScope': { userId, scope: 'read' },
+    'iam.user.v2.ServiceUserService/RevokeScope': { userId, scope: 'granted' },
+  }
+}
+
+async function credentialRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const { users } = admin
+  const userId = await newUser(admin, projectId)
+  const expirationDate = timestampFromDate(new Date(Date.now() + 3_600_000))
+  const { secret } = await users.generateClientSecret({ userId })
+  const { secret: other } = await users.generateClientSecret({ userId })
+  const { keys } = await users.addUserKey({ userId, publicJwk: newPublicJwk() })
+  const { personalAccessToken } = await users.createPersonalAccessToken({ userId, expirationDate })
+  return {
+    'iam.user.v2.ServiceUserService/GenerateClientSecret': { userId },
+    'iam.user.v2.ServiceUserService/ListClientSecrets': { userId },
+    'iam.user.v2.ServiceUserService/DeactivateClientSecret': { userId, secretId: secret!.secretId },
+    'iam.user.v2.ServiceUserService/DeleteClientSecret': { userId, secretId: other!.secretId },
+    'iam.user.v2.ServiceUserService/AddUserKey': { userId, publicJwk: newPublicJwk() },
+    'iam.user.v2.ServiceUserService/ListUserKeys': { userId },
+    'iam.user.v2.ServiceUserService/RemoveUserKey': { userId, keyId: keys[0]!.keyId },
+    'iam.user.v2.ServiceUserService/CreatePersonalAccessToken': {
+      userId,
+      expirationDate: timestampDate(expirationDate).toISOString(),
+    },
+    'iam.user.v2.ServiceUserService/ListPersonalAccessTokens': { userId },
+    'iam.user.v2.ServiceUserService/RevokePersonalAccessToken': { userId, tokenId: personalAccessToken!.tokenId },
+  }
+}
+
+async function newProject({ projects }: Administration, name: string): Promise<string> {
+  const { project } = await projects.createProject({ name })
+  const { projectId } = project!
+  for (const role of ['reader', 'granted', 'unwanted']) await projects.addProjectRole({ projectId, role })
+  for (const scope of ['read', 'granted', 'unwanted']) await projects.addProjectScope({ projectId, scope })
+  return projectId
+}
+
+async function newUser({ users }: Administration, projectId: string): Promise<string> {
+  return (await users.createServiceUser({ projectId, name: 'target' })).serviceUser!.userId
+}
+
+function newPublicJwk(): string {
+  return JSON.stringify(generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }))
+}

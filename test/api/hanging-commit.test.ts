@@ -1,0 +1,130 @@
+/**
+ * A synchronous standby is away, so the commit of a new key hangs: no other session sees the key, and no verifier can
+ * fetch it. However late it becomes visible, its cache time begins then.
+ */
+
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { ConnectError } from '@connectrpc/connect'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+
+const MAX_AGE_SECONDS = 86_400
+
+let postgres: TestPostgres
+let url: string
+let started: Keyturn[]
+beforeAll(async () => {
+  postgres = await startPostgres()
+})
+beforeEach(async () => {
+  url = await postgres.createDatabase()
+  started = []
+})
+afterEach(async () => {
+  await setStandby('')
+  for (const server of started) {
+    await server.stop()
+    await removeFolder(server.dataDir)
+  }
+})
+afterAll(() => postgres?.stop())
+
+async function startReplicas(count: number): Promise<Keyturn[]> {
+  const masterKeys = generateMasterKey()
+  const port = await freePort()
+  for (let number = 0; number < count; number += 1) {
+    const env = {
+      KEYTURN_DATABASE_URL: url,
+      KEYTURN_MASTER_KEYS: masterKeys,
+      KEYTURN_LISTEN: `127.0.0.1:${number === 0 ? port : 0}`,
+      KEYTURN_BASE_URL: `http://127.0.0.1:${port}`,
+      KEYTURN_ACTIVATION_GUARD: 'enforce',
+      KEYTURN_JWKS_MAX_AGE: String(MAX_AGE_SECONDS),
+    }
+    started.push(await startKeyturnInProcess({ env }))
+  }
+  return started
+}
+
+/** Commits wait for a standby of this name. None: they do not wait. */
+async function setStandby(name: string): Promise<void> {
+  await postgres.query(`alter system set synchronous_standby_names = '${name}'`)
+  await postgres.query('select pg_reload_conf()')
+  await eventually(async () => {
+    expect(await postgres.query('show synchronous_standby_names')).toEqual([{ synchronous_standby_names: name }])
+  })
+}
+
+async function untilCommitHangs(): Promise<void> {
+  await eventually(async () => {
+    const hanging = `select 1 from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
+    expect(await postgres.query(hanging)).toHaveLength(1)
+  })
+}
+
+/** By the database's clock. The clock has whole milliseconds for us, so the next one is there when this returns. */
+async function timeWithoutKey(): Promise<Date> {
+  const [row] = await postgres.query<{ now: Date; keys: string }>(
+    `select date_trunc('milliseconds', clock_timestamp()) as now, count(*) as keys, pg_sleep(0.002) from web_keys
+      where state = 'initial'`,
+    [],
+    url,
+  )
+  expect(row?.keys).toBe('0')
+  return row!.now
+}
+
+/** From when on the key may be activated, less the cache time. */
+async function publicationOf(keyId: string, { keys }: Administration): Promise<Date> {
+  const error = await keys.activateWebKey({ keyId }).catch((error: unknown) => error)
+  const [info] = ConnectError.from(error).findDetails(ErrorInfoSchema)
+  expect(info?.reason).toBe('WEB_KEY_TOO_YOUNG')
+  return new Date(Date.parse(info!.metadata.allowed_from!) - MAX_AGE_SECONDS * 1000)
+}
+
+describe('a key whose creation hangs in its commit', () => {
+  it('is kept from signing until the cache time has passed since it became visible [Spec §8]', async () => {
+    const [server] = await startReplicas(1)
+    const administration = await administrationOf(server!)
+    await setStandby('away')
+    const creation = administration.keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
+    await untilCommitHangs()
+    const unseen = await timeWithoutKey()
+    await setStandby('')
+    const { keyId } = (await creation).webKey!
+    const publication = await publicationOf(keyId, administration)
+    expect(publication.getTime()).toBeGreaterThan(unseen.getTime())
+    const { webKey } = await administration.keys.getWebKey({ keyId })
+    expect(timestampDate(webKey!.publicationDate!)).toEqual(publication)
+    expect(timestampDate(webKey!.creationDate!).getTime()).toBeLessThan(unseen.getTime())
+  })
+
+  it('is dated by another replica if the one that created it has died, and is not activated before', async () => {
+    const [creator, other] = await startReplicas(2)
+    const { keys, token } = await administrationOf(creator!)
+    await setStandby('away')
+    const creation = keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } }).catch(() => 'lost')
+    await untilCommitHangs()
+    const unseen = await timeWithoutKey()
+    await creator!.stop()
+    expect(await creation).toBe('lost')
+    await setStandby('')
+    const [row] = await eventually(async () => {
+      const dated = await postgres.query<{ key_id: string; publication_date: Date }>(
+        `select key_id, publication_date from web_keys where state = 'initial' and publication_date is not null`,
+        [],
+        url,
+      )
+      expect(dated).toHaveLength(1)
+      return dated
+    })
+    expect(row!.publication_date.getTime()).toBeGreaterThan(unseen.getTime())
+    expect(await publicationOf(row!.key_id, administrationWith(other!, token))).toEqual(row!.publication_date)
+  })
+})

@@ -1,0 +1,188 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { credentials, Client as GrpcJsClient, Metadata } from '@grpc/grpc-js'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { EcdsaCurve, RsaBits, RsaHasher, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import {
+  CreateWebKeyRequestSchema,
+  CreateWebKeyResponseSchema,
+  WebKeyService,
+} from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { EcdsaCurve as BetaCurve } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
+import { type Administration, administrationOf } from '../support/administration.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+import { clientOf, TRANSPORTS, type TransportName, webKeyClient } from '../support/web-key-client.ts'
+
+const HEADER = 'keyturn-warning'
+const ED25519 = { config: { case: 'ed25519', value: {} } } as const
+const RSA = { config: { case: 'rsa', value: {} } } as const
+const RS384 = { config: { case: 'rsa', value: { hasher: RsaHasher.SHA384 } } } as const
+const P256 = { config: { case: 'ecdsa', value: { curve: EcdsaCurve.P256 } } } as const
+
+let instance: OAuthInstance
+let admin: Administration
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off', KEYTURN_MAX_WEB_KEYS: '200' })
+})
+afterAll(() => instance?.stop())
+
+/** Before each, one active RS256 key is all that there is. */
+beforeEach(async () => {
+  admin = await administrationOf(instance.keyturn)
+  const { webKey } = await admin.keys.createWebKey({ config: RSA })
+  await admin.keys.activateWebKey({ keyId: webKey!.keyId })
+  admin = await administrationOf(instance.keyturn)
+  await admin.keys.updateRotationPolicy({ policy: { config: RSA }, updateMask: { paths: ['config'] } })
+  const { webKeys } = await admin.keys.listWebKeys({})
+  for (const { keyId } of webKeys) if (keyId !== webKey!.keyId) await admin.keys.revokeWebKey({ keyId })
+})
+
+/** A call, and the header of its answer. */
+async function heard<T>(call: (options: { onHeader(headers: Headers): void }) => Promise<T>) {
+  let header: string | null = null
+  const response = await call({
+    onHeader: (headers) => {
+      header = headers.get(HEADER)
+    },
+  })
+  return { response, header: header as string | null }
+}
+
+/** Creates a key with @grpc/grpc-js, and returns the header as its metadata have it. */
+function createWithGrpcJs(): Promise<{ readonly warnings: readonly string[]; readonly header: unknown }> {
+  const client = new GrpcJsClient(new URL(instance.keyturn.listenUrl).host, credentials.createInsecure())
+  const metadata = new Metadata()
+  metadata.set('authorization', `Bearer ${admin.token}`)
+  return new Promise<{ warnings: readonly string[]; header: unknown }>((resolve, reject) => {
+    let header: unknown
+    const call = client.makeUnaryRequest(
+      `/${WebKeyService.typeName}/CreateWebKey`,
+      (message: Uint8Array) => Buffer.from(message),
+      (bytes: Buffer) => fromBinary(CreateWebKeyResponseSchema, bytes),
+      toBinary(CreateWebKeyRequestSchema, create(CreateWebKeyRequestSchema, { config: ED25519 })),
+      metadata,
+      (error, response) => {
+        if (response === undefined) reject(error)
+        else resolve({ warnings: response.warnings, header })
+      },
+    )
+    call.on('metadata', (received: Metadata) => {
+      header = received.get(HEADER)
+    })
+  }).finally(() => client.close())
+}
+
+describe('creating the first key of a kind', () => {
+  it.each(Object.keys(TRANSPORTS) as TransportName[])(
+    'is answered with what is known to fail, over %s',
+    async (name) => {
+      const v2 = clientOf(WebKeyService, instance.keyturn.listenUrl, { token: admin.token, transport: name })
+      const { response, header } = await heard((options) => v2.createWebKey({ config: ED25519 }, options))
+      expect(response.warnings).toEqual([
+        expect.stringContaining('no web key has the algorithm EdDSA yet'),
+        expect.stringContaining('node-jose 2.2'),
+        expect.stringContaining('jsonwebtoken'),
+      ])
+      expect(header).toBe(response.warnings.join('; '))
+
+      const beta = webKeyClient(instance.keyturn.listenUrl, admin.token, name)
+      const p521 = { config: { case: 'ecdsa', value: { curve: BetaCurve.P521 } } } as const
+      expect((await heard((options) => beta.createWebKey({ config: p521 }, options))).header).toContain(
+        'firebase/php-jwt 7',
+      )
+    },
+  )
+
+  it('is answered so to a gRPC client that is not ours, in the metadata before the message', async () => {
+    const { warnings, header } = await createWithGrpcJs()
+    expect(warnings).toHaveLength(3)
+    expect(header).toEqual([warnings.join('; ')])
+  })
+
+  it('creates it all the same, and is logged', async () => {
+    const { webKey } = await admin.keys.createWebKey({ config: ED25519 })
+    expect(webKey).toMatchObject({ algorithm: 'EdDSA', state: WebKeyState.INITIAL })
+    expect((await admin.keys.listWebKeys({})).webKeys.map(({ keyId }) => keyId)).toContain(webKey!.keyId)
+    expect(instance.keyturn.output().stderr).toContain('"msg":"the first web key of its kind was created"')
+  })
+
+  it('is what a change of the hash is too, and a change of the length of an RSA key is not', async () => {
+    const longer = { config: { case: 'rsa', value: { bits: RsaBits.RSA_BITS_3072 } } } as const
+    expect(await heard((options) => admin.keys.createWebKey({ config: longer }, options))).toMatchObject({
+      response: { warnings: [] },
+      header: null,
+    })
+    const { warnings } = await admin.keys.createWebKey({ config: RS384 })
+    expect(warnings).toEqual([expect.stringContaining('RS384')])
+  })
+
+  it('is warned about once: the second key of the kind is not', async () => {
+    await admin.keys.createWebKey({ config: ED25519 })
+    for (const create of [
+      (options: object) => admin.keys.createWebKey({ config: ED25519 }, options),
+      (options: object) => admin.webKeys.createWebKey({ config: ED25519 }, options),
+    ]) {
+      const { response, header } = await heard<object>(create)
+      expect(header).toBeNull()
+      if ('warnings' in response) expect(response.warnings).toEqual([])
+    }
+  })
+
+  it('is warned about again when no key of the kind is published any more', async () => {
+    const { webKey } = await admin.keys.createWebKey({ config: P256 })
+    await admin.keys.revokeWebKey({ keyId: webKey!.keyId })
+    expect((await admin.keys.createWebKey({ config: P256 })).warnings).toEqual([expect.stringContaining('ES256')])
+  })
+})
+
+describe('a rotation policy with another kind', () => {
+  const setKind = (config: typeof P256 | typeof RSA) =>
+    heard((options) =>
+      admin.keys.updateRotationPolicy({ policy: { config }, updateMask: { paths: ['config'] } }, options),
+    )
+
+  it('is stored, and answered with what is known to fail', async () => {
+    const { response, header } = await setKind(P256)
+    expect(response.policy?.config).toMatchObject(P256)
+    expect(response.warnings).toEqual([expect.stringContaining('no web key has the algorithm ES256 yet')])
+    expect(header).toBe(response.warnings.join('; '))
+  })
+
+  it('is not warned about if a key of the ring is of that kind, or the kind stays as it is', async () => {
+    expect(await setKind(RSA)).toMatchObject({ response: { warnings: [] }, header: null })
+    await admin.keys.createWebKey({ config: P256 })
+    expect(await setKind(P256)).toMatchObject({ response: { warnings: [] }, header: null })
+  })
+
+  it('is not warned about by changes of something else', async () => {
+    await setKind(P256)
+    const policy = { keepStandby: true }
+    const change = () =>
+      heard((options) => admin.keys.updateRotationPolicy({ policy, updateMask: { paths: ['keep_standby'] } }, options))
+    expect(await change()).toMatchObject({ response: { warnings: [] }, header: null })
+  })
+
+  it('is warned about when rotation is switched on: from then on keys are made of it', async () => {
+    await setKind(P256)
+    const set = async (enabled: boolean) =>
+      (await admin.keys.updateRotationPolicy({ policy: { enabled }, updateMask: { paths: ['enabled'] } })).warnings
+    expect(await set(false)).toEqual([])
+    expect(await set(true)).toEqual([expect.stringContaining('ES256')])
+    expect(await set(true)).toEqual([])
+  })
+})
+
+describe('a key that replaces one of the same kind', () => {
+  it('is not warned about, whether it was made by hand, by a rotation or after a leak', async () => {
+    const { webKey } = await admin.keys.createWebKey({ config: RSA })
+    const calls = [
+      (options: object) => admin.keys.createWebKey({ config: RSA }, options),
+      (options: object) => admin.keys.rotateWebKey({}, options),
+      (options: object) => admin.keys.activateWebKey({ keyId: webKey!.keyId }, options),
+    ]
+    for (const call of calls) expect((await heard<object>(call)).header).toBeNull()
+    admin = await administrationOf(instance.keyturn)
+    const { header, response } = await heard((options) => admin.keys.revokeWebKey({ keyId: webKey!.keyId }, options))
+    expect(header).toBeNull()
+    expect(response.activeWebKey).toMatchObject({ algorithm: 'RS256' })
+  })
+})

@@ -1,0 +1,192 @@
+/**
+ * The matrix of methods and callers in time: the caller of every method loses its right while the call is under way.
+ */
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { allows } from '../../src/domain/identities/permission.ts'
+import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
+import { administrationWith, METHODS } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  type Answer,
+  type Call,
+  type HeldCall,
+  holdOverGrpc,
+  holdOverHttp1,
+  holdOverHttp2,
+} from '../support/held-call.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { type EveryRequest, everyRequest } from './every-request.ts'
+import { type Instance, LOSSES, newPersonalAccessToken, withAccessToken } from './losses.ts'
+import { startWatchedServers, type WatchedServers } from './watched-servers.ts'
+
+type Method = (typeof METHODS)[number]
+
+const CHANGING = METHODS.filter(({ method }) => method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
+const GENERATE_SECRET = 'iam.user.v2.ServiceUserService/GenerateClientSecret'
+
+let servers: WatchedServers
+let instance: Instance
+let requests: EveryRequest
+let calls = 0
+
+beforeAll(async () => {
+  servers = await startWatchedServers()
+  const endpoint = servers.admin
+  const bootstrapped = administrationWith(servers.first, await requestToken(endpoint))
+  // Goes on working when the web key of the access token is revoked.
+  const token = await newPersonalAccessToken(bootstrapped, endpoint.client_id.split('@')[0]!)
+  const admin = administrationWith(servers.first, token)
+  await admin.keys.updateRotationPolicy({ policy: { enabled: false }, updateMask: { paths: ['enabled'] } })
+  requests = await everyRequest(admin)
+  const { project } = await admin.projects.createProject({ name: 'callers' })
+  instance = { admin, endpoint, projectId: project!.projectId }
+})
+
+afterAll(() => servers?.stop())
+
+/** Begins a call and keeps its last byte back: on the server that changes the rights, or on the other one. */
+const PROTOCOLS = {
+  'over HTTP/1.1': (call: Call) => holdOverHttp1(servers.first.listenUrl, call),
+  'over HTTP/2': (call: Call) => holdOverHttp2(servers.second.http2, call),
+  'with gRPC': (call: Call) => holdOverGrpc(servers.second.grpc, call),
+} as const
+
+type Protocol = keyof typeof PROTOCOLS
+
+const ALL_PROTOCOLS = Object.keys(PROTOCOLS) as Protocol[]
+
+/** Calls of these methods that the gate has let through, by method and protocol. */
+async function holdAll(
+  methods: readonly Method[],
+  token: string,
+  protocols = ALL_PROTOCOLS,
+): Promise<Map<string, HeldCall>> {
+  const held = await Promise.all(
+    methods.flatMap(({ path, method }) =>
+      protocols.map(async (protocol): Promise<[string, HeldCall]> => {
+        calls += 1
+        const call = { method, message: requests[path]!, token, id: `call-${calls}` }
+        return [`${path} ${protocol}`, await PROTOCOLS[protocol](call)]
+      }),
+    ),
+  )
+  await servers.passedGate(held.map(([, { id }]) => id))
+  return new Map(held)
+}
+
+/** Ends calls and returns what the caller is told, by call. */
+async function finishAll(held: ReadonlyMap<string, HeldCall>): Promise<Record<string, Answer>> {
+  const answers = await Promise.all([...held].map(async ([name, call]) => [name, await call.finish()] as const))
+  return Object.fromEntries(answers)
+}
+
+/** What the second server says to a caller who asks now for a change, and asks for nothing. */
+async function probe(token: string): Promise<string | undefined> {
+  const { body } = await administrationWith(servers.second, token).post(GENERATE_SECRET, { nothing: 1 })
+  return body.code
+}
+
+async function eventsOf(userId: string) {
+  return (await instance.admin.audit.listAuditEvents({ actor: userId, pageSize: 1000 })).events
+}
+
+/** The methods with which a user has changed something. */
+async function changesOf(userId: string): Promise<string[]> {
+  return (await eventsOf(userId)).filter(({ outcome }) => outcome === 'ok').map(({ action }) => action)
+}
+
+describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeAway, left }) => {
+  const reason = left === 'no identity' ? 'TOKEN_INVALID' : 'PERMISSION_MISSING'
+  const refusal =
+    left === 'no identity'
+      ? { code: 'unauthenticated', challenge: 'Bearer error="invalid_token"' }
+      : { code: 'permission_denied' }
+  const isRefused = ({ permission }: Method) => left !== 'IAM_OWNER_VIEWER' || !allows([left], permission)
+
+  it('is refused when its body is complete, whatever the method, the protocol and the replica [RFC 6750 §3.1]', async () => {
+    const caller = await newCaller(instance)
+    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
+    const held = await holdAll(METHODS, caller.token)
+
+    await takeAway(instance, caller)
+    await eventually(async () => expect(await probe(caller.token)).toBe(refusal.code))
+
+    const answers = Object.entries(await finishAll(held)).map(([name, { body: _, ...told }]) => [name, told])
+    const expected = [...held.keys()].map((name) => {
+      const method = METHODS.find(({ path }) => name.startsWith(`${path} `))!
+      return [name, isRefused(method) ? refusal : { code: 'ok' }] as const
+    })
+    expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(expected))
+    expect(await changesOf(caller.userId)).toEqual([])
+    // Who the probe came from is known only as long as the token proves it.
+    const probes = left === 'no identity' ? 0 : 1
+    const refusals = probes + expected.filter(([, { code }]) => code !== 'ok').length
+    await eventually(async () => {
+      const events = await eventsOf(caller.userId)
+      expect(events.filter(({ outcome }) => outcome === reason)).toHaveLength(refusals)
+    })
+  })
+})
+
+describe('an owner who is demoted while generating a secret for another one', () => {
+  it('gets no secret, whatever the protocol, and the audit trail says for whom it would have been', async () => {
+    const caller = await withAccessToken(instance)
+    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
+    const method = METHODS.find(({ path }) => path === GENERATE_SECRET)!
+    const { userId } = requests[GENERATE_SECRET] as { userId: string }
+    const secrets = async () => (await instance.admin.users.listClientSecrets({ userId })).secrets
+    const before = await secrets()
+
+    const held = await holdAll([method], caller.token)
+    await instance.admin.users.setInstanceRoles({ userId: caller.userId, instanceRoles: [] })
+    await eventually(async () => expect(await probe(caller.token)).toBe('permission_denied'))
+    for (const { code, body } of Object.values(await finishAll(held))) {
+      expect(code).toBe('permission_denied')
+      expect(body).not.toHaveProperty('clientSecret')
+    }
+
+    expect(await secrets()).toEqual(before)
+    await eventually(async () => {
+      const resources = (await eventsOf(caller.userId)).map(({ resource }) => resource)
+      expect(resources.filter((resource) => resource === `users/${userId}`)).toHaveLength(3)
+    })
+  })
+})
+
+describe('a change that is under way when its caller loses the right to it', () => {
+  it('is refused under the lock, on a replica that has not heard of the loss, whatever was done before', async () => {
+    const caller = await withAccessToken(instance)
+    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
+    // Which protocol makes no difference there.
+    const held = await holdAll(CHANGING, caller.token, ['over HTTP/2'])
+
+    const answers = await servers.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('instance').selectAll().forUpdate().execute()
+      const finished = finishAll(held)
+      // From there on nothing but the change itself can refuse them.
+      await servers.passedBody(caller.userId, held.size)
+      await trx.deleteFrom('instance_members').where('user_id', '=', caller.userId).execute()
+      await bumpVersion(trx, servers.database, { at: await readChangeTime(trx) })
+      return { finished }
+    })
+
+    const codes = Object.entries(await answers.finished).map(([name, { code }]) => [name, code])
+    expect(codes).toEqual([...held.keys()].map((name) => [name, 'permission_denied']))
+    expect(await changesOf(caller.userId)).toEqual([])
+  })
+})
+
+// The last one, because it does what the others were kept from.
+describe('each of these requests', () => {
+  it('succeeds for a caller who keeps the right, and changes something if its method can', async () => {
+    expect(Object.keys(requests).sort()).toEqual(METHODS.map(({ path }) => path).sort())
+    const { userId, token } = await withAccessToken(instance)
+    const owner = administrationWith(servers.first, token)
+    for (const { path } of METHODS) {
+      const { status, body } = await owner.post(path, requests[path])
+      expect({ path, status, code: body.code }).toEqual({ path, status: 200, code: undefined })
+    }
+    expect((await changesOf(userId)).sort()).toEqual(CHANGING.map(({ path }) => path).sort())
+  })
+})

@@ -1,0 +1,563 @@
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
+import * as client from 'openid-client'
+import type { PublicJwk } from '../../src/domain/keys/key-algorithm.ts'
+import { eventually } from '../support/eventually.ts'
+import type { Keyturn } from '../support/keyturn.ts'
+import {
+  basicCredentials,
+  formOf,
+  type OAuthInstance,
+  type Robot,
+  refusal,
+  seen,
+  startOAuthInstance,
+} from '../support/oauth-instance.ts'
+import { change } from '../support/seed.ts'
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const HOUR = 3600
+const YESTERDAY = new Date(Date.now() - 86_400_000)
+const TOMORROW = new Date(Date.now() + 86_400_000)
+
+const ec = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const key = ec()
+const now = () => Math.floor(Date.now() / 1000)
+
+let instance: OAuthInstance
+let replica: Keyturn
+let robot: Robot
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  replica = await instance.startReplica()
+  robot = await robotWithKey(key.publicKey)
+})
+
+afterAll(() => instance?.stop())
+
+const AUD = 'aud must be the issuer, ISSUER, and nothing else'
+const ISS = 'iss must be the client_id'
+const JTI = 'jti must be a text of 1 to 200 characters'
+
+/** Claims with the addresses of the instance. */
+function filledIn(claims: Record<string, unknown>, baseUrl = instance.keyturn.baseUrl): Record<string, unknown> {
+  const text = JSON.stringify(claims)
+    .replaceAll('ISSUER', baseUrl)
+    .replaceAll('TOKEN_ENDPOINT', `${baseUrl}/oauth/v2/token`)
+  return { ...claims, ...(JSON.parse(text) as Record<string, unknown>) }
+}
+
+type KeyOptions = { readonly kid?: string; readonly alg?: string; readonly expiresAt?: Date }
+
+async function addKey(userId: string, publicKey: KeyObject, { expiresAt, ...members }: KeyOptions = {}) {
+  const keyId = randomUUID()
+  const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as PublicJwk), ...members }
+  await change(instance.database, async (trx) => {
+    await trx
+      .insertInto('user_keys')
+      .values({
+        key_id: keyId,
+        user_id: userId,
+        public_jwk: JSON.stringify(publicJwk),
+        mac: instance.integrity.publicKeys.ofUserKey(userId, { keyId, publicJwk }),
+        creation_date: YESTERDAY,
+        expiration_date: expiresAt ?? null,
+      })
+      .execute()
+  })
+  return keyId
+}
+
+async function robotWithKey(publicKey: KeyObject, options: KeyOptions & Parameters<OAuthInstance['addRobot']>[0] = {}) {
+  const { kid, alg, expiresAt, ...user } = options
+  const made = await instance.addRobot(user)
+  const members = { ...(kid === undefined ? {} : { kid }), ...(alg === undefined ? {} : { alg }) }
+  await addKey(made.userId, publicKey, { ...members, ...(expiresAt === undefined ? {} : { expiresAt }) })
+  return made
+}
+
+type Header = { readonly alg?: string; readonly kid?: string }
+
+/** A good assertion of a client, but for the claims that are given; undefined leaves a claim out. */
+function assertionOf(
+  { clientId }: Pick<Robot, 'clientId'>,
+  claims: Record<string, unknown> = {},
+  {
+    privateKey = key.privateKey,
+    alg = 'ES256',
+    ...header
+  }: Header & { readonly privateKey?: KeyObject | Uint8Array } = {},
+): Promise<string> {
+  const payload = {
+    iss: clientId,
+    sub: clientId,
+    aud: instance.keyturn.baseUrl,
+    jti: randomUUID(),
+    iat: now(),
+    exp: now() + 60,
+    ...claims,
+  }
+  return new SignJWT(payload as JWTPayload).setProtectedHeader({ alg, ...header }).sign(privateKey)
+}
+
+const formWith = (assertion: string) => ({
+  grant_type: 'client_credentials',
+  client_assertion_type: ASSERTION_TYPE,
+  client_assertion: assertion,
+})
+
+const present = (assertion: string, at = instance.keyturn) => instance.postForm(formWith(assertion), {}, at)
+const statusOf = async (assertion: Promise<string>) => (await present(await assertion)).status
+
+describe('openid-client with private_key_jwt [Spec §5]', () => {
+  it.each([
+    [
+      'RS256',
+      () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+      { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+    ],
+    ['PS512', () => generateKeyPairSync('rsa', { modulusLength: 3072 }), { name: 'RSA-PSS', hash: 'SHA-512' }],
+    ['ES256', ec, { name: 'ECDSA', namedCurve: 'P-256' }],
+    ['ES384', () => generateKeyPairSync('ec', { namedCurve: 'P-384' }), { name: 'ECDSA', namedCurve: 'P-384' }],
+    ['ES512', () => generateKeyPairSync('ec', { namedCurve: 'P-521' }), { name: 'ECDSA', namedCurve: 'P-521' }],
+    ['Ed25519', () => generateKeyPairSync('ed25519'), { name: 'Ed25519' }],
+  ])('discovers the service and gets a token with an assertion signed with %s', async (_, generate, algorithm) => {
+    const { publicKey, privateKey } = generate()
+    const user = await robotWithKey(publicKey, { kid: 'my-key' })
+    const cryptoKey = privateKey.toCryptoKey(algorithm, false, ['sign'])
+    const configuration = await client.discovery(
+      new URL(instance.keyturn.baseUrl),
+      user.clientId,
+      undefined,
+      client.PrivateKeyJwt({ key: cryptoKey, kid: 'my-key' }),
+      { execute: [client.allowInsecureRequests] },
+    )
+    expect(configuration.serverMetadata().token_endpoint_auth_methods_supported).toContain('private_key_jwt')
+
+    const tokens = await client.clientCredentialsGrant(configuration, { scope: 'openid' })
+    expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: user.userId, client_id: user.clientId })
+  })
+})
+
+describe('a client assertion [RFC 7523 §3]', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['what it must have', {}],
+    ['no iat', { iat: undefined }],
+    ['a clock that is a little ahead', { iat: now() + 30, nbf: now() + 30 }],
+    ['an hour to live', { exp: now() + HOUR }],
+    ['a jti of 200 characters', { jti: 'x'.repeat(200) }],
+    ['a list with nothing but the issuer as aud', { aud: ['ISSUER'] }],
+    ['claims that nobody knows', { nonce: 'x', scope: 'admin', roles: ['IAM_OWNER'] }],
+  ])('gets a token with %s', async (_, claims) => {
+    const answer = await seen(await present(await assertionOf(robot, filledIn(claims))))
+    expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer', scope: 'openid' } })
+  })
+
+  it('may come with the client_id that it names, and asks for scopes like any other request [Spec §4.1]', async () => {
+    const form = { ...formWith(await assertionOf(robot)), client_id: robot.clientId, scope: 'openid email' }
+    expect(await seen(await instance.postForm(form))).toMatchObject({ status: 200, body: { scope: 'openid email' } })
+  })
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['another server as aud', { aud: 'https://elsewhere.example' }, AUD],
+    ['the token endpoint as aud', { aud: 'TOKEN_ENDPOINT' }, AUD],
+    ['the issuer with a slash behind it as aud', { aud: 'ISSUER/' }, AUD],
+    ['a list with another server as aud', { aud: ['https://elsewhere.example'] }, AUD],
+    ['a list with the issuer as aud', { aud: ['ISSUER', 'https://elsewhere.example'] }, AUD],
+    ['a list with the issuer twice as aud', { aud: ['ISSUER', 'ISSUER'] }, AUD],
+    ['an empty list as aud', { aud: [] }, AUD],
+    ['an aud that is no text', { aud: 5 }, AUD],
+    ['a list of what is no text as aud', { aud: [5] }, AUD],
+    ['no aud', { aud: undefined }, AUD],
+    ['an exp that has passed', { exp: now() - 120 }, 'exp must lie in the future'],
+    ['an exp that passed long ago', { exp: 1 }, 'exp must lie in the future'],
+    ['an exp that is more than an hour away', { exp: now() + HOUR + 300 }, 'exp must be at most 3600 seconds away'],
+    ['an exp far beyond all time', { exp: 1e300 }, 'exp must be at most 3600 seconds away'],
+    ['an exp that is a text', { exp: String(now() + 60) }, 'exp must be a number'],
+    ['no exp', { exp: undefined }, 'exp must be there'],
+    ['an iat in the future', { iat: now() + 300 }, 'iat must not lie in the future'],
+    ['an iat that is a text', { iat: 'now' }, 'iat must be a number'],
+    ['an nbf in the future', { nbf: now() + 300 }, 'nbf must not lie in the future'],
+    ['an nbf that is ten years away', { nbf: now() + 11 * 365 * 86_400 }, 'nbf must not lie in the future'],
+    ['an nbf that is a text', { nbf: 'now' }, 'nbf must be a number'],
+    ['no jti', { jti: undefined }, JTI],
+    ['an empty jti', { jti: '' }, JTI],
+    ['a jti of 201 characters', { jti: 'x'.repeat(201) }, JTI],
+    ['a jti that is no text', { jti: { a: 1 } }, JTI],
+    ['another iss', { iss: 'another' }, ISS],
+    ['no iss', { iss: undefined }, ISS],
+    ['no sub', { sub: undefined }, 'sub must be the client_id'],
+  ])('is refused as invalid_client with %s, and told what is wrong', async (_, claims, description) => {
+    const clientRequestId = randomUUID()
+    const assertion = await assertionOf(robot, filledIn(claims))
+    const response = await instance.postForm(formWith(assertion), { 'x-request-id': clientRequestId })
+    const answer = await seen(response)
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    const expected = description.replace('ISSUER', instance.keyturn.baseUrl)
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: expected })
+    // RFC 6749 §5.2: neither quotation marks nor backslashes.
+    expect(expected).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+    await eventually(() => {
+      const line = instance.keyturn
+        .output()
+        .stderr.split('\n')
+        .find((each) => each.includes(clientRequestId))
+      const { failure, detail } = JSON.parse(line ?? '{}') as Record<string, unknown>
+      expect({ failure, detail }).toEqual({ failure: 'invalid_client', detail: expected })
+    })
+  })
+
+  it.each<[string, Record<string, unknown>]>([
+    ['another sub', { sub: 'another' }],
+    ['a sub that is no text', { sub: 5, iss: 5 }],
+    ['a sub that is a list', { sub: ['a'], iss: 'a' }],
+  ])('is refused as invalid_client with %s', async (_, claims) => {
+    expect(await seen(await present(await assertionOf(robot, claims)))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it.each<[string, Record<string, unknown>]>([
+    ['aud', { aud: 'https://elsewhere.example' }],
+    ['exp', { exp: 1 }],
+    ['an exp that is no number', { exp: 'soon' }],
+    ['iat', { iat: now() + 300 }],
+    ['jti', { jti: 'x'.repeat(201) }],
+  ])('is not told about %s before its signature is good, and nobody is told who exists', async (_, claims) => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    const withoutKeys = await instance.addRobot()
+    const disabled = await robotWithKey(key.publicKey, { enabled: false })
+    const assertions = [
+      await assertionOf(robot, claims, { privateKey: ec().privateKey }),
+      await assertionOf(stranger, claims),
+      await assertionOf(withoutKeys, claims),
+      await assertionOf(disabled, claims, { privateKey: ec().privateKey }),
+      // Its signature is good, and it may learn no more than that it is refused.
+      await assertionOf(disabled, {}),
+      await assertionOf(disabled, claims),
+    ]
+    for (const assertion of assertions) {
+      expect((await seen(await present(assertion))).body).toEqual({
+        error: 'invalid_client',
+        error_description: 'client authentication failed',
+      })
+    }
+  })
+
+  it('is told of a claim that is not there in the same words whoever it names: that is seen without a key', async () => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    for (const claim of ['exp', 'jti', 'iss', 'aud']) {
+      const bodies = [
+        (await seen(await present(await assertionOf(robot, { [claim]: undefined })))).body,
+        (await seen(await present(await assertionOf(stranger, { [claim]: undefined })))).body,
+      ]
+      expect(bodies[0]).toEqual(bodies[1])
+    }
+  })
+
+  it.each<[string, () => Promise<string>]>([
+    ['another key', () => assertionOf(robot, {}, { privateKey: ec().privateKey })],
+    ['a kid that the user has not', () => assertionOf(robot, {}, { kid: 'another' })],
+    ['the secret (HS256)', () => assertionOf(robot, {}, { alg: 'HS256', privateKey: Buffer.from(robot.clientSecret) })],
+    [
+      'the public key as a secret (HS256)',
+      () => assertionOf(robot, {}, { alg: 'HS256', privateKey: key.publicKey.export({ format: 'der', type: 'spki' }) }),
+    ],
+    ['nothing (none)', async () => unsigned(await assertionOf(robot), { alg: 'none' })],
+    ['no signature', async () => (await assertionOf(robot)).replace(/[^.]+$/, '')],
+    [
+      'the signature of another assertion',
+      async () => withSignatureOf(await assertionOf(robot), await assertionOf(robot)),
+    ],
+    [
+      'a key of another kind',
+      () => assertionOf(robot, {}, { alg: 'EdDSA', privateKey: generateKeyPairSync('ed25519').privateKey }),
+    ],
+  ])('is refused as invalid_client when it is signed with %s', async (_, make) => {
+    const answer = await seen(await present(await make()))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
+  })
+
+  it.each([
+    ['no type', {}],
+    ['the type JWT', { typ: 'JWT' }],
+    ['the type jwt', { typ: 'jwt' }],
+    ['a type of its own', { typ: 'client-authentication+jwt' }],
+    ['a type with its prefix', { typ: 'application/client-authentication+jwt' }],
+  ])('gets a token with %s in its header [RFC 8725 §3.11]', async (_, header) => {
+    expect((await present(withHeader(await assertionOf(robot), header))).status).toBe(200)
+  })
+
+  it.each<[string, object]>([
+    ['the type of access tokens [RFC 8725 §3.11]', { typ: 'at+jwt' }],
+    ['the type of access tokens, written in full [RFC 7515 §4.1.9]', { typ: 'application/at+JWT' }],
+    ['the type of logout tokens [RFC 8725 §3.11]', { typ: 'logout+jwt' }],
+    ['a type that is no text [RFC 7515 §4.1.9]', { typ: 5 }],
+    ['an unencoded payload [RFC 7797 §7]', { b64: false, crit: ['b64'] }],
+    ['an encoded payload that says so [RFC 7797 §7]', { b64: true, crit: ['b64'] }],
+    ['b64 that is not critical [RFC 7797 §6]', { b64: false }],
+  ])('is refused as invalid_client with %s in its header', async (_, header) => {
+    const answer = await seen(await present(withHeader(await assertionOf(robot), header)))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toMatchObject({ error_description: expect.stringMatching(/^(typ|crit and b64) must /) })
+  })
+
+  it('is refused as invalid_client with an extension that must be understood [RFC 7515 §4.1.11]', async () => {
+    const assertion = withHeader(await assertionOf(robot), { crit: ['exp'], exp: 1 })
+    expect(await seen(await present(assertion))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('is refused as invalid_client with padding [RFC 7515 §2]', async () => {
+    const padded = `${await assertionOf(robot)}==`
+    const answer = await seen(await present(padded))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toMatchObject({ error_description: 'the assertion must be base64url without padding' })
+  })
+
+  it.each(['', 'nonsense', 'a.b.c', '..', '{}'])('is refused as invalid_request when it is %j', async (assertion) => {
+    expect(await seen(await present(assertion))).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('is refused as invalid_request without its type, with another, and for another client_id', async () => {
+    const { client_assertion_type: _, ...withoutType } = formWith(await assertionOf(robot))
+    const answers = [
+      await instance.postForm(withoutType),
+      await instance.postForm({ ...withoutType, client_assertion_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }),
+      await instance.postForm({ ...formWith(await assertionOf(robot)), client_id: 'another' }),
+    ]
+    for (const answer of answers) expect(await seen(answer)).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('is refused as invalid_request together with a secret, in the form or in HTTP Basic [RFC 6749 §2.3]', async () => {
+    const both = { ...formOf(robot), ...formWith(await assertionOf(robot)) }
+    expect(await seen(await instance.postForm(both))).toEqual(refusal(400, 'invalid_request'))
+
+    const authorization = basicCredentials(robot.clientId, robot.clientSecret)
+    const header = await instance.postForm(formWith(await assertionOf(robot)), { authorization })
+    expect(await seen(header)).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('does not take anything from a user with secrets only', async () => {
+    const user = await instance.addRobot()
+    expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
+    expect((await instance.requestToken(user)).status).toBe(200)
+  })
+})
+
+describe('KEYTURN_ASSERTION_AUDIENCE=endpoint', () => {
+  let lenient: Keyturn
+  beforeAll(async () => {
+    lenient = await instance.startReplica({ KEYTURN_ASSERTION_AUDIENCE: 'endpoint' })
+  })
+
+  it.each<[string, unknown]>([
+    ['the issuer', 'ISSUER'],
+    ['the token endpoint', 'TOKEN_ENDPOINT'],
+    ['a list with nothing but the issuer', ['ISSUER']],
+    ['a list with nothing but the token endpoint', ['TOKEN_ENDPOINT']],
+  ])('takes %s as aud', async (_, aud) => {
+    expect((await present(await assertionOf(robot, filledIn({ aud })), lenient)).status).toBe(200)
+  })
+
+  it.each<[string, unknown]>([
+    ['another server', 'https://elsewhere.example'],
+    ['both in a list', ['ISSUER', 'TOKEN_ENDPOINT']],
+    ['the token endpoint with a query', 'TOKEN_ENDPOINT?a=b'],
+    ['the API', 'ISSUER/iam.webkey.v2.WebKeyService'],
+  ])('refuses %s as aud, and says which two it takes', async (_, aud) => {
+    const answer = await seen(await present(await assertionOf(robot, filledIn({ aud })), lenient))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    const { baseUrl } = instance.keyturn
+    expect(answer.body).toMatchObject({
+      error_description: `aud must be the issuer, ${baseUrl}, or the token endpoint, ${baseUrl}/oauth/v2/token, and nothing else`,
+    })
+  })
+})
+
+describe('using an assertion again', () => {
+  it('is refused on the same replica and on another', async () => {
+    const assertion = await assertionOf(robot)
+    expect((await present(assertion)).status).toBe(200)
+    for (const at of [instance.keyturn, replica]) {
+      const answer = await seen(await present(assertion, at))
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+      expect(answer.body).toMatchObject({ error_description: 'jti must not have been used before' })
+    }
+  })
+
+  it('works for exactly one of many requests to two replicas at once', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const assertion = await assertionOf(robot)
+      const replicas = Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? instance.keyturn : replica))
+      const statuses = await Promise.all(replicas.map(async (at) => (await present(assertion, at)).status))
+      expect(statuses.sort()).toEqual([200, ...Array.from({ length: 9 }, () => 401)])
+    }
+  })
+
+  it('is not mixed up with an assertion of another client that has the same jti', async () => {
+    const other = await robotWithKey(key.publicKey)
+    const jti = randomUUID()
+    expect(await statusOf(assertionOf(robot, { jti }))).toBe(200)
+    expect(await statusOf(assertionOf(other, { jti }))).toBe(200)
+    expect(await statusOf(assertionOf(robot, { jti }))).toBe(401)
+  })
+
+  it('is possible after a refusal that came before the assertion was good', async () => {
+    const jti = randomUUID()
+    expect(await statusOf(assertionOf(robot, { jti }, { privateKey: ec().privateKey }))).toBe(401)
+    expect(await statusOf(assertionOf(robot, { jti, aud: 'https://elsewhere.example' }))).toBe(401)
+    expect(await statusOf(assertionOf(robot, { jti }))).toBe(200)
+  })
+})
+
+describe('the keys of a user', () => {
+  it('work until they expire', async () => {
+    const [later, earlier] = [ec(), ec()]
+    const user = await robotWithKey(later.publicKey, { expiresAt: TOMORROW })
+    await addKey(user.userId, earlier.publicKey, { expiresAt: new Date(Date.now() - 1000) })
+    await eventually(async () => expect(await statusOf(assertionOf(user, {}, later))).toBe(200))
+    expect(await seen(await present(await assertionOf(user, {}, earlier)))).toEqual(refusal(401, 'invalid_client'))
+  })
+
+  it('stop working on every replica when they are removed', async () => {
+    const user = await robotWithKey(key.publicKey)
+    expect(await statusOf(assertionOf(user))).toBe(200)
+    expect((await present(await assertionOf(user), replica)).status).toBe(200)
+    await change(instance.database, async (trx) => {
+      await trx.deleteFrom('user_keys').where('user_id', '=', user.userId).execute()
+    })
+    for (const at of [instance.keyturn, replica]) {
+      await eventually(async () => {
+        expect(await seen(await present(await assertionOf(user), at))).toEqual(refusal(401, 'invalid_client'))
+      })
+    }
+  })
+
+  it('can be named by the kid that they have, by the id that Keyturn gave them, or not at all', async () => {
+    const [named, unnamed] = [ec(), ec()]
+    const user = await instance.addRobot()
+    await addKey(user.userId, named.publicKey, { kid: 'mine' })
+    const keyId = await addKey(user.userId, unnamed.publicKey)
+
+    expect(await statusOf(assertionOf(user, {}, { ...named, kid: 'mine' }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...unnamed, kid: keyId }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, named))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, unnamed))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...named, kid: keyId }))).toBe(401)
+  })
+
+  it('sign with the algorithm that they are for, if they name one', async () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const user = await robotWithKey(rsa.publicKey, { alg: 'PS256' })
+    expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'PS256' }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...rsa, alg: 'RS256' }))).toBe(401)
+  })
+
+  it('sign as EdDSA or as Ed25519, whichever they name [RFC 9864]', async () => {
+    const ed25519 = generateKeyPairSync('ed25519')
+    const user = await robotWithKey(ed25519.publicKey, { alg: 'EdDSA' })
+    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'EdDSA' }))).toBe(200)
+    expect(await statusOf(assertionOf(user, {}, { ...ed25519, alg: 'Ed25519' }))).toBe(200)
+  })
+
+  it('leave the secrets of the user alone', async () => {
+    expect((await instance.requestToken(robot)).status).toBe(200)
+  })
+})
+
+describe('a client with an assertion, like one with a secret [Spec §7]', () => {
+  it('gets the same answer for everything that is not good', async () => {
+    const stranger = { clientId: `${randomUUID()}@billing` }
+    const withoutKeys = await instance.addRobot()
+    const disabled = await robotWithKey(key.publicKey, { enabled: false })
+    const withoutGrant = await robotWithKey(key.publicKey, { clientCredentialsEnabled: false })
+    const wrongKey = { privateKey: ec().privateKey }
+    const assertions = [
+      await assertionOf(stranger),
+      await assertionOf({ clientId: 'no client ID' }),
+      await assertionOf(withoutKeys),
+      await assertionOf(disabled),
+      await assertionOf(disabled, {}, wrongKey),
+      await assertionOf(withoutGrant, {}, wrongKey),
+      await assertionOf({ clientId: `${robot.userId}@elsewhere` }, {}, wrongKey),
+      await assertionOf(robot, {}, wrongKey),
+    ]
+    const answers = await Promise.all(assertions.map(async (assertion) => seen(await present(assertion))))
+    for (const answer of answers) expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+  })
+
+  it('gets it for every algorithm, whether or not it exists', async () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const signers: [string, KeyObject][] = [
+      ...['RS256', 'RS512', 'PS256', 'PS512'].map((alg): [string, KeyObject] => [alg, rsa.privateKey]),
+      ['ES256', key.privateKey],
+      ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey],
+      ['ES512', generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey],
+      ['EdDSA', generateKeyPairSync('ed25519').privateKey],
+    ]
+    for (const [alg, privateKey] of signers) {
+      const answer = await seen(
+        await present(await assertionOf({ clientId: `${randomUUID()}@billing` }, {}, { alg, privateKey })),
+      )
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+    }
+  })
+
+  it('is told unauthorized_client when the grant is not enabled for it', async () => {
+    const user = await robotWithKey(key.publicKey, { clientCredentialsEnabled: false })
+    expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(400, 'unauthorized_client'))
+  })
+
+  it('is told unauthorized_client when it names a project that is not its own', async () => {
+    const elsewhere = { clientId: `${robot.userId}@elsewhere` }
+    expect(await seen(await present(await assertionOf(elsewhere)))).toEqual(refusal(400, 'unauthorized_client'))
+  })
+
+  it('is told invalid_client once it has been deleted', async () => {
+    const user = await robotWithKey(key.publicKey)
+    expect(await statusOf(assertionOf(user))).toBe(200)
+    await change(instance.database, async (trx) => {
+      await trx.deleteFrom('service_users').where('user_id', '=', user.userId).execute()
+    })
+    await eventually(async () => {
+      expect(await seen(await present(await assertionOf(user)))).toEqual(refusal(401, 'invalid_client'))
+    })
+  })
+
+  it('is told invalid_scope for a scope that it has no access to', async () => {
+    const answer = await seen(
+      await instance.postForm({ ...formWith(await assertionOf(robot)), scope: 'no-such-scope' }),
+    )
+    expect(answer).toEqual(refusal(400, 'invalid_scope'))
+  })
+})
+
+describe('the discovery document', () => {
+  it('names private_key_jwt and the algorithms of assertions, all of them asymmetric [RFC 8414 §2]', async () => {
+    const document = (await (await instance.fetch('/.well-known/oauth-authorization-server')).json()) as object
+    expect(document).toMatchObject({
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+      token_endpoint_auth_signing_alg_values_supported: expect.arrayContaining(['RS256', 'PS256', 'ES256', 'EdDSA']),
+    })
+    expect(JSON.stringify(document)).not.toMatch(/HS256|none/)
+  })
+})
+
+/** An assertion with another header and no signature. */
+function unsigned(assertion: string, header: object): string {
+  return `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${assertion.split('.')[1]}.`
+}
+
+/** The claims of an assertion, signed with these members in the header, whatever they are. */
+function withHeader(assertion: string, header: object): string {
+  const protectedHeader = Buffer.from(JSON.stringify({ alg: 'ES256', ...header })).toString('base64url')
+  const input = `${protectedHeader}.${assertion.split('.')[1]}`
+  const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+
+function withSignatureOf(assertion: string, other: string): string {
+  return `${assertion.slice(0, assertion.lastIndexOf('.'))}${other.slice(other.lastIndexOf('.'))}`
+}

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { type Administration, administrationOf, pagesOf, refusalOf } from '../support/administration.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+
+let instance: OAuthInstance
+let admin: Administration
+let projectId: string
+let names = 0
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  admin = await administrationOf(instance.keyturn)
+})
+
+beforeEach(async () => {
+  const { project } = await admin.projects.createProject({ name: `project-${++names}` })
+  projectId = project!.projectId
+})
+
+afterAll(() => instance?.stop())
+
+/** Roles and custom scopes are the same but for their names. */
+const KINDS = [
+  {
+    kind: 'role',
+    add: (role: string) => admin.projects.addProjectRole({ projectId, role }),
+    remove: (role: string) => admin.projects.removeProjectRole({ projectId, role }),
+    list: async (page: object = {}) => {
+      const { roles, nextPageToken } = await admin.projects.listProjectRoles({ projectId, ...page })
+      return { names: roles, nextPageToken }
+    },
+    notFound: 'PROJECT_ROLE_NOT_FOUND',
+    invalid: ['', 'a b', 'ü', 'a/b', 'x'.repeat(101)],
+  },
+  {
+    kind: 'scope',
+    add: (scope: string) => admin.projects.addProjectScope({ projectId, scope }),
+    remove: (scope: string) => admin.projects.removeProjectScope({ projectId, scope }),
+    list: async (page: object = {}) => {
+      const { scopes, nextPageToken } = await admin.projects.listProjectScopes({ projectId, ...page })
+      return { names: scopes, nextPageToken }
+    },
+    notFound: 'PROJECT_SCOPE_NOT_FOUND',
+    invalid: ['', 'a b', 'ü', 'a"b', 'a\\b', 'x'.repeat(201)],
+  },
+]
+
+describe.each(KINDS)('a $kind of a project', ({ add, remove, list, notFound, invalid }) => {
+  it('is added, also twice, listed and removed', async () => {
+    await add('reader')
+    await add('reader')
+    await add('Admin.v2:all-of_it')
+    expect(await list()).toEqual({ names: ['Admin.v2:all-of_it', 'reader'], nextPageToken: '' })
+    await remove('reader')
+    expect(await list()).toEqual({ names: ['Admin.v2:all-of_it'], nextPageToken: '' })
+    expect(await refusalOf(remove('reader'))).toMatchObject({ code: 'NotFound', reason: notFound })
+  })
+
+  it('is listed in pages, ordered by name', async () => {
+    const made = ['b', 'a', 'B', 'a-1', 'a1', 'c', 'd']
+    for (const name of made) await add(name)
+    const pages = await pagesOf((pageToken) => list({ pageSize: 3, pageToken }))
+    expect(pages.map((page) => page.names)).toEqual([['B', 'a', 'a-1'], ['a1', 'b', 'c'], ['d']])
+  })
+
+  it('that was removed in between does not disturb the pages', async () => {
+    for (const name of ['a', 'b', 'c', 'd']) await add(name)
+    const { nextPageToken } = await list({ pageSize: 2 })
+    await remove('b')
+    expect(await list({ pageSize: 2, pageToken: nextPageToken })).toEqual({ names: ['c', 'd'], nextPageToken: '' })
+  })
+
+  it('is refused when it cannot be one', async () => {
+    for (const name of invalid) {
+      expect(await refusalOf(add(name))).toMatchObject({ code: 'InvalidArgument', reason: 'INVALID_ARGUMENT' })
+    }
+    expect(await list()).toEqual({ names: [], nextPageToken: '' })
+  })
+})
+
+describe('a custom scope', () => {
+  it.each(['openid', 'profile', 'offline_access', 'urn:service:iam:org:projects:roles', 'urn:service:iam:mine'])(
+    'is not %s, which has a meaning already',
+    async (scope) => {
+      expect(await refusalOf(admin.projects.addProjectScope({ projectId, scope }))).toMatchObject({
+        code: 'InvalidArgument',
+        reason: 'SCOPE_RESERVED',
+      })
+    },
+  )
+})
+
+describe('a project with a thousand', () => {
+  const thousand = Array.from({ length: 1000 }, (_, i) => `name-${i}`)
+  const full = { code: 'ResourceExhausted', reason: 'PROJECT_LIMIT_REACHED' }
+
+  it('roles gets no more', async () => {
+    const rows = thousand.map((role) => ({ project_id: projectId, role }))
+    await instance.database.db.insertInto('project_roles').values(rows).execute()
+    expect(await refusalOf(admin.projects.addProjectRole({ projectId, role: 'one-more' }))).toMatchObject(full)
+    await admin.projects.addProjectRole({ projectId, role: 'name-7' })
+  })
+
+  it('custom scopes gets no more', async () => {
+    const rows = thousand.map((scope) => ({ project_id: projectId, scope }))
+    await instance.database.db.insertInto('project_scopes').values(rows).execute()
+    expect(await refusalOf(admin.projects.addProjectScope({ projectId, scope: 'one-more' }))).toMatchObject(full)
+    await admin.projects.addProjectScope({ projectId, scope: 'name-7' })
+  })
+})
+
+describe('a page token', () => {
+  it('is good for its own list only', async () => {
+    for (const name of ['a', 'b']) await admin.projects.addProjectRole({ projectId, role: name })
+    const { nextPageToken: pageToken } = await admin.projects.listProjectRoles({ projectId, pageSize: 1 })
+    expect((await admin.projects.listProjectRoles({ projectId, pageToken })).roles).toEqual(['b'])
+
+    const { project } = await admin.projects.createProject({ name: `project-${++names}` })
+    const strange = { code: 'InvalidArgument', message: expect.stringContaining('page_token') }
+    const elsewhere = [
+      admin.projects.listProjectScopes({ projectId, pageToken }),
+      admin.projects.listProjectRoles({ projectId: project!.projectId, pageToken }),
+      admin.projects.listProjects({ pageToken }),
+      admin.users.listServiceUsers({ pageToken }),
+      admin.audit.listAuditEvents({ pageToken }),
+    ]
+    for (const refusal of await Promise.all(elsewhere.map(refusalOf))) expect(refusal).toMatchObject(strange)
+  })
+})

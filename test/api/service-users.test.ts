@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Administration, administrationOf, NOBODY, pagesOf, refusalOf } from '../support/administration.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+
+const SERVICE = 'iam.user.v2.ServiceUserService'
+
+let instance: OAuthInstance
+let admin: Administration
+let projectId: string
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  admin = await administrationOf(instance.keyturn)
+  const { project } = await admin.projects.createProject({ name: 'billing' })
+  projectId = project!.projectId
+})
+
+afterAll(() => instance?.stop())
+
+async function newUser(name = 'robot', inProject = projectId): Promise<string> {
+  const { serviceUser } = await admin.users.createServiceUser({ projectId: inProject, name })
+  return serviceUser!.userId
+}
+
+describe('a service user', () => {
+  it('is created in a project, read and deleted [Spec §5]', async () => {
+    const request = { projectId, name: 'invoice printer', clientCredentialsEnabled: true }
+    const { serviceUser } = await admin.users.createServiceUser(request)
+    const userId = serviceUser!.userId
+    expect(serviceUser).toMatchObject({
+      ...request,
+      userId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      clientId: `${userId}@billing`,
+      enabled: true,
+      instanceRoles: [],
+      projectRoles: [],
+      scopes: [],
+    })
+    expect(serviceUser?.creationDate).toBeDefined()
+    expect((await admin.users.getServiceUser({ userId })).serviceUser).toEqual(serviceUser)
+
+    await admin.users.deleteServiceUser({ userId })
+    expect(await refusalOf(admin.users.getServiceUser({ userId }))).toMatchObject({
+      code: 'NotFound',
+      reason: 'USER_NOT_FOUND',
+    })
+  })
+
+  it('is the same in plain JSON', async () => {
+    const { body } = await admin.post(`${SERVICE}/CreateServiceUser`, { projectId, name: 'plain' })
+    const { serviceUser } = body as { serviceUser: { userId: string } }
+    expect(serviceUser).toEqual({
+      userId: expect.any(String),
+      clientId: `${serviceUser.userId}@billing`,
+      name: 'plain',
+      projectId,
+      enabled: true,
+      creationDate: expect.stringMatching(/Z$/),
+    })
+    const updated = await admin.post(`${SERVICE}/UpdateServiceUser`, {
+      userId: serviceUser.userId,
+      clientCredentialsEnabled: true,
+      updateMask: 'clientCredentialsEnabled',
+    })
+    expect(updated.body).toEqual({ serviceUser: { ...serviceUser, clientCredentialsEnabled: true } })
+  })
+
+  it('has the new client ID when its project is renamed', async () => {
+    const { project } = await admin.projects.createProject({ name: 'before' })
+    const userId = await newUser('robot', project!.projectId)
+    await admin.projects.updateProject({
+      projectId: project!.projectId,
+      name: 'after',
+      updateMask: { paths: ['name'] },
+    })
+    const { serviceUser } = await admin.users.getServiceUser({ userId })
+    expect(serviceUser?.clientId).toBe(`${userId}@after`)
+  })
+
+  it('changes what the mask names, and nothing else', async () => {
+    const userId = await newUser('before')
+    const update = async (fields: { name?: string; clientCredentialsEnabled?: boolean }, ...paths: string[]) =>
+      (await admin.users.updateServiceUser({ userId, ...fields, updateMask: { paths } })).serviceUser
+
+    expect(await update({ name: 'after', clientCredentialsEnabled: true }, 'name')).toMatchObject({
+      name: 'after',
+      clientCredentialsEnabled: false,
+    })
+    expect(await update({ clientCredentialsEnabled: true }, 'client_credentials_enabled')).toMatchObject({
+      name: 'after',
+      clientCredentialsEnabled: true,
+    })
+    expect(await update({ name: 'both' }, 'client_credentials_enabled', 'name')).toMatchObject({
+      name: 'both',
+      clientCredentialsEnabled: false,
+    })
+  })
+
+  it.each<[string, object, string]>([
+    ['without a mask', { name: 'x' }, 'update_mask'],
+    ['with an empty mask', { name: 'x', updateMask: { paths: [] } }, 'update_mask'],
+    ['of an unknown field', { name: 'x', updateMask: { paths: ['enabled'] } }, 'update_mask'],
+    ['to no name', { updateMask: { paths: ['name'] } }, 'name'],
+    ['to a name that is too long', { name: 'x'.repeat(201), updateMask: { paths: ['name'] } }, 'name'],
+    ['to a name with NUL', { name: 'x\0y', updateMask: { paths: ['name'] } }, 'name'],
+  ])('is not updated %s', async (_, request, field) => {
+    const userId = await newUser('before')
+    expect(await refusalOf(admin.users.updateServiceUser({ userId, ...request }))).toMatchObject({
+      code: 'InvalidArgument',
+      reason: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(field),
+    })
+    expect((await admin.users.getServiceUser({ userId })).serviceUser?.name).toBe('before')
+  })
+
+  it('is not created without a project and a name', async () => {
+    const create = (request: { projectId?: string; name?: string }) => refusalOf(admin.users.createServiceUser(request))
+    expect(await create({ projectId: NOBODY, name: 'x' })).toMatchObject({
+      code: 'NotFound',
+      reason: 'PROJECT_NOT_FOUND',
+    })
+    expect(await create({ projectId })).toMatchObject({ message: expect.stringContaining('name') })
+    expect(await create({ name: 'x' })).toMatchObject({ message: expect.stringContaining('project_id') })
+  })
+
+  it('is disabled and enabled, also twice', async () => {
+    const userId = await newUser()
+    for (let i = 0; i < 2; i += 1) {
+      expect((await admin.users.disableServiceUser({ userId })).serviceUser?.enabled).toBe(false)
+    }
+    for (let i = 0; i < 2; i += 1) {
+      expect((await admin.users.enableServiceUser({ userId })).serviceUser?.enabled).toBe(true)
+    }
+  })
+})
+
+describe('a service user that does not exist', () => {
+  const userId = NOBODY
+  const project = { userId, projectId: NOBODY, role: 'reader' }
+  it.each<[string, () => Promise<unknown>]>([
+    ['GetServiceUser', () => admin.users.getServiceUser({ userId })],
+    ['UpdateServiceUser', () => admin.users.updateServiceUser({ userId, name: 'x', updateMask: { paths: ['name'] } })],
+    ['EnableServiceUser', () => admin.users.enableServiceUser({ userId })],
+    ['DisableServiceUser', () => admin.users.disableServiceUser({ userId })],
+    ['DeleteServiceUser', () => admin.users.deleteServiceUser({ userId })],
+    ['SetInstanceRoles', () => admin.users.setInstanceRoles({ userId })],
+    ['GrantProjectRole', () => admin.users.grantProjectRole(project)],
+    ['RevokeProjectRole', () => admin.users.revokeProjectRole(project)],
+    ['GrantScope', () => admin.users.grantScope({ userId, scope: 'x' })],
+    ['RevokeScope', () => admin.users.revokeScope({ userId, scope: 'x' })],
+    ['GenerateClientSecret', () => admin.users.generateClientSecret({ userId })],
+    ['ListClientSecrets', () => admin.users.listClientSecrets({ userId })],
+    ['DeactivateClientSecret', () => admin.users.deactivateClientSecret({ userId, secretId: NOBODY })],
+    ['DeleteClientSecret', () => admin.users.deleteClientSecret({ userId, secretId: NOBODY })],
+    ['ListUserKeys', () => admin.users.listUserKeys({ userId })],
+    ['RemoveUserKey', () => admin.users.removeUserKey({ userId, keyId: NOBODY })],
+    [
+      'CreatePersonalAccessToken',
+      () => admin.users.createPersonalAccessToken({ userId, expirationDate: { seconds: 9_999_999_999n } }),
+    ],
+    ['ListPersonalAccessTokens', () => admin.users.listPersonalAccessTokens({ userId })],
+    ['RevokePersonalAccessToken', () => admin.users.revokePersonalAccessToken({ userId, tokenId: NOBODY })],
+  ])('is not found by %s', async (_, call) => {
+    expect(await refusalOf(call())).toMatchObject({ code: 'NotFound', reason: 'USER_NOT_FOUND' })
+  })
+})
+
+describe('the list of service users', () => {
+  it('comes in pages, oldest first, of one project or of all', async () => {
+    const { project } = await admin.projects.createProject({ name: 'crowded' })
+    const crowded = project!.projectId
+    const made: string[] = []
+    for (let i = 0; i < 7; i += 1) made.push(await newUser(`robot ${i}`, crowded))
+    await newUser('in another project')
+
+    const list = (filter: object) =>
+      pagesOf((pageToken) => admin.users.listServiceUsers({ ...filter, pageSize: 2, pageToken }))
+    const pages = await list({ projectId: crowded })
+    expect(pages.map(({ serviceUsers }) => serviceUsers.length)).toEqual([2, 2, 2, 1])
+    expect(pages.flatMap(({ serviceUsers }) => serviceUsers.map(({ userId }) => userId))).toEqual(made)
+
+    const all = (await list({})).flatMap(({ serviceUsers }) => serviceUsers)
+    expect(all[0]?.name).toBe('administrator')
+    expect(all.filter((user) => user.projectId === crowded).map(({ userId }) => userId)).toEqual(made)
+    expect(new Set(all.map(({ userId }) => userId)).size).toBe(all.length)
+    expect(all.length).toBeGreaterThan(made.length + 1)
+  })
+
+  it('is empty for a project that does not exist, and refused for what is no project', async () => {
+    expect((await admin.users.listServiceUsers({ projectId: NOBODY })).serviceUsers).toEqual([])
+    expect(await refusalOf(admin.users.listServiceUsers({ projectId: 'billing' }))).toMatchObject({
+      message: expect.stringContaining('project_id'),
+    })
+  })
+})

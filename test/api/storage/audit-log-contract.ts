@@ -1,0 +1,149 @@
+/**
+ * The part of the contract about `AuditLog`. That changes write events is tested with the changes.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { AuditEvent, AuditFilter } from '../../../src/domain/audit.ts'
+import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anAuditEntry, anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+
+const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
+const second = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, 0, number))
+
+export function describeAuditLog(current: () => Database): void {
+  const log = () => createAuditLog(current())
+  const list = (filter: Partial<AuditFilter> = {}, limit = 1000) =>
+    log().list({ ...EVERYTHING, ...filter }, { after: null, limit })
+  const insert = async (columns: { date?: Date; actor?: string; resource?: string } = {}) => {
+    const { date = second(0), actor = 'tester', resource = '' } = columns
+    await current()
+      .db.insertInto('audit_events')
+      .values({
+        event_id: randomUUID(),
+        event_date: date,
+        actor,
+        action: 'test',
+        resource,
+        outcome: 'ok',
+        request_id: '',
+      })
+      .execute()
+  }
+
+  describe('the audit trail', () => {
+    it('keeps a refusal with its reason, and does not count it as a change', async () => {
+      await log().refuse(anEntry('create', 'users/1'), 'permission_missing')
+      expect(await list()).toEqual([
+        {
+          ...anAuditEntry('create', 'users/1'),
+          eventId: expect.any(String),
+          at: expect.any(Date),
+          outcome: 'permission_missing',
+          clientAddress: '',
+          omission: null,
+        },
+      ])
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
+    })
+
+    it('keeps where a refusal came from, and what it stands for', async () => {
+      const entry = { ...anEntry('audit/omitted'), clientAddress: '2001:db8:0:0::/64' }
+      const since = second(1)
+      await log().refuse(entry, 'OMITTED', { count: 9950, since })
+      await log().refuse(entry, 'OMITTED', { count: 2 ** 40, since })
+      const listed = await list()
+      expect(listed.map(({ clientAddress }) => clientAddress)).toEqual(['2001:db8:0:0::/64', '2001:db8:0:0::/64'])
+      expect(listed.map(({ omission }) => omission).sort((a, b) => (a?.count ?? 0) - (b?.count ?? 0))).toEqual([
+        { count: 9950, since },
+        { count: 2 ** 31 - 1, since },
+      ])
+    })
+
+    it('cuts what strangers sent to the length that it keeps', async () => {
+      const long = '\0"%😀'.repeat(200)
+      await log().refuse({ actor: long, action: long, resource: long, requestId: long, clientAddress: long }, long)
+      const [event] = await list()
+      expect(event?.actor.startsWith('\ufffd"%😀')).toBe(true)
+      expect([event?.actor.length, event?.resource.length, event?.clientAddress.length]).toEqual([200, 500, 64])
+    })
+
+    it('is listed newest first, in complete pages, also when many events have the same date', async () => {
+      for (let count = 0; count < 23; count += 1) await insert({ date: second(count % 3) })
+      const all: AuditEvent[] = []
+      for (;;) {
+        const page = await log().list(EVERYTHING, { after: all.at(-1) ?? null, limit: 5 })
+        all.push(...page)
+        // What happens meanwhile is newer and comes on no later page.
+        await insert({ date: second(60) })
+        if (page.length < 5) break
+      }
+      expect(new Set(all.map(({ eventId }) => eventId)).size).toBe(23)
+      const order = all.map(({ at, eventId }) => `${at.toISOString()} ${eventId}`)
+      expect(order).toEqual(order.toSorted().toReversed())
+    })
+
+    it('is filtered by time, from the first instant to the one before the last', async () => {
+      for (let count = 0; count < 5; count += 1) await insert({ date: second(count) })
+      const found = await list({ from: second(1), to: second(3) })
+      expect(found.map(({ at }) => at)).toEqual([second(2), second(1)])
+    })
+
+    it('is filtered by actor', async () => {
+      await insert({ actor: 'somebody' })
+      await insert({ actor: 'somebody else' })
+      expect((await list({ actor: 'somebody' })).map(({ actor }) => actor)).toEqual(['somebody'])
+    })
+
+    it.each([
+      ['users/1', ['users/1', 'users/1/secrets/2']],
+      ['users', ['users/1', 'users/1/secrets/2', 'users/10']],
+      ['users/%', ['users/%']],
+      ['users/_', ['users/_']],
+      ['a\\', ['a\\', 'a\\/b']],
+    ])('is filtered by resource and its parts: %s', async (resource, expected) => {
+      const resources = ['users/1', 'users/1/secrets/2', 'users/10', 'users/%', 'users/_', 'a\\', 'a\\/b', 'projects/1']
+      for (const each of resources) await insert({ resource: each })
+      const found = (await list({ resource })).map((event) => event.resource)
+      const withSpecial = resource === 'users' ? [...expected, 'users/%', 'users/_'] : expected
+      expect(found.toSorted()).toEqual(withSpecial.toSorted())
+    })
+
+    it('is filtered by everything at once', async () => {
+      await insert({ actor: 'a', resource: 'users/1', date: second(1) })
+      await insert({ actor: 'b', resource: 'users/1', date: second(1) })
+      await insert({ actor: 'a', resource: 'users/2', date: second(1) })
+      await insert({ actor: 'a', resource: 'users/1', date: second(2) })
+      expect(await list({ actor: 'a', resource: 'users/1', from: second(1), to: second(2) })).toHaveLength(1)
+    })
+
+    it('forgets what is older than a time, a thousand at a time', async () => {
+      await sql`
+        insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
+        select gen_random_uuid(), ${second(1)}::timestamptz, 'a', 'b', '', 'ok', ''
+        from generate_series(1, 2500)`.execute(current().db)
+      await insert({ date: second(2) })
+      for (const count of [1000, 1000, 500]) expect(await log().deleteBefore(second(2))).toBe(count)
+      expect((await list()).map(({ at }) => at)).toEqual([second(2)])
+      expect(await log().deleteBefore(second(2))).toBe(0)
+    })
+
+    it('is forgotten by several replicas at once', async () => {
+      await sql`
+        insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
+        select gen_random_uuid(), ${second(1)}::timestamptz, 'a', 'b', '', 'ok', ''
+        from generate_series(1, 2500)`.execute(current().db)
+      const deleteAll = async () => {
+        let total = 0
+        for (let deleted = -1; deleted !== 0; total += deleted) deleted = await log().deleteBefore(second(2))
+        return total
+      }
+      const totals = await Promise.all(Array.from({ length: 3 }, deleteAll))
+      expect(totals.reduce((sum, total) => sum + total)).toBe(2500)
+      expect(await list()).toEqual([])
+    })
+  })
+}

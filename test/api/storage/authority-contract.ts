@@ -1,0 +1,215 @@
+/**
+ * The part of the contract about the right to a change, which every store that changes the instance checks under its lock.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { ChangeEntry, Credential } from '../../../src/domain/identities/authority.ts'
+import type { InstanceRole, Permission } from '../../../src/domain/identities/permission.ts'
+import { createProject } from '../../../src/domain/identities/project.ts'
+import { planCreation } from '../../../src/domain/keys/key-ring.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { newKeyPair } from '../../support/keys.ts'
+import { change, seedProject, seedUser } from '../../support/seed.ts'
+
+const HOUR = 3_600_000
+const PERMISSION: Permission = 'iam.user.write'
+
+/** Makes one change that would change something, with this entry. Says with `onDecide` that the decision was asked. */
+type Changing = (database: Database, entry: ChangeEntry, onDecide: () => void) => Promise<() => Promise<unknown>>
+
+/** Each method that changes the instance, on a target that it makes first. */
+const METHODS: Readonly<Record<string, Changing>> = {
+  'KeyStore.update': async (database, entry, onDecide) => () =>
+    createKeyStore(database, TEST_MACS).update(entry, (ring, now) => {
+      onDecide()
+      return planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 })
+    }),
+
+  'SealedKeyStore.replace': async (database, entry) => {
+    await keyOperations(database).create()
+    const store = createSealedKeyStore(database)
+    const [key] = await store.list()
+    return () => store.replace(key!, 'sealed anew', entry)
+  },
+
+  'IdentityStore.changeProject': async (database, entry, onDecide) => () => {
+    const projectId = randomUUID()
+    return createIdentityStore(database, TEST_MACS).changeProject(projectId, entry, (_none, now) => {
+      onDecide()
+      return { next: createProject(projectId, 'billing', now), result: undefined }
+    })
+  },
+
+  'IdentityStore.changeUser': async (database, entry, onDecide) => {
+    const { userId } = await seedUser(database, { project: await seedProject(database) })
+    return () =>
+      createIdentityStore(database, TEST_MACS).changeUser(userId, entry, (user) => {
+        onDecide()
+        return { next: { ...user!, name: 'renamed' }, result: undefined }
+      })
+  },
+}
+
+/** What a caller has lost, and with what it had proved itself. */
+interface Loss {
+  readonly enabled?: boolean
+  readonly instanceRoles?: readonly InstanceRole[]
+  readonly exists?: boolean
+  readonly credential: (database: Database, userId: string) => Promise<Credential>
+}
+
+const accessToken = async (database: Database): Promise<Credential> => {
+  const { keyId } = await keyOperations(database).create()
+  return { kind: 'access_token', keyId, expiresAt: await fromNow(database, HOUR) }
+}
+const personalAccessToken = async (database: Database, userId: string): Promise<Credential> => {
+  return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, HOUR) }
+}
+
+const KEPT: Readonly<Record<string, Loss>> = {
+  'an access token': { credential: accessToken },
+  'a personal access token': { credential: personalAccessToken },
+}
+
+const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
+  'user with an access token': { exists: false, credential: accessToken, code: 'token_invalid' },
+  'user with a personal access token': {
+    exists: false,
+    credential: async () => ({ kind: 'personal_access_token', tokenId: randomUUID() }),
+    code: 'token_invalid',
+  },
+  'enabled user': { enabled: false, credential: accessToken, code: 'token_invalid' },
+  'role of the instance': { instanceRoles: [], credential: accessToken, code: 'permission_missing' },
+  'role that includes the permission': {
+    instanceRoles: ['IAM_OWNER_VIEWER'],
+    credential: personalAccessToken,
+    code: 'permission_missing',
+  },
+  'web key of the access token': {
+    credential: async (database) => {
+      const { keyId } = newKeyPair()
+      return { kind: 'access_token', keyId, expiresAt: await fromNow(database, HOUR) }
+    },
+    code: 'token_invalid',
+  },
+  'time left for the access token': {
+    credential: async (database) => ({ ...(await accessToken(database)), expiresAt: await fromNow(database, 0) }),
+    code: 'token_invalid',
+  },
+  'personal access token': {
+    credential: async () => ({ kind: 'personal_access_token', tokenId: randomUUID() }),
+    code: 'token_invalid',
+  },
+  'personal access token of its own': {
+    credential: async (database) => {
+      const { userId } = await seedUser(database, { project: await seedProject(database) })
+      return personalAccessToken(database, userId)
+    },
+    code: 'token_invalid',
+  },
+  'time left for the personal access token': {
+    credential: async (database, userId) => {
+      return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, -1) }
+    },
+    code: 'token_invalid',
+  },
+}
+
+export function describeAuthority(current: () => Database): void {
+  describe.each(Object.entries(METHODS))('the right to %s', (_, changing) => {
+    it.each(Object.entries(KEPT))('is enough while it holds: with %s', async (_name, kept) => {
+      const entry = await entryOf(current(), kept)
+      const run = await changing(current(), entry, () => {})
+      const before = await contentOf(current())
+      await run()
+      const { version, events } = await contentOf(current())
+      expect(version).toBe(before.version + 1)
+      expect(events).toEqual([...before.events, entry.actor].sort())
+    })
+
+    it.each(Object.entries(LOSSES))('is checked before anything is decided: no %s any more', async (_name, loss) => {
+      let decided = false
+      const run = await changing(current(), await entryOf(current(), loss), () => {
+        decided = true
+      })
+      const before = await contentOf(current())
+      await expect(run()).rejects.toMatchObject({ code: loss.code })
+      expect(decided).toBe(false)
+      expect(await contentOf(current())).toEqual(before)
+    })
+  })
+
+  describe('the right to a change', () => {
+    it('is checked also if nothing would change', async () => {
+      const entry = await entryOf(current(), LOSSES['enabled user']!)
+      const looking = createKeyStore(current(), TEST_MACS).update(entry, (ring) => ({ steps: [], result: ring }))
+      await expect(looking).rejects.toMatchObject({ code: 'token_invalid' })
+    })
+
+    it('ends by the clock of the database, also while changes are dated ahead of it', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const look = (entry: ChangeEntry) => store.update(entry, (ring) => ({ steps: [], result: ring }))
+      const alive = await entryOf(current(), KEPT['an access token']!)
+      const expired = await entryOf(current(), LOSSES['time left for the access token']!)
+      // As after a change by a clock that was ahead and has been corrected since.
+      const latestAt = await fromNow(current(), 2 * HOUR)
+      await current().db.updateTable('instance').set({ latest_at: latestAt }).execute()
+      expect(await look(alive)).toHaveLength(2)
+      await expect(look(expired)).rejects.toMatchObject({ code: 'token_invalid' })
+    })
+  })
+}
+
+/** The entry of a caller who has, or has not, what the loss says. */
+async function entryOf(database: Database, { exists = true, credential, ...user }: Loss): Promise<ChangeEntry> {
+  const { enabled = true, instanceRoles = ['IAM_OWNER'] } = user
+  const userId = exists
+    ? (await seedUser(database, { project: await seedProject(database), enabled, instanceRoles })).userId
+    : randomUUID()
+  const authority = { userId, permission: PERMISSION, credential: await credential(database, userId) }
+  return { ...anEntry('change'), actor: userId, authority: { kind: 'user', ...authority } }
+}
+
+/** A personal access token of a user that expires so many milliseconds from now, by the clock of the database. */
+async function seedToken(database: Database, userId: string, milliseconds: number): Promise<string> {
+  const tokenId = randomUUID()
+  const expiresAt = await fromNow(database, milliseconds)
+  await change(database, async (trx) => {
+    await trx
+      .insertInto('personal_access_tokens')
+      .values({
+        token_id: tokenId,
+        user_id: userId,
+        hash: new Uint8Array(randomBytes(32)),
+        creation_date: new Date(expiresAt.getTime() - HOUR),
+        expiration_date: expiresAt,
+      })
+      .execute()
+  })
+  return tokenId
+}
+
+/** So many milliseconds from now, by the clock of the database. */
+async function fromNow({ db }: Database, milliseconds: number): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
+  return new Date(rows[0]!.now.getTime() + milliseconds)
+}
+
+/** Everything that a change could write, and whose the changes were so far. */
+async function contentOf({ db }: Database) {
+  const { version } = await db.selectFrom('instance').select('version').executeTakeFirstOrThrow()
+  return {
+    version: Number(version),
+    events: (await db.selectFrom('audit_events').select('actor').execute()).map(({ actor }) => actor).sort(),
+    keys: await db.selectFrom('web_keys').selectAll().orderBy('key_id').execute(),
+    projects: await db.selectFrom('projects').selectAll().orderBy('project_id').execute(),
+    users: await db.selectFrom('service_users').selectAll().orderBy('user_id').execute(),
+  }
+}

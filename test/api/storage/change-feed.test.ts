@@ -1,0 +1,196 @@
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { createChangeFeed } from '../../../src/storage/postgres/change-feed.ts'
+import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { createCounter } from '../../support/counter.ts'
+import { eventually } from '../../support/eventually.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
+import { sharedPostgres } from '../../support/new-database.ts'
+import { freePort, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+
+const LISTENERS = `pid from pg_stat_activity where query = 'listen keyturn_changes' and datname = current_database()`
+
+describe('the change feed', () => {
+  let postgres: TestPostgres | undefined
+  let database: Database | undefined
+  let url: string
+  let log: RecordingLog
+  const cleanups: (() => Promise<unknown>)[] = []
+
+  const subscribe = (address = url) => {
+    const changes = createCounter()
+    const unsubscribe = createChangeFeed({ kind: 'postgres', url: address, log }).subscribe(changes.hit)
+    cleanups.push(unsubscribe)
+    return { changes, unsubscribe }
+  }
+
+  beforeAll(async () => {
+    postgres = sharedPostgres()
+  })
+  beforeEach(async () => {
+    url = await postgres!.createDatabase()
+    log = createRecordingLog()
+    database = await openDatabase({ kind: 'postgres', url, log })
+    await migrate(database)
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+    await database?.close()
+  })
+  afterAll(async () => {
+    await postgres?.stop()
+  })
+
+  it('calls back once when it listens, and once for each change of another connection', async () => {
+    const { changes } = subscribe()
+    await changes.reached(1)
+    const keys = keyOperations(database!)
+    const { keyId } = await keys.create()
+    await changes.reached(2)
+    await keys.activate(keyId)
+    await changes.reached(3)
+    await keys.look()
+    await keys.create()
+    await changes.reached(4)
+    expect(changes.count).toBe(4)
+  })
+
+  it('listens again after its connection was killed, and calls back because it may have missed something', async () => {
+    const { changes } = subscribe()
+    await changes.reached(1)
+    for (const expected of [2, 3]) {
+      expect(
+        await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS})`, [], url),
+      ).toHaveLength(1)
+      await changes.reached(expected)
+    }
+    await keyOperations(database!).create()
+    await changes.reached(4)
+    expect(log.lines).toHaveLength(2)
+    expect(log.lines.join()).toContain('terminating connection due to administrator command')
+  })
+
+  it('stops calling back, and leaves, when it is unsubscribed', async () => {
+    const [left, stayed] = [subscribe(), subscribe()]
+    await Promise.all([left.changes.reached(1), stayed.changes.reached(1)])
+    await left.unsubscribe()
+    await keyOperations(database!).create()
+    await stayed.changes.reached(2)
+    expect(left.changes.count).toBe(1)
+    await stayed.unsubscribe()
+    await left.unsubscribe()
+    expect(log.lines).toEqual([])
+  })
+
+  it('notices a cut of which nobody is told, and listens again', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    cleanups.push(() => proxy.close())
+    const options = { kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log } as const
+    const feed = createChangeFeed(options, { heartbeat: 50, answer: 1000 })
+    const changes = createCounter()
+    cleanups.push(feed.subscribe(changes.hit))
+    await changes.reached(1)
+    proxy.freeze()
+    await changes.reached(2)
+    await keyOperations(database!).create()
+    await changes.reached(3)
+    expect(log.lines).toEqual([expect.stringContaining('Query read timeout')])
+  })
+
+  it('goes on listening while it asks the server whether it is there', async () => {
+    const feed = createChangeFeed({ kind: 'postgres', url, log }, { heartbeat: 1 })
+    const changes = createCounter()
+    cleanups.push(feed.subscribe(changes.hit))
+    await changes.reached(1)
+    await eventually(async () => {
+      const rows = await postgres!.query<{ asked: boolean }>(
+        `select state_change > backend_start + interval '50 ms' as asked, ${LISTENERS}`,
+        [],
+        url,
+      )
+      expect(rows).toEqual([expect.objectContaining({ asked: true })])
+    })
+    await keyOperations(database!).create()
+    await changes.reached(2)
+    expect(log.lines).toEqual([])
+  })
+
+  it('tells whether it is connected', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    const feed = createChangeFeed({ kind: 'postgres', url: url.replace(/:\d+\//, `:${proxy.port}/`), log })
+    expect(feed.status()).toBe('off')
+    const changes = createCounter()
+    const unsubscribe = feed.subscribe(changes.hit)
+    cleanups.push(unsubscribe)
+    expect(feed.status()).toBe('disconnected')
+    await changes.reached(1)
+    expect(feed.status()).toBe('connected')
+    await proxy.close()
+    await eventually(() => expect(feed.status()).toBe('disconnected'))
+    await unsubscribe()
+    expect(feed.status()).toBe('off')
+  })
+
+  it('neither announces nor listens when versions are only compared', async () => {
+    const listener = new pg.Client({ connectionString: url })
+    cleanups.push(() => listener.end())
+    await listener.connect()
+    await listener.query('listen keyturn_changes')
+    const announced = once(listener, 'notification') as Promise<[pg.Notification]>
+
+    const polled = createCounter()
+    const feed = createChangeFeed({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    cleanups.push(feed.subscribe(polled.hit))
+    expect(feed.status()).toBe('off')
+    const silent = await openDatabase({ kind: 'postgres', url, log, changeFeed: 'poll' })
+    cleanups.push(() => silent.close())
+    await keyOperations(silent).create()
+    await keyOperations(database!).create()
+    // Announcements come in the order of the changes, and the first one is of the second change.
+    expect((await announced)[0].payload).toBe('2')
+    expect(polled.count).toBe(0)
+  })
+
+  it('connects when the server comes up later', async () => {
+    const [later, server] = [await freePort(), Number(new URL(url).port)]
+    const warned = createCounter()
+    log = { ...log, warn: warned.hit }
+    const { changes } = subscribe(url.replace(`:${server}/`, `:${later}/`))
+    await warned.reached(1)
+    const proxy = await startTcpProxy(server, later)
+    cleanups.push(() => proxy.close())
+    await changes.reached(1)
+  })
+
+  it('can be unsubscribed while it connects and while it waits to try again, and never tells the password', async () => {
+    const address = url.replace(/:\d+\//, `:${await freePort()}/`)
+    await subscribe(address).unsubscribe()
+
+    const warned = createCounter()
+    const recording = log
+    log = {
+      ...recording,
+      warn: (facts, message) => {
+        recording.warn(facts, message)
+        warned.hit()
+      },
+    }
+    const { changes, unsubscribe } = subscribe(address)
+    await warned.reached(1)
+    await unsubscribe()
+    expect(changes.count).toBe(0)
+    expect(recording.lines.join()).toContain('ECONNREFUSED')
+    expect(recording.lines.join()).not.toContain(TEST_PASSWORD)
+  })
+
+  it('is silent on an embedded database, which one process has for itself', async () => {
+    const changes = createCounter()
+    const unsubscribe = createChangeFeed({ kind: 'embedded', folder: null, log }).subscribe(changes.hit)
+    await unsubscribe()
+    expect(changes.count).toBe(0)
+  })
+})

@@ -1,0 +1,144 @@
+/**
+ * The part of the contract about the dates of changes: none is before an earlier one, of whatever kind.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { createProject } from '../../../src/domain/identities/project.ts'
+import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { eventually } from '../../support/eventually.ts'
+import { newInstanceContent } from '../../support/instance-content.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+
+const HOUR = 3_600_000
+
+export function describeChangeTime(current: () => Database): void {
+  /** As if the clock had gone back by so much after a change. */
+  async function setClockBack(milliseconds: number): Promise<Date> {
+    const { rows } = await sql<{ latest_at: Date }>`
+      update instance set latest_at = clock_timestamp() + ${milliseconds} * interval '1 millisecond' where id = 1
+        returning latest_at`.execute(current().db)
+    return rows[0]!.latest_at
+  }
+
+  async function newProject(): Promise<Date> {
+    const projectId = randomUUID()
+    const project = await createIdentityStore(current(), TEST_MACS).changeProject(
+      projectId,
+      anEntry('project'),
+      (_, now) => {
+        const next = createProject(projectId, `project-${projectId}`, now)
+        return { next, result: next }
+      },
+    )
+    return project.createdAt
+  }
+
+  const events = () =>
+    createAuditLog(current()).list({ from: null, to: null, actor: null, resource: null }, { after: null, limit: 10 })
+
+  const latestChange = async () => (await createInstanceReader(current(), TEST_MACS).status()).clock.latestChange
+
+  describe('the date of a change', () => {
+    it('is after that of every change before, of whatever kind, when the clock has gone back by an hour', async () => {
+      const newest = await setClockBack(HOUR)
+      const project = await newProject()
+      const key = await keyOperations(current()).create()
+      const another = await newProject()
+      const dates = [newest, project, key.createdAt, another].map(Number)
+      expect(dates).toEqual([...new Set(dates)].sort((a, b) => a - b))
+      expect(another.getTime()).toBeLessThan(newest.getTime() + 1000)
+      expect(await latestChange()).toEqual(another)
+    })
+
+    it('puts the changes of the audit trail in order', async () => {
+      await setClockBack(HOUR)
+      await newProject()
+      await keyOperations(current()).create()
+      expect((await events()).map(({ action }) => action)).toEqual(['create', 'project'])
+    })
+
+    it('is not that of refusals: they are dated by the clock, however far that is behind the newest change', async () => {
+      const newest = await setClockBack(HOUR)
+      const audit = createAuditLog(current())
+      await audit.refuse(anEntry('first'), 'REASON')
+      const [first] = await events()
+      expect(Number(first?.at)).toBeLessThan(newest.getTime() - HOUR / 2)
+      await eventually(async () => {
+        await audit.refuse(anEntry('later'), 'REASON')
+        const [last] = await events()
+        expect(Number(last?.at)).toBeGreaterThan(Number(first?.at))
+      })
+    })
+
+    it('is by the clock while that goes on, and by the clock alone if it has gone back by more than a day', async () => {
+      const before = Date.now()
+      await newProject()
+      expect((await latestChange())!.getTime()).toBeGreaterThanOrEqual(before - 1000)
+      await setClockBack(25 * HOUR)
+      expect((await newProject()).getTime()).toBeLessThan(before + HOUR)
+      expect((await latestChange())!.getTime()).toBeLessThan(before + HOUR)
+    })
+
+    it('is kept when the instance is initialised', async () => {
+      const newest = await setClockBack(HOUR)
+      await createInstanceInitializer(current()).initialise(newInstanceContent(), async () => {})
+      const { ring } = await createInstanceReader(current(), TEST_MACS).load([])
+      expect(ring[0]!.createdAt.getTime()).toBeGreaterThan(newest.getTime())
+      expect(await latestChange()).toEqual(ring[0]!.createdAt)
+    })
+  })
+
+  describe('dating the publication of web keys', () => {
+    it('dates initial keys after they were created, once, as a change without an event', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const [active, initial] = [await keys.create(), await keys.create()]
+      await keys.activate(active.keyId)
+      const reader = createInstanceReader(current(), TEST_MACS)
+      const before = await reader.load([])
+      const events = () => current().db.selectFrom('audit_events').selectAll().execute()
+      const trail = await events()
+
+      await store.publish()
+      const { ring, version } = await reader.load([])
+      expect(version).toBe(before.version + 1)
+      expect(ring.filter(({ state }) => state === 'active')).toEqual(
+        before.ring.filter((key) => key.state === 'active'),
+      )
+      const published = ring.find(({ keyId }) => keyId === initial.keyId)
+      expect(published).toEqual({ ...initial, publishedAt: expect.any(Date) })
+      expect(published).toMatchObject({ publishedAt: await latestChange() })
+      expect(await events()).toEqual(trail)
+
+      await store.publish()
+      expect(await reader.load([])).toMatchObject({ ring, version })
+    })
+
+    it('keeps the date in the database when the key is activated', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      await store.publish()
+      await keys.activate(keyId)
+      const [row] = await current().db.selectFrom('web_keys').select('publication_date').execute()
+      expect(row?.publication_date).toBeInstanceOf(Date)
+    })
+
+    it('is not possible before the creation, whoever writes', async () => {
+      await keyOperations(current()).create()
+      const early = current()
+        .db.updateTable('web_keys')
+        .set({ publication_date: new Date(0) })
+        .execute()
+      await expect(early).rejects.toThrow('web_keys_published_after_creation')
+    })
+  })
+}

@@ -1,0 +1,115 @@
+/**
+ * The part of the contract about `CredentialUses`.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { createCredentialUses } from '../../../src/storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { seedProject, seedSecret, seedUser } from '../../support/seed.ts'
+
+const minute = (number: number) => new Date(Date.UTC(2024, 0, 1, 0, number))
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
+
+export function describeCredentialUses(current: () => Database): void {
+  const uses = () => createCredentialUses(current())
+
+  describe('noting when secrets were used', () => {
+    it('moves dates forward only, leaves unknown ids out, and is no change of the instance', async () => {
+      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
+      const first = await seedSecret(current(), userId)
+      const second = await seedSecret(current(), userId)
+      const version = (await createInstanceReader(current(), TEST_MACS).status()).version
+      const lastUses = async () => {
+        const { user } = await createInstanceReader(current(), TEST_MACS).findServiceUser(userId)
+        return new Map(user?.secrets.map(({ secretId, lastUsedAt }) => [secretId, lastUsedAt]))
+      }
+      expect(await lastUses()).toEqual(new Map([first, second].map(({ secretId }) => [secretId, null])))
+
+      await uses().recordSecretUses(new Map())
+      await uses().recordSecretUses(
+        new Map([
+          [first.secretId, minute(5)],
+          [randomUUID(), minute(5)],
+          ['no id', minute(5)],
+        ]),
+      )
+      await uses().recordSecretUses(
+        new Map([
+          [first.secretId, minute(4)],
+          [second.secretId, minute(6)],
+        ]),
+      )
+      expect(await lastUses()).toEqual(
+        new Map([
+          [first.secretId, minute(5)],
+          [second.secretId, minute(6)],
+        ]),
+      )
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(version)
+    })
+
+    it('works for many replicas and many secrets at once', async () => {
+      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
+      const secretIds: string[] = []
+      for (let count = 0; count < 30; count += 1) secretIds.push((await seedSecret(current(), userId)).secretId)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, replica) => {
+          const order = replica % 2 === 0 ? secretIds : secretIds.toReversed()
+          return uses().recordSecretUses(new Map(order.map((secretId) => [secretId, minute(replica)])))
+        }),
+      )
+      const user = await createIdentityStore(current(), TEST_MACS).findUser(userId)
+      expect(new Set(user?.secrets.map(({ lastUsedAt }) => lastUsedAt?.getTime()))).toEqual(
+        new Set([minute(9).getTime()]),
+      )
+    })
+  })
+
+  describe('using an assertion', () => {
+    it('works once', async () => {
+      expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(true)
+      expect(await uses().useAssertionOnce('a', inSeconds(60))).toBe(false)
+      expect(await uses().useAssertionOnce('b'.repeat(200), inSeconds(60))).toBe(true)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
+    })
+
+    it('works for exactly one of many who try at once', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const attempts = Array.from({ length: 12 }, () => uses().useAssertionOnce(`round ${round}`, inSeconds(60)))
+        expect((await Promise.all(attempts)).filter((first) => first)).toHaveLength(1)
+      }
+    })
+
+    it('works again, once, long after the assertion has ended, but not when its end is only just over', async () => {
+      const { db } = current()
+      await db
+        .insertInto('used_assertions')
+        .values({ id: 'old', expiration_date: inSeconds(-3600) })
+        .execute()
+      await db
+        .insertInto('used_assertions')
+        .values({ id: 'just', expiration_date: inSeconds(-30) })
+        .execute()
+      const attempts = Array.from({ length: 12 }, () => uses().useAssertionOnce('old', inSeconds(60)))
+      expect((await Promise.all(attempts)).filter((first) => first)).toHaveLength(1)
+      expect(await uses().useAssertionOnce('just', inSeconds(60))).toBe(false)
+    })
+
+    it('forgets assertions that have ended, now and then', async () => {
+      const { db } = current()
+      const ended = Array.from({ length: 1500 }, (_, index) => ({
+        id: `old ${index}`,
+        expiration_date: inSeconds(-3600),
+      }))
+      await db.insertInto('used_assertions').values(ended).execute()
+      const used = uses()
+      for (let count = 0; count < 200; count += 1) await used.useAssertionOnce(`new ${count}`, inSeconds(60))
+      const left = await db.selectFrom('used_assertions').select('id').execute()
+      expect(left).toHaveLength(200)
+      expect(left.every(({ id }) => id.startsWith('new '))).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,137 @@
+/**
+ * The part of the contract about rows that an attacker has written who can write to the database, and has no master key.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { thumbprint } from '../../../src/crypto/public-key-macs.ts'
+import { planRevocation, type SealedKeyPair } from '../../../src/domain/keys/key-ring.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { newKeyPair } from '../../support/keys.ts'
+import { seedProject, seedUser } from '../../support/seed.ts'
+
+const MAC = 'its mac does not fit'
+const THUMBPRINT = 'its key_id is not the thumbprint of its public_jwk'
+
+export function describeForgedRows(current: () => Database): void {
+  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
+  const change = () => createKeyStore(current(), TEST_MACS).update(anEntry('look'), () => ({ steps: [], result: 0 }))
+
+  /** Puts a key into the table of web keys, as far as its constraints let a writer. */
+  const insert = async (pair: Partial<SealedKeyPair>, mac: Uint8Array) => {
+    const { keyId, algorithm, publicJwk, sealedPrivateKey } = { ...newKeyPair(), ...pair }
+    await sql`
+      insert into web_keys (key_id, algorithm, state, public_jwk, sealed_private_key, creation_date, mac)
+        values (${keyId}, ${algorithm}, 'initial', ${JSON.stringify(publicJwk)}::text::jsonb, ${sealedPrivateKey}, now(),
+          ${mac})`.execute(current().db)
+    return keyId
+  }
+  /** What of a published key can be read in the database. */
+  const macOf = async (keyId: string, table = 'web_keys') => {
+    const { rows } = await sql<{ mac: Uint8Array }>`
+      select mac from ${sql.table(table)} where key_id = ${keyId}`.execute(current().db)
+    return new Uint8Array(rows[0]!.mac)
+  }
+  const refusesWebKey = async (keyId: string, reason: string) => {
+    const message = `web key ${keyId} in the database is not valid: ${reason}`
+    await expect(load()).rejects.toThrow(message)
+    await expect(change()).rejects.toThrow(message)
+  }
+
+  describe('a row that was written without the integrity key', () => {
+    it('is no web key under an id that was chosen', async () => {
+      await refusesWebKey(await insert({ keyId: 'chosen' }, new Uint8Array(32)), THUMBPRINT)
+    })
+
+    it('is no web key under its own thumbprint', async () => {
+      await refusesWebKey(await insert({}, new Uint8Array(32)), MAC)
+    })
+
+    it('is no web key with the mac of another one', async () => {
+      const { keyId } = await keyOperations(current()).create()
+      await refusesWebKey(await insert({}, await macOf(keyId)), MAC)
+    })
+
+    it('is no web key with the public key of another one, or in the place of one', async () => {
+      const { keyId } = await keyOperations(current()).create()
+      const { publicJwk } = newKeyPair()
+      await sql`update web_keys set public_jwk = ${JSON.stringify(publicJwk)}::text::jsonb`.execute(current().db)
+      await refusesWebKey(keyId, THUMBPRINT)
+    })
+
+    it('gives a web key no other algorithm', async () => {
+      const n = Buffer.alloc(256, 0xab).toString('base64url')
+      const rsa = { kty: 'RSA', n, e: 'AQAB' } as const
+      const pair = { keyId: thumbprint(rsa), algorithm: 'RS256', publicJwk: rsa, sealedPrivateKey: 'sealed' } as const
+      await keyOperations(current()).create(pair)
+      await sql`update web_keys set algorithm = 'RS512'`.execute(current().db)
+      await refusesWebKey(pair.keyId, MAC)
+    })
+
+    it('makes no web key of the record of a revoked one', async () => {
+      const keys = keyOperations(current())
+      const [leaked] = [await keys.create(), await keys.create()]
+      await createKeyStore(current(), TEST_MACS).update(
+        anEntry('revoke'),
+        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 0, replacement: undefined })!,
+      )
+      await refusesWebKey(await insert(leaked, await macOf(leaked.keyId, 'revoked_web_keys')), MAC)
+    })
+
+    it('is no record of a revoked key', async () => {
+      const { keyId, algorithm, publicJwk } = newKeyPair()
+      await sql`
+        insert into revoked_web_keys (key_id, algorithm, public_jwk, creation_date, revocation_date, mac)
+          values (${keyId}, ${algorithm}, ${JSON.stringify(publicJwk)}::text::jsonb, now(), now(), ${new Uint8Array(32)})
+        `.execute(current().db)
+      const store = createKeyStore(current(), TEST_MACS)
+      const message = `revoked web key ${keyId} in the database is not valid: ${MAC}`
+      const unreadable = {
+        name: 'UnreadableRow',
+        kind: 'revoked_web_key',
+        id: keyId,
+        message: expect.stringContaining(message),
+      }
+      await expect(store.listRevoked()).rejects.toMatchObject(unreadable)
+      await expect(store.findRevoked(keyId)).rejects.toMatchObject(unreadable)
+    })
+
+    it('is no key of a service user, be it new, changed, or that of another user', async () => {
+      const project = await seedProject(current())
+      const [mine, theirs] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
+      const store = createIdentityStore(current(), TEST_MACS)
+      const keyId = randomUUID()
+      await store.changeUser(mine.userId, anEntry('add'), (user) => {
+        const key = {
+          keyId,
+          publicJwk: { ...newKeyPair().publicJwk, kid: 'mine' },
+          createdAt: new Date(),
+          expiresAt: null,
+        }
+        return { next: { ...user!, keys: [key] }, result: null }
+      })
+      const refuses = async (userId: string) => {
+        const message = `service user ${userId} in the database is not valid: key ${keyId}: ${MAC}`
+        await expect(load(userId)).rejects.toThrow(message)
+        await expect(store.findUser(userId)).rejects.toThrow(message)
+      }
+      expect((await load(mine.userId)).users.get(mine.userId)?.keys).toHaveLength(1)
+      await sql`update user_keys set user_id = ${theirs.userId}`.execute(current().db)
+      await refuses(theirs.userId)
+      await sql`update user_keys set user_id = ${mine.userId}, public_jwk = public_jwk - 'kid'`.execute(current().db)
+      await refuses(mine.userId)
+      await sql`delete from user_keys`.execute(current().db)
+      await sql`
+        insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
+          values (${keyId}, ${mine.userId}, ${JSON.stringify(newKeyPair().publicJwk)}::text::jsonb, now(),
+            ${new Uint8Array(32)})`.execute(current().db)
+      await refuses(mine.userId)
+    })
+  })
+}

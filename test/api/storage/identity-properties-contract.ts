@@ -1,0 +1,159 @@
+/**
+ * The part of the contract about `IdentityStore` that holds for any change: what is read back is what was decided.
+ */
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { parseInstanceRole } from '../../../src/domain/identities/permission.ts'
+import { createProject, type Project } from '../../../src/domain/identities/project.ts'
+import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { seedProject, seedUser } from '../../support/seed.ts'
+
+const RUNS = 40
+
+const uuid = (number: number) => `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`
+const PROJECT_ID = uuid(1)
+const OTHER_PROJECT_ID = uuid(2)
+const USER_ID = uuid(3)
+
+/** Everything that has to be quoted somewhere, and names that locales order differently. */
+const NAMES = ['a', 'B', 'b', 'a-b', 'ab', '"', "'", '\\', '{}', 'a,b', 'null', '%', 'é', '$1', '\n', '😀']
+const SCOPES = ['a', 'B', 'b', 'a-b', "'", '{}', 'a,b', 'NULL', '%', '$1']
+const CREATED_AT = new Date('2024-01-01T00:00:00.001Z')
+
+const subset = <T>(items: readonly T[]) => fc.subarray([...items])
+const sorted = (names: fc.Arbitrary<string[]>) => names.map((list) => list.toSorted())
+const laterDate = fc.date({ min: new Date('2024-02-01'), max: new Date('2999-01-01'), noInvalidDate: true })
+const hash = (text: string) => new Uint8Array(createHash('sha256').update(text).digest())
+
+/** For each id of a pool: none, or a thing with this id. */
+const pool = <T>(firstId: number, make: (id: string) => fc.Arbitrary<T>): fc.Arbitrary<readonly T[]> =>
+  fc
+    .tuple(...[0, 1, 2].map((index) => fc.option(make(uuid(firstId + index)), { freq: 3 })))
+    .map((things) => things.filter((thing) => thing !== null))
+
+const secrets = pool(16, (secretId) =>
+  fc.record({
+    secretId: fc.constant(secretId),
+    hash: fc.constantFrom('x', 'y').map(hash),
+    createdAt: fc.constant(CREATED_AT),
+    expiresAt: fc.option(laterDate),
+    deactivatedAt: fc.option(laterDate),
+    lastUsedAt: fc.constant(null),
+  }),
+)
+const keys = pool(32, (keyId) =>
+  fc.record({
+    keyId: fc.constant(keyId),
+    publicJwk: fc.record(
+      { kty: fc.constant('OKP' as const), crv: fc.constant('Ed25519' as const), x: fc.constant('x'), kid: fc.string() },
+      { requiredKeys: ['kty', 'crv', 'x'], noNullPrototype: true },
+    ),
+    createdAt: fc.constant(CREATED_AT),
+    expiresAt: fc.option(laterDate),
+  }),
+)
+const tokens = pool(48, (tokenId) =>
+  fc.record({
+    tokenId: fc.constant(tokenId),
+    hash: fc.constantFrom('x', 'y').map((variant) => hash(tokenId + variant)),
+    createdAt: fc.constant(CREATED_AT),
+    expiresAt: laterDate,
+  }),
+)
+
+const projectRoles = fc.tuple(sorted(subset(NAMES)), sorted(subset(NAMES))).map(([own, other]) => {
+  const grants: [string, string[]][] = [
+    [PROJECT_ID, own],
+    [OTHER_PROJECT_ID, other],
+  ]
+  return new Map(grants.filter(([, roles]) => roles.length > 0))
+})
+
+/** What can change about a user. */
+const userState = fc.record({
+  name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter((name) => !name.includes('\0')),
+  enabled: fc.boolean(),
+  clientCredentialsEnabled: fc.boolean(),
+  instanceRoles: subset(['IAM_OWNER', 'IAM_OWNER_VIEWER'].map(parseInstanceRole)),
+  projectRoles,
+  customScopes: sorted(subset(SCOPES)),
+  secrets,
+  keys,
+  personalAccessTokens: tokens,
+})
+
+/** What can change about a project. */
+const projectState = fc.record({
+  name: fc.constantFrom('one', 'two'),
+  roles: sorted(subset(NAMES)),
+  scopes: sorted(subset(SCOPES)),
+})
+
+export function describeIdentityProperties(current: () => Database): void {
+  const store = () => createIdentityStore(current(), TEST_MACS)
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
+
+  describe('any change', () => {
+    it('of a project is read back as it was decided', async () => {
+      const changeTo = async (state: Partial<Project>) =>
+        store().changeProject(PROJECT_ID, anEntry('change'), (project, now) => {
+          const next = { ...(project ?? createProject(PROJECT_ID, 'one', now)), ...state }
+          return { next, result: next }
+        })
+      const property = fc.asyncProperty(fc.array(projectState, { minLength: 1, maxLength: 4 }), async (states) => {
+        await current().db.deleteFrom('projects').execute()
+        for (const state of states) {
+          const next = await changeTo(state)
+          expect(await store().findProject(PROJECT_ID)).toEqual(next)
+          const before = await version()
+          await changeTo(structuredClone(state))
+          expect(await version()).toBe(before)
+        }
+      })
+      await fc.assert(property, { numRuns: RUNS })
+    })
+
+    it('of a service user is read back as it was decided', async () => {
+      const project = { name: 'own', roles: NAMES, scopes: SCOPES }
+      const owners = await seedProject(current())
+      await seedUser(current(), { project: owners, instanceRoles: ['IAM_OWNER'] })
+      for (const [projectId, facts] of [
+        [PROJECT_ID, project],
+        [OTHER_PROJECT_ID, { ...project, name: 'other' }],
+      ] as const) {
+        await store().changeProject(projectId, anEntry('create'), (_, now) => {
+          return { next: { ...createProject(projectId, 'x', now), ...facts }, result: 0 }
+        })
+      }
+      const changeTo = (state: Partial<ServiceUser>) =>
+        store().changeUser(USER_ID, anEntry('change'), (user, { date }) => {
+          const facts = {
+            userId: USER_ID,
+            name: 'robot',
+            projectId: PROJECT_ID,
+            projectName: 'own',
+            clientCredentialsEnabled: true,
+          }
+          const next = { ...(user ?? createServiceUser(facts, date)), ...state }
+          return { next, result: next }
+        })
+      const property = fc.asyncProperty(fc.array(userState, { minLength: 1, maxLength: 4 }), async (states) => {
+        await current().db.deleteFrom('service_users').where('user_id', '=', USER_ID).execute()
+        for (const state of states) {
+          const next = await changeTo(state)
+          expect(await store().findUser(USER_ID)).toEqual(next)
+          const before = await version()
+          await changeTo(structuredClone(state))
+          expect(await version()).toBe(before)
+        }
+      })
+      await fc.assert(property, { numRuns: RUNS })
+    })
+  })
+}

@@ -1,0 +1,384 @@
+/**
+ * The part of the contract about `IdentityStore`. Random changes are in `identity-properties-contract.ts`.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { createProject } from '../../../src/domain/identities/project.ts'
+import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
+import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anAuditEntry, anEntry } from '../../support/audit-entry.ts'
+import { identityOperations } from '../../support/identity-operations.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { newKeyPair } from '../../support/keys.ts'
+import { type SeededProject, seedProject, seedSecret, seedUser } from '../../support/seed.ts'
+
+const EVERYTHING = { from: null, to: null, actor: null, resource: null }
+
+export function describeIdentityStore(current: () => Database): void {
+  const store = () => createIdentityStore(current(), TEST_MACS)
+  const operations = () => identityOperations(current())
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
+  const events = () => createAuditLog(current()).list(EVERYTHING, { after: null, limit: 100 })
+  const newUser = async (project: SeededProject) => (await seedUser(current(), { project })).userId
+  const newOwner = async (project: SeededProject) =>
+    (await seedUser(current(), { project, instanceRoles: ['IAM_OWNER'] })).userId
+  const codeOf = async (run: Promise<unknown>) => run.then(...outcomeCodes)
+
+  describe('changing a project', () => {
+    it('creates, renames and deletes it, each with one version and one audit event at the time of the change', async () => {
+      const projectId = randomUUID()
+      const created = await operations().createProject(projectId, 'billing')
+      expect(created).toEqual({ projectId, name: 'billing', createdAt: expect.any(Date), roles: [], scopes: [] })
+      expect(await store().findProject(projectId)).toEqual(created)
+      await operations().renameProject(projectId, 'invoicing')
+      expect(await store().findProject(projectId)).toEqual({ ...created, name: 'invoicing' })
+      await operations().deleteProject(projectId)
+      expect(await store().findProject(projectId)).toBeUndefined()
+
+      expect(await version()).toBe(3)
+      const written = (await events()).toSorted((a, b) => a.at.getTime() - b.at.getTime())
+      expect(written.map(({ action }) => action).toSorted()).toEqual(['create', 'delete', 'rename'])
+      expect(written[0]).toEqual({
+        ...anAuditEntry('create', `projects/${projectId}`),
+        eventId: expect.any(String),
+        at: created?.createdAt,
+        outcome: 'ok',
+        clientAddress: '',
+        omission: null,
+      })
+    })
+
+    it('writes nothing when nothing changes: no version, no event', async () => {
+      const { projectId } = await seedProject(current(), { roles: ['reader'], scopes: ['x'] })
+      const before = await version()
+      await operations().onProject(projectId, 'nothing', (project) => project)
+      await operations().onProject(projectId, 'nothing', (project) => ({ ...project, roles: ['reader'] }))
+      await operations().addRole(projectId, 'reader')
+      await operations().addScope(projectId, 'x')
+      await store().changeProject(randomUUID(), anEntry('nothing'), () => ({ next: null, result: 0 }))
+      expect([await version(), await events()]).toEqual([before, []])
+    })
+
+    it('shows the new name in its users', async () => {
+      const project = await seedProject(current(), { name: 'old-name' })
+      const userId = await newUser(project)
+      await operations().renameProject(project.projectId, 'new-name')
+      expect(await store().findUser(userId)).toMatchObject({ projectName: 'new-name' })
+    })
+
+    it.each(['createProject', 'renameProject'] as const)('refuses a name that is taken: %s', async (operation) => {
+      await seedProject(current(), { name: 'billing' })
+      const { projectId } = await seedProject(current())
+      const target = operation === 'createProject' ? randomUUID() : projectId
+      const before = await version()
+      expect(await codeOf(operations()[operation](target, 'billing'))).toBe('project_name_taken')
+      expect([await version(), await events()]).toEqual([before, []])
+    })
+
+    it('refuses to delete a project that has users', async () => {
+      const project = await seedProject(current(), { roles: ['reader'] })
+      await newUser(project)
+      expect(await codeOf(operations().deleteProject(project.projectId))).toBe('project_has_users')
+      expect(await store().findProject(project.projectId)).toMatchObject({ roles: ['reader'] })
+    })
+
+    it('takes removed roles and scopes away from those who have them', async () => {
+      const project = await seedProject(current(), { roles: ['reader', 'writer'], scopes: ['x', 'y'] })
+      const other = await seedProject(current())
+      const { userId } = await seedUser(current(), {
+        project,
+        projectRoles: { [project.projectId]: ['reader', 'writer'] },
+        customScopes: ['x', 'y'],
+      })
+      const { userId: stranger } = await seedUser(current(), {
+        project: other,
+        projectRoles: { [project.projectId]: ['reader'] },
+      })
+      await operations().removeRole(project.projectId, 'reader')
+      await operations().removeScope(project.projectId, 'x')
+      expect(await store().findUser(userId)).toMatchObject({
+        projectRoles: new Map([[project.projectId, ['writer']]]),
+        customScopes: ['y'],
+      })
+      expect(await store().findUser(stranger)).toMatchObject({ projectRoles: new Map() })
+
+      await operations().addRole(project.projectId, 'reader')
+      expect(await store().findUser(stranger)).toMatchObject({ projectRoles: new Map() })
+    })
+
+    it('keeps a project of a thousand roles, and the longest ones', async () => {
+      const { projectId } = await seedProject(current())
+      const roles = Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(100, 'r')).sort()
+      await operations().onProject(projectId, 'many', (project) => ({ ...project, roles }))
+      expect(await store().findProject(projectId)).toMatchObject({ roles })
+      await operations().onProject(projectId, 'few', (project) => ({ ...project, roles: roles.slice(0, 1) }))
+      expect(await store().findProject(projectId)).toMatchObject({ roles: roles.slice(0, 1) })
+    })
+
+    it('does not let the decision change another project', async () => {
+      const wrong = store().changeProject(randomUUID(), anEntry('create'), (_, now) => {
+        return { next: createProject(randomUUID(), 'other', now), result: 0 }
+      })
+      await expect(wrong).rejects.toThrow('the decision is about another project')
+    })
+  })
+
+  describe('changing a service user', () => {
+    it('creates, changes and deletes it, each with one version and one audit event', async () => {
+      const { projectId, name: projectName } = await seedProject(current())
+      const before = await version()
+      const userId = randomUUID()
+      const created = await operations().createUser(userId, projectId)
+      expect(await store().findUser(userId)).toEqual({ ...created, projectName })
+      const change = { name: 'other', enabled: false, clientCredentialsEnabled: false }
+      await operations().onUser(userId, 'change', (user) => ({ ...user, ...change }))
+      expect(await store().findUser(userId)).toEqual({ ...created, projectName, ...change })
+      await operations().deleteUser(userId)
+      expect(await store().findUser(userId)).toBeUndefined()
+
+      expect(await version()).toBe(before + 3)
+      expect((await events()).map(({ action }) => action).toSorted()).toEqual(['change', 'create', 'delete'])
+    })
+
+    it('keeps keys as they were given, with `kid` and `alg` or without', async () => {
+      const { publicJwk } = newKeyPair()
+      const userId = await newUser(await seedProject(current()))
+      const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: '"1"', alg: 'PS256' } as const
+      const okp = { kty: 'OKP', crv: 'Ed25519', x: 'x', kid: 'only kid' } as const
+      const createdAt = new Date('2024-01-01T00:00:00.001Z')
+      const keys = [publicJwk, rsa, okp].map((jwk, index) => ({
+        keyId: `00000000-0000-4000-8000-00000000000${index}`,
+        publicJwk: jwk,
+        createdAt,
+        expiresAt: index === 0 ? null : new Date('2999-01-01T00:00:00.999Z'),
+      }))
+      await operations().onUser(userId, 'add keys', (user) => ({ ...user, keys }))
+      expect(await store().findUser(userId)).toMatchObject({ keys })
+    })
+
+    it('writes nothing when nothing changes: no version, no event', async () => {
+      const project = await seedProject(current(), { roles: ['reader'], scopes: ['x'] })
+      const { userId } = await seedUser(current(), {
+        project,
+        projectRoles: { [project.projectId]: ['reader'] },
+        customScopes: ['x'],
+      })
+      const { secretId } = await seedSecret(current(), userId, { deactivatedAt: new Date() })
+      const before = await version()
+      await operations().onUser(userId, 'nothing', (user) => user)
+      await operations().onUser(userId, 'nothing', (user) => structuredClone(user) as ServiceUser)
+      await operations().grantRole(userId, project.projectId, 'reader')
+      await operations().grantScope(userId, 'x')
+      await operations().deactivateSecret(userId, secretId)
+      await operations().revokeRole(userId, project.projectId, 'writer')
+      await store().changeUser(randomUUID(), anEntry('nothing'), () => ({ next: null, result: 0 }))
+      expect([await version(), await events()]).toEqual([before, []])
+    })
+
+    it('undoes everything when a part fails: no version, no event', async () => {
+      const project = await seedProject(current(), { roles: ['reader'] })
+      const userId = await newUser(project)
+      const before = [await version(), await store().findUser(userId)]
+      const refused = operations().onUser(userId, 'grant', (user) => ({
+        ...user,
+        name: 'renamed',
+        projectRoles: new Map([[project.projectId, ['reader', 'nobody']]]),
+      }))
+      expect(await codeOf(refused)).toBe('project_role_not_found')
+      expect([await version(), await store().findUser(userId)]).toEqual(before)
+      expect(await events()).toEqual([])
+    })
+
+    it('stores no change without its event', async () => {
+      const { projectId } = await seedProject(current())
+      const before = await version()
+      const userId = randomUUID()
+      const nameless = store().changeUser(userId, { ...anEntry('create'), actor: '' }, (_, { date }) => {
+        const facts = { userId, name: 'robot', projectId, projectName: '', clientCredentialsEnabled: true }
+        return { next: createServiceUser(facts, date), result: 0 }
+      })
+      await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
+      expect([await version(), await store().findUser(userId)]).toEqual([before, undefined])
+    })
+
+    it.each([
+      ['project_not_found', (o: Operations) => o.createUser(randomUUID(), randomUUID())],
+      ['project_not_found', (o: Operations) => o.createUser(randomUUID(), 'no id')],
+      ['project_role_not_found', (o: Operations, u: string, p: string) => o.grantRole(u, p, 'writer')],
+      ['project_role_not_found', (o: Operations, u: string) => o.grantRole(u, randomUUID(), 'reader')],
+      ['project_role_not_found', (o: Operations, u: string) => o.grantRole(u, 'no id', 'reader')],
+      ['project_role_not_found', (o: Operations, u: string, p: string) => o.grantRole(u, p.toUpperCase(), 'reader')],
+      ['project_scope_not_found', (o: Operations, u: string) => o.grantScope(u, 'of-other')],
+      ['project_scope_not_found', (o: Operations, u: string) => o.grantScope(u, 'nowhere')],
+    ])('refuses with %s what does not exist: %s', async (code, run) => {
+      const project = await seedProject(current(), { roles: ['reader'] })
+      await seedProject(current(), { scopes: ['of-other'] })
+      const userId = await newUser(project)
+      expect(await codeOf(run(operations(), userId, project.projectId))).toBe(code)
+    })
+
+    it('passes the refusal of the decision through, with nothing stored', async () => {
+      const refusal = Object.assign(new Error('mine'), { code: '40001', constraint: 'projects_name_unique' })
+      const before = await version()
+      const thrown = await store()
+        .changeUser(randomUUID(), anEntry('create'), () => {
+          throw refusal
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(refusal)
+      expect([await version(), await events()]).toEqual([before, []])
+    })
+
+    it('never tells a time before the dates of the user, even if the clock went back', async () => {
+      const userId = await newUser(await seedProject(current()))
+      const future = new Date('2222-02-02T02:02:02.222Z')
+      await current().db.updateTable('service_users').set({ creation_date: future }).execute()
+      const tokenId = randomUUID()
+      const user = await operations().addToken(userId, tokenId, randomBytes(32))
+      expect(user?.personalAccessTokens).toMatchObject([{ createdAt: future }])
+    })
+
+    it('leaves a use of a secret alone that is noted while it is deactivated', async () => {
+      const userId = await newUser(await seedProject(current()))
+      const { secretId } = await seedSecret(current(), userId)
+      const used = new Date('2024-01-01T00:01:00Z')
+      const found = await store().findUser(userId)
+      await sql`update client_secrets set last_use_date = ${used}`.execute(current().db)
+      await operations().onUser(userId, 'stale', () => {
+        const [secret] = found!.secrets
+        return { ...found!, secrets: [{ ...secret!, deactivatedAt: new Date() }] }
+      })
+      expect((await store().findUser(userId))?.secrets).toMatchObject([{ secretId, lastUsedAt: used }])
+    })
+  })
+
+  describe('the last owner', () => {
+    it.each([
+      ['deleted', (o: Operations, userId: string) => o.deleteUser(userId)],
+      ['disabled', (o: Operations, userId: string) => o.setEnabled(userId, false)],
+      ['made a viewer', (o: Operations, userId: string) => o.setInstanceRoles(userId, ['IAM_OWNER_VIEWER'])],
+    ])('cannot be %s', async (_, run) => {
+      const project = await seedProject(current())
+      const owner = await newOwner(project)
+      await seedUser(current(), { project, instanceRoles: ['IAM_OWNER'], enabled: false })
+      await seedUser(current(), { project, instanceRoles: ['IAM_OWNER_VIEWER'] })
+      const before = await version()
+      expect(await codeOf(run(operations(), owner))).toBe('last_owner')
+      expect([await version(), await events()]).toEqual([before, []])
+      await newOwner(project)
+      expect(await codeOf(run(operations(), owner))).toBe('ok')
+    })
+
+    it('is left when two owners disable each other at once', async () => {
+      const project = await seedProject(current())
+      for (let round = 0; round < 10; round += 1) {
+        await current().db.deleteFrom('service_users').execute()
+        const owners = [await newOwner(project), await newOwner(project)]
+        const codes = await Promise.all(owners.map((userId) => codeOf(operations().setEnabled(userId, false))))
+        expect(codes.toSorted()).toEqual(['last_owner', 'ok'])
+      }
+    })
+  })
+
+  describe('a role that is granted while it is removed', () => {
+    it('is nobody’s afterwards', async () => {
+      const project = await seedProject(current())
+      const userId = await newUser(project)
+      for (let round = 0; round < 10; round += 1) {
+        await operations().addRole(project.projectId, 'reader')
+        const [granted, removed] = await Promise.all([
+          codeOf(operations().grantRole(userId, project.projectId, 'reader')),
+          codeOf(operations().removeRole(project.projectId, 'reader')),
+        ])
+        expect(removed).toBe('ok')
+        expect(['ok', 'project_role_not_found']).toContain(granted)
+        expect((await store().findUser(userId))?.projectRoles).toEqual(new Map())
+      }
+    })
+  })
+
+  describe('finding identities', () => {
+    it.each(['', 'x', "'", '{}', randomUUID()])('finds nothing by the id %j', async (id) => {
+      expect(await store().findProject(id)).toBeUndefined()
+      expect(await store().findUser(id)).toBeUndefined()
+      expect(await store().listUsers(id, { after: null, limit: 10 })).toEqual([])
+    })
+
+    it('lists all projects in pages that neither overlap nor skip, though others come and go', async () => {
+      const names = ['b-', 'b', 'a0', 'a-z', 'az', '0', 'b--1', 'zz']
+      for (const name of names) await seedProject(current(), { name, roles: ['r'] })
+      const listed: string[] = []
+      for (;;) {
+        const page = await store().listProjects({ after: listed.at(-1) ?? null, limit: 3 })
+        listed.push(...page.map(({ name }) => name))
+        for (const { roles } of page) expect(roles).toEqual(['r'])
+        if (page.length < 3) break
+        if (listed.length === 3) {
+          await seedProject(current(), { name: '00' })
+          await current().db.deleteFrom('projects').where('name', '=', listed[2]!).execute()
+        }
+      }
+      expect(listed).toEqual(names.toSorted())
+    })
+
+    it('lists users by creation date and id, of one project or of all, in complete pages', async () => {
+      const [first, second] = [await seedProject(current()), await seedProject(current())]
+      for (let count = 0; count < 9; count += 1) await newUser(count % 3 === 0 ? second : first)
+      // Many with the same date: the id decides.
+      const date = new Date('2024-05-06T07:08:09.123Z')
+      await sql`update service_users set creation_date = ${date} where user_id < '80000000-0000-4000-8000-000000000000'`.execute(
+        current().db,
+      )
+
+      const all = await listAll(null)
+      expect(all).toHaveLength(9)
+      expect(new Set(all.map(({ userId }) => userId)).size).toBe(9)
+      const order = all.map(({ createdAt, userId }) => `${createdAt.toISOString()} ${userId}`)
+      expect(order).toEqual(order.toSorted())
+      expect(await listAll(second.projectId)).toEqual(all.filter(({ projectId }) => projectId === second.projectId))
+
+      async function listAll(projectId: string | null): Promise<readonly ServiceUser[]> {
+        const users: ServiceUser[] = []
+        for (;;) {
+          const page = await store().listUsers(projectId, { after: users.at(-1) ?? null, limit: 2 })
+          users.push(...page)
+          if (page.length < 2) return users
+        }
+      }
+    })
+
+    it('finds a user by the hash of a personal access token, until it is revoked', async () => {
+      const project = await seedProject(current())
+      const [userId, other] = [await newUser(project), await newUser(project)]
+      const [hash, tokenId] = [new Uint8Array(randomBytes(32)), randomUUID()]
+      await operations().addToken(userId, tokenId, hash)
+      await operations().addToken(other, randomUUID(), randomBytes(32))
+      expect(await store().findUserByPersonalAccessToken(hash)).toEqual(await store().findUser(userId))
+      expect((await store().findUser(userId))?.personalAccessTokens).toMatchObject([{ tokenId, hash }])
+      expect(await store().findUserByPersonalAccessToken(randomBytes(32))).toBeUndefined()
+      await operations().revokeToken(userId, tokenId)
+      expect(await store().findUserByPersonalAccessToken(hash)).toBeUndefined()
+    })
+
+    it('refuses a stored key that is none, and says whose it is', async () => {
+      const userId = await newUser(await seedProject(current()))
+      await sql`
+        insert into user_keys (key_id, user_id, public_jwk, creation_date, mac)
+        values (${randomUUID()}, ${userId}, '{"kty":"oct"}', now(), ${new Uint8Array(32)})`.execute(current().db)
+      await expect(store().findUser(userId)).rejects.toMatchObject({
+        name: 'UnreadableRow',
+        kind: 'service_user',
+        id: userId,
+        message: expect.stringContaining(`service user ${userId} in the database is not valid`),
+      })
+    })
+  })
+}
+
+type Operations = ReturnType<typeof identityOperations>
+
+const outcomeCodes = [() => 'ok', (error: { code?: string }) => error.code ?? String(error)] as const

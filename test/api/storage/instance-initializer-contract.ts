@@ -1,0 +1,100 @@
+/**
+ * The part of the contract about `InstanceInitializer`.
+ */
+import { describe, expect, it } from '@jest/globals'
+import { nextStep } from '../../../src/domain/keys/rotation.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../../src/domain/keys/rotation-policy.ts'
+import { after } from '../../../src/domain/time.ts'
+import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { newInstanceContent } from '../../support/instance-content.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+
+const nothing = async () => {}
+
+export function describeInstanceInitializer(current: () => Database): void {
+  const initializer = () => createInstanceInitializer(current())
+  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
+
+  describe('initialising the instance', () => {
+    it('stores the issuer, an administrator with a secret, and one active web key', async () => {
+      const content = newInstanceContent()
+      const { userId, projectId, projectName, secretId, secretHash } = content.administrator
+      expect(await initializer().isInitialised()).toBe(false)
+      expect(await initializer().initialise(content, nothing)).toBe(true)
+      expect(await initializer().isInitialised()).toBe(true)
+
+      const { version, issuer, ring, sealedActiveKey, users } = await load(userId)
+      expect(issuer).toBe(content.issuer)
+      expect(version).toBe(1)
+      expect(ring).toMatchObject([
+        { keyId: content.firstKey.keyId, state: 'active', publicJwk: content.firstKey.publicJwk },
+      ])
+      expect(sealedActiveKey).toBe(content.firstKey.sealedPrivateKey)
+      expect(users.get(userId)).toMatchObject({
+        projectId,
+        projectName,
+        enabled: true,
+        clientCredentialsEnabled: true,
+        secrets: [{ secretId, hash: secretHash, expiresAt: null, deactivatedAt: null }],
+        instanceRoles: ['IAM_OWNER'],
+      })
+      const events = await current().db.selectFrom('audit_events').selectAll().execute()
+      expect(events).toMatchObject([
+        { actor: 'system', action: 'bootstrap', resource: 'instance', outcome: 'ok', request_id: '' },
+      ])
+      expect(events[0]?.event_date).toEqual(ring[0]?.createdAt)
+    })
+
+    it('switches rotation on: one key for an hour, then a standby', async () => {
+      await initializer().initialise(newInstanceContent(), nothing)
+      const { ring, rotation } = await load()
+      expect(rotation).toEqual({ policy: DEFAULT_ROTATION_POLICY, requestedAt: null })
+      const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
+      expect(nextStep(rotation, ring, limits)).toEqual({
+        at: after(ring[0]!.createdAt, 3600),
+        step: { kind: 'create', config: DEFAULT_ROTATION_POLICY.config },
+      })
+    })
+
+    it('does nothing the second time, and does not call back', async () => {
+      const first = newInstanceContent()
+      await initializer().initialise(first, nothing)
+      let called = false
+      const second = await initializer().initialise(newInstanceContent(), async () => {
+        called = true
+      })
+      expect({ second, called }).toEqual({ second: false, called: false })
+      expect((await load()).ring).toHaveLength(1)
+      expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(1)
+    })
+
+    it('is done by exactly one of several that start at once', async () => {
+      let callbacks = 0
+      const starts = Array.from({ length: 4 }, () =>
+        initializer().initialise(newInstanceContent(), async () => {
+          callbacks += 1
+        }),
+      )
+      const results = await Promise.all(starts)
+      expect(results.toSorted()).toEqual([false, false, false, true])
+      expect(callbacks).toBe(1)
+      expect((await load()).ring).toHaveLength(1)
+    })
+
+    it('stores nothing when the callback throws, and passes its error through', async () => {
+      const full = Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' })
+      const content = newInstanceContent()
+      const thrown = await initializer()
+        .initialise(content, async () => {
+          throw full
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(full)
+      expect(await initializer().isInitialised()).toBe(false)
+      expect(await load(content.administrator.userId)).toMatchObject({ version: 0, ring: [], users: new Map() })
+      expect(await initializer().initialise(content, nothing)).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,269 @@
+/**
+ * The part of the contract about `KeyStore.update`.
+ */
+
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { DomainError } from '../../../src/domain/errors.ts'
+import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
+import { activeKey, type KeyRing, planCreation, planRevocation } from '../../../src/domain/keys/key-ring.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { newKeyPair } from '../../support/keys.ts'
+
+export function describeKeyStore(current: () => Database): void {
+  const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
+
+  describe('updating the key ring', () => {
+    it('shows the ring to the decision and returns its result', async () => {
+      const keys = keyOperations(current())
+      const first = await keys.create()
+      const second = await keys.create()
+      const { ring } = await keys.look()
+      expect(ring).toHaveLength(2)
+      expect(ring).toEqual(expect.arrayContaining([first, second]))
+    })
+
+    it('orders the ring by creation date, oldest first', async () => {
+      const keys = keyOperations(current())
+      for (let count = 0; count < 5; count += 1) await keys.create()
+      const { ring } = await keys.look()
+      const dates = ring.map((key) => key.createdAt.getTime())
+      expect(dates).toEqual(dates.toSorted((a, b) => a - b))
+    })
+
+    it('keeps a key exactly as it was decided, through its whole life [Spec §3]', async () => {
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const other = await keys.create()
+      expect(await ringOf(keys)).toContainEqual(created)
+
+      const { key: activated } = await keys.activate(created.keyId)
+      expect(await ringOf(keys)).toContainEqual(activated)
+
+      await keys.activate(other.keyId)
+      const retired = (await ringOf(keys)).find(({ keyId }) => keyId === created.keyId)!
+      expect(retired).toEqual({ ...activated, state: 'inactive', deactivatedAt: expect.any(Date), hasPrivateKey: true })
+
+      const { key: back } = await keys.activate(created.keyId)
+      expect(await ringOf(keys)).toContainEqual(back)
+      expect(back).not.toHaveProperty('deactivatedAt')
+
+      await keys.remove(other.keyId)
+      expect(await ringOf(keys)).toEqual([back])
+    })
+
+    it('destroys the private key of an inactive key and keeps the key', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const [created, other] = [await keys.create(), await keys.create()]
+      await keys.activate(created.keyId)
+      await keys.activate(other.keyId)
+      await store.update(anEntry('destroy'), () => ({
+        steps: [{ kind: 'destroy', keyId: created.keyId }],
+        result: undefined,
+      }))
+      expect(await ringOf(keys)).toContainEqual(
+        expect.objectContaining({ keyId: created.keyId, state: 'inactive', hasPrivateKey: false }),
+      )
+      const rows = await current().db.selectFrom('web_keys').select(['key_id', 'sealed_private_key']).execute()
+      expect(rows.filter((row) => row.sealed_private_key === null).map((row) => row.key_id)).toEqual([created.keyId])
+      await expect(keys.activate(created.keyId)).rejects.toMatchObject({ code: 'web_key_private_key_destroyed' })
+    })
+
+    it('never lets a key sign that has no private key, whoever writes', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const destroyed = store.update(anEntry('destroy'), () => ({
+        steps: [{ kind: 'destroy', keyId: created.keyId }],
+        result: undefined,
+      }))
+      await expect(destroyed).rejects.toThrow('web_keys_signing_takes_a_private_key')
+    })
+
+    it('keeps a record of a revoked key, apart and without its private key', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const [leaked, standby] = [await keys.create(), await keys.create()]
+      const { key: active } = await keys.activate(leaked.keyId)
+      const { key } = await store.update(
+        anEntry('revoke'),
+        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
+      )
+      const record = { ...active, state: 'revoked', deactivatedAt: null, revokedAt: expect.any(Date) }
+      expect(key).toEqual(record)
+      expect(await store.listRevoked()).toEqual([record])
+      expect(await ringOf(keys)).toEqual([expect.objectContaining({ keyId: standby.keyId, state: 'active' })])
+    })
+
+    it('finds a revoked key also among so many that it is not listed any more', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const [leaked] = [await keys.create(), await keys.create()]
+      const { key } = await store.update(
+        anEntry('revoke'),
+        (ring, now) => planRevocation(ring, leaked.keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
+      )
+      const later = Array.from({ length: 1000 }, (_, i) => ({ ...key, keyId: String(i).padStart(43, '0') }))
+      const macs = later.map((other) => Buffer.from(TEST_MACS.ofRevokedWebKey(other)).toString('hex'))
+      await sql`
+        insert into revoked_web_keys
+          select n.key_id, algorithm, public_jwk, creation_date, activation_date, deactivation_date,
+            revocation_date + interval '1 second', decode(n.mac, 'hex')
+          from revoked_web_keys, unnest(${later.map(({ keyId }) => keyId)}::text[], ${macs}::text[]) as n(key_id, mac)
+        `.execute(current().db)
+      expect(await store.listRevoked()).not.toContainEqual(key)
+      expect(await store.findRevoked(key.keyId)).toEqual(key)
+      for (const unknown of ['nothing', '', '\0', 'a\0b', '\ud800']) {
+        expect(await store.findRevoked(unknown)).toBeUndefined()
+      }
+    })
+
+    it('keeps the rotation that a decision returns, and shows it to the next one', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const kinds: WebKeyConfig[] = [
+        { kind: 'rsa', bits: 3072, hasher: 'sha384' },
+        { kind: 'ecdsa', curve: 'P-384' },
+        { kind: 'ed25519' },
+      ]
+      for (const config of kinds) {
+        const policy = {
+          enabled: true,
+          config,
+          rotationIntervalSeconds: 10,
+          publishAheadSeconds: 2,
+          retentionSeconds: 3,
+          rollbackWindowSeconds: 1,
+          keepStandby: false,
+        }
+        const rotation = { policy, requestedAt: new Date('2030-01-01T00:00:00.123Z') }
+        await store.update(anEntry('policy'), () => ({ steps: [], rotation, result: undefined }))
+        expect(await store.update(anEntry('look'), (_ring, _now, found) => ({ steps: [], result: found }))).toEqual(
+          rotation,
+        )
+      }
+      expect(await version()).toBe(kinds.length)
+    })
+
+    it('never shows the private key to the decision', async () => {
+      const keys = keyOperations(current())
+      const pair = newKeyPair()
+      await keys.create(pair)
+      expect(JSON.stringify(await ringOf(keys))).not.toContain(pair.sealedPrivateKey)
+    })
+
+    it('stores nothing and passes the error through when the decision throws', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const refusal = new DomainError('web_key_not_found', 'no')
+      const thrown = await store
+        .update(anEntry('create'), () => {
+          throw refusal
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(refusal)
+      expect(await version()).toBe(0)
+    })
+
+    it('passes an error of the decision through even if it looks like one of the database', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const disguised = Object.assign(new Error('Connection terminated'), { code: '40001' })
+      const thrown = await store
+        .update(anEntry('create'), () => {
+          throw disguised
+        })
+        .catch((error: unknown) => error)
+      expect(thrown).toBe(disguised)
+    })
+
+    it('stores nothing when a step fails', async () => {
+      const store = createKeyStore(current(), TEST_MACS)
+      const keys = keyOperations(current())
+      const pair = newKeyPair()
+      const impossible = store.update(anEntry('create'), (ring, now) => ({
+        steps: [...planCreation(ring, pair, { now, maxWebKeys: 50 }).steps, { kind: 'remove', keyId: 'nobody' }],
+        result: undefined,
+      }))
+      await expect(impossible).rejects.toThrow('changed 0 web keys instead of one')
+      expect(await ringOf(keys)).toEqual([])
+      expect(await version()).toBe(0)
+    })
+
+    it('counts one version for each change and none for a decision to change nothing', async () => {
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      expect(await version()).toBe(1)
+      await keys.activate(keyId)
+      expect(await version()).toBe(2)
+      await keys.activate(keyId)
+      await keys.look()
+      expect(await version()).toBe(2)
+    })
+
+    it('writes an audit event for each change, at its time, and none when nothing changes', async () => {
+      const keys = keyOperations(current())
+      const created = await keys.create()
+      const { key } = await keys.activate(created.keyId)
+      await keys.activate(created.keyId)
+      await keys.look()
+      await keys.remove(created.keyId).catch(() => {})
+      const written = await current().db.selectFrom('audit_events').selectAll().execute()
+      const empty = { client_address: '', omitted_count: null, omitted_since: null }
+      const common = { event_id: expect.any(String), actor: 'tester', resource: '', request_id: 'request-1', ...empty }
+      expect(written.toSorted((a, b) => b.action.localeCompare(a.action))).toEqual([
+        { ...common, event_date: created.createdAt, action: 'create', outcome: 'ok' },
+        { ...common, event_date: key.activatedAt, action: 'activate', outcome: 'ok' },
+      ])
+    })
+
+    it('stores no change without its event', async () => {
+      const nameless = createKeyStore(current(), TEST_MACS).update({ ...anEntry('create'), actor: '' }, (ring, now) =>
+        planCreation(ring, newKeyPair(), { now, maxWebKeys: 50 }),
+      )
+      await expect(nameless).rejects.toMatchObject({ constraint: 'audit_events_actor_length' })
+      expect(await ringOf(keyOperations(current()))).toEqual([])
+      expect(await version()).toBe(0)
+    })
+
+    it('tells the time of the database in whole milliseconds', async () => {
+      const keys = keyOperations(current())
+      const before = (await keys.look()).now
+      const created = await keys.create()
+      const after = (await keys.look()).now
+      expect(before <= created.createdAt && created.createdAt <= after).toBe(true)
+      expect(await ringOf(keys)).toEqual([created])
+    })
+
+    it('never tells a time before the newest date of the ring, even if the clock went back', async () => {
+      const { db } = current()
+      const keys = keyOperations(current())
+      const { keyId } = await keys.create()
+      await keys.activate(keyId)
+      const future = new Date('2222-02-02T02:02:02.222Z')
+      await db.updateTable('web_keys').set({ activation_date: future }).execute()
+      expect((await keys.look()).now).toEqual(future)
+
+      const other = await keys.create()
+      expect(other.createdAt).toEqual(future)
+      await keys.activate(other.keyId)
+      expect(activeKey(await ringOf(keys))?.keyId).toBe(other.keyId)
+    })
+
+    it('lets updates of one process take turns', async () => {
+      const keys = keyOperations(current())
+      const created = await Promise.all(Array.from({ length: 20 }, () => keys.create()))
+      await Promise.all(created.map(({ keyId }) => keys.activate(keyId)))
+      const ring = await ringOf(keys)
+      expect(ring.map(({ state }) => state).toSorted()).toEqual(['active', ...Array(19).fill('inactive')])
+      expect(await version()).toBe(40)
+    })
+  })
+}
+
+async function ringOf(keys: ReturnType<typeof keyOperations>): Promise<KeyRing> {
+  return (await keys.look()).ring
+}

@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { type DomainError, StorageRefusal } from '../../../src/domain/errors.ts'
+import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
+import { createCredentialUses } from '../../../src/storage/identities/credential-uses.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
+import { mayPass, usingStorage } from '../../../src/storage/postgres/storage-errors.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { eventually } from '../../support/eventually.ts'
+import { identityOperations } from '../../support/identity-operations.ts'
+import { newInstanceContent } from '../../support/instance-content.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { keyOperations } from '../../support/key-operations.ts'
+import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
+import { freePort, startPostgres, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+
+/** How long a statement may take where one has to take too long, in milliseconds. No other takes so long anywhere. */
+const SHORT = 1_000
+
+const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
+
+describe('a database that is not available', () => {
+  let postgres: TestPostgres | undefined
+  let url: string
+  let log: RecordingLog
+  const cleanups: (() => Promise<unknown>)[] = []
+
+  const open = async (address: string, statementTimeoutMillis?: number): Promise<Database> => {
+    const database = await openDatabase({ kind: 'postgres', url: address, log, statementTimeoutMillis })
+    cleanups.unshift(() => database.close())
+    return database
+  }
+  /** Holds the lock of the instance while something is done, without the limits of a change. */
+  const whileLocked = async (work: () => Promise<void>): Promise<void> => {
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    try {
+      await holder.query('begin; select 1 from instance for update')
+      await work()
+    } finally {
+      await holder.end()
+    }
+  }
+  const onPort = (port: number) => url.replace(/:\d+\//, `:${port}/`)
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    await postgres.query(`create role operator login password 'operator'`)
+  })
+  beforeEach(async () => {
+    url = await postgres!.createMigratedDatabase()
+    log = createRecordingLog()
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+  })
+  afterAll(async () => {
+    await postgres?.stop()
+  })
+
+  const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
+    ['KeyStore.update', () => keyOperations(database).look()],
+    ['InstanceReader.status', () => createInstanceReader(database, TEST_MACS).status()],
+    ['InstanceReader.load', () => createInstanceReader(database, TEST_MACS).load([])],
+    ['InstanceReader.findServiceUser', () => createInstanceReader(database, TEST_MACS).findServiceUser('x')],
+    ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
+    [
+      'InstanceInitializer.initialise',
+      () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
+    ],
+    ['IdentityStore.changeProject', () => identityOperations(database).deleteProject('x')],
+    ['IdentityStore.changeUser', () => identityOperations(database).deleteUser('x')],
+    ['IdentityStore.findProject', () => createIdentityStore(database, TEST_MACS).findProject(randomUUID())],
+    [
+      'IdentityStore.listProjects',
+      () => createIdentityStore(database, TEST_MACS).listProjects({ after: null, limit: 1 }),
+    ],
+    ['IdentityStore.findUser', () => createIdentityStore(database, TEST_MACS).findUser(randomUUID())],
+    [
+      'IdentityStore.listUsers',
+      () => createIdentityStore(database, TEST_MACS).listUsers(null, { after: null, limit: 1 }),
+    ],
+    [
+      'IdentityStore.findUserByPersonalAccessToken',
+      () => createIdentityStore(database, TEST_MACS).findUserByPersonalAccessToken(new Uint8Array(32)),
+    ],
+    ['AuditLog.refuse', () => createAuditLog(database).refuse(anEntry('x'), 'y')],
+    [
+      'AuditLog.list',
+      () =>
+        createAuditLog(database).list({ from: null, to: null, actor: null, resource: null }, { after: null, limit: 1 }),
+    ],
+    ['AuditLog.deleteBefore', () => createAuditLog(database).deleteBefore(new Date())],
+    [
+      'CredentialUses.recordSecretUses',
+      () => createCredentialUses(database).recordSecretUses(new Map([[randomUUID(), new Date()]])),
+    ],
+    ['CredentialUses.useAssertionOnce', () => createCredentialUses(database).useAssertionOnce('x', new Date())],
+    ['migrate', () => migrate(database)],
+  ]
+
+  it('is left in order although it resets connections when they say goodbye', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port), undefined, { rude: true })
+    cleanups.push(() => proxy.close())
+    const database = await openDatabase({ kind: 'postgres', url: onPort(proxy.port), log })
+    await migrate(database)
+    expect(proxy.accepted).toBeGreaterThan(0)
+    await database.close()
+  })
+
+  it('is told apart from other errors by every call, without a secret in the message', async () => {
+    const database = await open(onPort(await freePort()))
+    for (const [name, call] of everyCall(database)) {
+      const error: unknown = await call().catch((thrown: unknown) => thrown)
+      expect([name, error]).toEqual([name, unavailable])
+      const { message, metadata, cause } = error as DomainError
+      expect({ message, metadata }).toEqual({ message: 'the database is not available', metadata: {} })
+      expect(cause).toMatchObject({ code: 'ECONNREFUSED' })
+    }
+  })
+
+  it.each([
+    ['a wrong password', (good: string) => good.replace(TEST_PASSWORD, 'wrong-password')],
+    ['a database that does not exist', (good: string) => `${good}_other`],
+  ])('includes %s', async (_, spoil) => {
+    const database = await open(spoil(url))
+    const error: unknown = await createInstanceReader(database, TEST_MACS)
+      .status()
+      .catch((thrown: unknown) => thrown)
+    expect(error).toEqual(unavailable)
+    expect(String((error as DomainError).cause)).not.toContain('wrong-password')
+  })
+
+  it.each(['nonsense', 'postgresql://user:secret@host:port/x', 'https://user:secret@host/x'])(
+    'is not what a URL means that cannot be read: %s',
+    async (bad) => {
+      const error: unknown = await open(bad).catch((thrown: unknown) => thrown)
+      expect(String(error)).toContain('the database URL cannot be read')
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('secret')
+    },
+  )
+
+  it('undoes a change and does not end the process when its connection is killed in the middle', async () => {
+    const initializer = createInstanceInitializer(await open(url))
+    const killed = initializer.initialise(newInstanceContent(), async () => {
+      const others = 'from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()'
+      const name = new URL(url).pathname.slice(1)
+      await postgres!.query(`select pg_terminate_backend(pid, 5000) ${others}`, [name])
+    })
+    await expect(killed).rejects.toEqual(unavailable)
+    expect(await initializer.isInitialised()).toBe(false)
+    expect(await initializer.initialise(newInstanceContent(), async () => {})).toBe(true)
+  })
+
+  it('does not undo a first start that takes long to write its file, and waits for that alone', async () => {
+    const database = await open(url)
+    const silentFor = (millis: number) =>
+      postgres!.query(
+        `select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()
+         and clock_timestamp() - state_change > make_interval(secs => $1)`,
+        [millis / 1000],
+        url,
+      )
+    const initializer = createInstanceInitializer(database)
+    const longerThanOthers = async () => {
+      await eventually(async () => expect(await silentFor(2_500)).toHaveLength(1))
+    }
+    expect(await initializer.initialise(newInstanceContent(), longerThanOthers)).toBe(true)
+  })
+
+  it('is what a lock means that is held too long, until it is free', async () => {
+    const keys = keyOperations(await open(url, SHORT))
+    await whileLocked(() => expect(keys.look()).rejects.toEqual(unavailable))
+    expect((await keys.look()).ring).toEqual([])
+  })
+
+  it('is what silence means, and connections that fell silent are not used again', async () => {
+    const proxy = await startTcpProxy(Number(new URL(url).port))
+    cleanups.push(() => proxy.close())
+    const database = await open(onPort(proxy.port), SHORT)
+    const initializer = createInstanceInitializer(database)
+    const reader = createInstanceReader(database, TEST_MACS)
+    for (const call of [() => initializer.isInitialised(), () => reader.status()]) {
+      await call()
+      proxy.freeze()
+      await expect(call()).rejects.toEqual(unavailable)
+      await call()
+    }
+  })
+
+  it('does not keep a replica from reading when administration has used up its connections', async () => {
+    const database = await open(url)
+    const waiting: Promise<unknown>[] = []
+    await whileLocked(async () => {
+      const { administration } = database.pools()
+      expect(administration).toEqual({ total: 0, idle: 0, waiting: 0 })
+      const looks = Array.from({ length: 9 }, () => keyOperations(database).look())
+      await eventually(() => expect(database.pools().administration).toEqual({ total: 5, idle: 0, waiting: 4 }))
+      expect((await createInstanceReader({ db: database.serving }, TEST_MACS).status()).version).toBe(0)
+      expect(database.pools().serving).toEqual({ total: 1, idle: 1, waiting: 0 })
+      waiting.push(...looks)
+    })
+    await Promise.all(waiting)
+  })
+
+  it('is what a conflict means that repeats, but a few conflicts are overcome by deciding again', async () => {
+    const database = await open(url)
+    await sql`create sequence attempts`.execute(database.db)
+    const conflictUntil = async (attempt: number) => {
+      await sql`alter sequence attempts restart`.execute(database.db)
+      await sql`
+        create or replace function conflict() returns trigger language plpgsql as $$ begin
+          if nextval('attempts') < ${sql.lit(attempt)} then
+            raise exception 'conflict' using errcode = 'serialization_failure';
+          end if;
+          return new;
+        end $$`.execute(database.db)
+    }
+    await conflictUntil(3)
+    await sql`create trigger conflict before insert on web_keys for each row execute function conflict()`.execute(
+      database.db,
+    )
+    const keys = keyOperations(database)
+    await keys.create()
+    expect((await keys.look()).ring).toHaveLength(1)
+
+    await conflictUntil(1_000)
+    await expect(keys.create()).rejects.toEqual(unavailable)
+    expect((await keys.look()).ring).toHaveLength(1)
+  })
+
+  it('includes a server that takes no writes, whose connections are not used again when it is replaced', async () => {
+    const name = new URL(url).pathname.slice(1)
+    const pidOf = async ({ serving }: Database) =>
+      (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(serving)).rows[0]?.pid
+    await postgres!.query(`alter database ${name} set default_transaction_read_only = on`)
+    const database = await open(url)
+    const standby = await pidOf(database)
+    await expect(keyOperations(database).create()).rejects.toEqual(unavailable)
+
+    // From here on the address leads to another server, for new connections.
+    await postgres!.query(`alter database ${name} reset default_transaction_read_only`)
+    await keyOperations(database).create()
+    expect(await pidOf(database)).not.toBe(standby)
+  })
+
+  it('is not what a mistake in a statement means, whoever wrote it', async () => {
+    const { db } = await open(url)
+    for (const [code, mistake] of [
+      ['42601', sql`selct 1`],
+      ['22012', sql`select 1 / 0`],
+      ['23514', sql`update instance set version = -1`],
+    ] as const) {
+      await expect(usingStorage(() => mistake.execute(db))).rejects.toMatchObject({ code })
+    }
+  })
+
+  it.each([
+    ['this role lacks a right (SQLSTATE 42501)', 'revoke all on all tables in schema public from operator'],
+    ['a table is missing (SQLSTATE 42P01)', 'alter table web_keys rename to other_keys'],
+    ['a table is missing (SQLSTATE 42P01)', 'alter schema public rename to elsewhere'],
+    ['a column is missing (SQLSTATE 42703)', 'alter table web_keys drop column algorithm'],
+    [
+      'a function or an operator for the types of the columns is missing (SQLSTATE 42883)',
+      'alter table instance drop constraint instance_single_row; alter table instance alter column id type boolean using true',
+    ],
+    [
+      'an object is not in the state for that (SQLSTATE 55000)',
+      `alter table web_keys rename to old_keys;
+       create view web_keys as select distinct * from old_keys; grant all on web_keys to operator`,
+    ],
+    [
+      'a trigger refuses (SQLSTATE P0001)',
+      `create function refuse() returns trigger language plpgsql as 'begin raise exception ''frozen''; end';
+       create trigger refuses before insert on web_keys execute function refuse()`,
+    ],
+    ['a row that every instance has is missing', 'delete from instance'],
+  ])('says what it means when it refuses, and nothing of what is in it: %s', async (meaning, change) => {
+    const operated = url.replace(/\/\/[^@]+@/, '//operator:operator@')
+    await postgres!.query('grant all on all tables in schema public to operator', [], url)
+    const keys = keyOperations(await open(operated))
+    await keys.create()
+    await postgres!.query(change, [], url)
+
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const error: unknown = await keys.create().catch((thrown: unknown) => thrown)
+      expect(error).toEqual(unavailable)
+      expect(error).toBeInstanceOf(StorageRefusal)
+      expect((error as DomainError).message).toBe(`the database refuses: ${meaning}`)
+      expect(mayPass(error)).toBe(!meaning.includes('SQLSTATE'))
+    }
+    // A reason that goes on is logged once a minute.
+    const lines = log.lines.filter((line) => line.startsWith('warn the database refuses'))
+    expect(lines).toHaveLength(meaning.includes('SQLSTATE') ? 1 : 0)
+  })
+
+  it('is what a server means that was stopped, also for those who were connected', async () => {
+    const server = await startPostgres()
+    cleanups.push(() => server.stop())
+    const database = await open(await server.createDatabase())
+    await migrate(database)
+    await server.stop()
+    for (const [name, call] of everyCall(database)) {
+      expect([name, await call().catch((thrown: unknown) => thrown)]).toEqual([name, unavailable])
+    }
+    expect(log.lines.join()).not.toContain(TEST_PASSWORD)
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * What every database must do for Keyturn, run on each kind: one migrated database, emptied before each test.
+ *
+ * What takes several processes or a server that fails is in the files for PostgreSQL alone.
+ */
+import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals'
+import { DEFAULT_ROTATION_POLICY } from '../../../src/domain/keys/rotation-policy.ts'
+import { writeRotation } from '../../../src/storage/keys/rotation-row.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { migrate } from '../../../src/storage/schema/migrate.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
+import { describeAuthority } from './authority-contract.ts'
+import { describeChangeTime } from './change-time-contract.ts'
+import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeForgedRows } from './forged-rows-contract.ts'
+import { describeIdentityModel } from './identity-model-contract.ts'
+import { describeIdentityProperties } from './identity-properties-contract.ts'
+import { describeIdentityStore } from './identity-store-contract.ts'
+import { describeInstanceInitializer } from './instance-initializer-contract.ts'
+import { describeInstanceReader } from './instance-reader-contract.ts'
+import { describeKeyStore } from './key-store-contract.ts'
+import { describeMigrations } from './migrate-contract.ts'
+import { describeSchema } from './schema-contract.ts'
+import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
+
+/** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
+export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
+  describe(`storage on ${kind}`, () => {
+    let database: Database | undefined
+
+    beforeAll(async () => {
+      database = await openEmpty()
+      await migrate(database)
+    })
+    beforeEach(async () => {
+      await empty(current())
+    })
+    afterAll(async () => {
+      await database?.close()
+    })
+
+    const current = (): Database => database!
+
+    describeKeyStore(current)
+    describeChangeTime(current)
+    describeSealedKeyStore(current)
+    describeSchema(current)
+    describeInstanceReader(current)
+    describeInstanceInitializer(current)
+    describeAuthority(current)
+    describeIdentityStore(current)
+    describeIdentityProperties(current)
+    describeIdentityModel(current)
+    describeAuditLog(current)
+    describeCredentialUses(current)
+    describeForgedRows(current)
+    describeMigrations(openEmpty)
+  })
+}
+
+async function empty({ db }: Database): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await trx.deleteFrom('web_keys').execute()
+    await trx.deleteFrom('revoked_web_keys').execute()
+    await writeRotation(trx, { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
+    await trx.deleteFrom('service_users').execute()
+    await trx.deleteFrom('projects').execute()
+    await trx.deleteFrom('audit_events').execute()
+    await trx.deleteFrom('used_assertions').execute()
+    const dates = { initialised_at: null, changed_at: null, latest_at: null }
+    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null }
+    await trx.updateTable('instance').set(nothing).execute()
+  })
+}

@@ -1,0 +1,164 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { SignJWT } from 'jose'
+import {
+  basicCredentials,
+  formOf,
+  type OAuthInstance,
+  type Robot,
+  refusal,
+  seen,
+  startOAuthInstance,
+} from '../support/oauth-instance.ts'
+import { seedProject, seedSecret } from '../support/seed.ts'
+
+const YESTERDAY = new Date(Date.now() - 86_400_000)
+const WRONG_SECRET = 'not the secret'
+
+let instance: OAuthInstance
+let robot: Robot
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  const project = await seedProject(instance.database, { name: 'billing' })
+  robot = await instance.addRobot({ project })
+})
+
+afterAll(() => instance?.stop())
+
+describe('a client whose credentials are not good [Spec §7]', () => {
+  const secretOf = async (user: Robot, dates: Parameters<typeof seedSecret>[2]) => {
+    const { secret } = await seedSecret(instance.database, user.userId, dates)
+    return { ...user, clientSecret: secret }
+  }
+  const withClientId = (clientId: string) => async () => ({ ...robot, clientId })
+
+  const cases: [string, () => Promise<Robot>][] = [
+    ['a wrong secret', async () => ({ ...robot, clientSecret: WRONG_SECRET })],
+    ['the secret in other letters', async () => ({ ...robot, clientSecret: robot.clientSecret.toUpperCase() })],
+    ['a secret with more behind it', async () => ({ ...robot, clientSecret: `${robot.clientSecret}x` })],
+    ['a very long secret', async () => ({ ...robot, clientSecret: 'x'.repeat(5_000) })],
+    ['an expired secret', async () => secretOf(await instance.addRobot(), { expiresAt: YESTERDAY })],
+    ['a deactivated secret', async () => secretOf(await instance.addRobot(), { deactivatedAt: YESTERDAY })],
+    ['the right secret of a disabled user', () => instance.addRobot({ enabled: false })],
+    ['an unknown user', withClientId('5a5c4be5-0d57-4b2c-9d8e-0e4b1f1f9a11@billing')],
+    ['a user id without a project', async () => ({ ...robot, clientId: robot.userId })],
+    ['a user id with an empty project', async () => ({ ...robot, clientId: `${robot.userId}@` })],
+    ['a project without a user id', withClientId('@billing')],
+    ['nothing but an at sign', withClientId('@')],
+    ['a user id in capitals', async () => ({ ...robot, clientId: robot.clientId.toUpperCase() })],
+    ['a client ID with a blank behind it', async () => ({ ...robot, clientId: `${robot.clientId} ` })],
+    ['a client ID with two at signs', async () => ({ ...robot, clientId: `${robot.clientId}@billing` })],
+    ['a client ID that is SQL', withClientId("' or 1=1 --@billing")],
+    ['a client ID that is a property of every object', withClientId('__proto__')],
+    ['a very long client ID', withClientId(`${'5'.repeat(5_000)}@billing`)],
+  ]
+
+  it.each(cases)('is told invalid_client in the form, and no more: %s', async (_, make) => {
+    const answer = await seen(await instance.requestToken(await make()))
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
+  })
+
+  it.each(cases)('is told invalid_client and challenged in HTTP Basic: %s [RFC 6749 §5.2]', async (_, make) => {
+    const { clientId, clientSecret } = await make()
+    const headers = { authorization: basicCredentials(clientId, clientSecret) }
+    const response = await instance.postForm({ grant_type: 'client_credentials' }, headers)
+
+    expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/)
+    const answer = await seen(response)
+    expect(answer).toEqual(refusal(401, 'invalid_client'))
+    expect(answer.body).toEqual({ error: 'invalid_client', error_description: 'client authentication failed' })
+  })
+
+  it('is challenged alike whatever it tried [RFC 9110 §15.5.2]', async () => {
+    const assertion = {
+      client_assertion: await new SignJWT({ iss: robot.clientId, sub: robot.clientId })
+        .setProtectedHeader({ alg: 'ES256' })
+        .sign(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    }
+    const grant = { grant_type: 'client_credentials' }
+    const basic = { authorization: basicCredentials(robot.clientId, WRONG_SECRET) }
+    const answers = [
+      await instance.postForm(grant, basic),
+      await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET }),
+      await instance.postForm({ ...grant, ...assertion }),
+      await instance.postForm({ ...grant, client_id: robot.clientId }),
+    ]
+    for (const { status, headers } of answers) {
+      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({
+        status: 401,
+        challenge: `Basic realm="${instance.keyturn.baseUrl}", error="invalid_client", error_description="client authentication failed"`,
+      })
+    }
+  })
+
+  it.each(['client_secret', 'client_id'])('is refused without %s [Spec §4.1]', async (field) => {
+    const { [field as 'client_id']: _, ...form } = formOf(robot)
+    const answer = await seen(await instance.postForm(form))
+    expect(answer).toEqual(field === 'client_id' ? refusal(400, 'invalid_request') : refusal(401, 'invalid_client'))
+  })
+
+  it('is not told whether its scope, its grant or its project would have been right', async () => {
+    const withoutGrant = await instance.addRobot({ clientCredentialsEnabled: false })
+    const answers = [
+      await instance.requestToken({ ...withoutGrant, clientSecret: WRONG_SECRET }),
+      await instance.requestToken({ ...robot, clientId: `${robot.userId}@shipping`, clientSecret: WRONG_SECRET }),
+      await instance.requestToken({ ...robot, clientSecret: WRONG_SECRET }, 'no-such-scope'),
+      await instance.postForm({ ...formOf(robot), client_secret: WRONG_SECRET, grant_type: 'password' }),
+      await instance.postForm({ ...formOf(robot), client_secret: WRONG_SECRET, resource: 'urn:elsewhere' }),
+    ]
+    for (const answer of answers) expect(await seen(answer)).toEqual(refusal(401, 'invalid_client'))
+  })
+})
+
+describe('a client that has proved its secret [Spec §7]', () => {
+  it('is told unauthorized_client when the grant is not enabled for it [Spec §5]', async () => {
+    const user = await instance.addRobot({ clientCredentialsEnabled: false })
+    expect(await seen(await instance.requestToken(user))).toEqual(refusal(400, 'unauthorized_client'))
+  })
+
+  it.each(['keyturn', 'no-such-project'])(
+    'is told unauthorized_client when it names the project %s, which is not its own',
+    async (project) => {
+      const user = { ...robot, clientId: `${robot.userId}@${project}` }
+      expect(await seen(await instance.requestToken(user))).toEqual(refusal(400, 'unauthorized_client'))
+    },
+  )
+
+  it.each([
+    'authorization_code',
+    'refresh_token',
+    'password',
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+    'urn:ietf:params:oauth:grant-type:device_code',
+    'made-up',
+    'CLIENT_CREDENTIALS',
+    'client_credentials ',
+    'constructor',
+    '__proto__',
+    'client_credentials\u0000',
+  ])('is told unsupported_grant_type for the grant_type %j [Spec §4.1]', async (grant_type) => {
+    const answer = await seen(await instance.postForm({ ...formOf(robot), grant_type, code: 'x', refresh_token: 'x' }))
+    expect(answer).toEqual(refusal(400, 'unsupported_grant_type'))
+  })
+
+  it.each(['urn:elsewhere', 'https://elsewhere.example', 'not a URI', '/oauth/v2/token', '#'])(
+    'is told invalid_target for the resource %j [RFC 8707 §2]',
+    async (resource) => {
+      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
+      expect(answer).toEqual(refusal(400, 'invalid_target'))
+    },
+  )
+
+  it('may name this service as the resource, and no other besides it [RFC 8707 §2]', async () => {
+    const { baseUrl } = instance.keyturn
+    expect((await instance.postForm({ ...formOf(robot), resource: baseUrl })).status).toBe(200)
+
+    const both = [...Object.entries(formOf(robot)), ['resource', baseUrl], ['resource', 'urn:elsewhere']]
+    expect(await seen(await instance.postForm(both as [string, string][]))).toEqual(refusal(400, 'invalid_target'))
+  })
+})

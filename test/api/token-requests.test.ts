@@ -1,0 +1,235 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import {
+  basicCredentials,
+  formOf,
+  type OAuthInstance,
+  type Robot,
+  refusal,
+  seen,
+  startOAuthInstance,
+} from '../support/oauth-instance.ts'
+
+const TOKEN = '/oauth/v2/token'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const KIB = 1024
+
+let instance: OAuthInstance
+let robot: Robot
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  robot = await instance.addRobot()
+})
+
+afterAll(() => instance?.stop())
+
+describe('a token request [Spec §4.1]', () => {
+  it.each([
+    ['missing', {}],
+    ['empty', { grant_type: '' }],
+  ])('is refused as invalid_request when grant_type is %s', async (_, grant) => {
+    const { client_id, client_secret } = formOf(robot)
+    const answer = await seen(await instance.postForm({ client_id, client_secret, ...grant }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it.each(['grant_type', 'scope', 'client_id', 'client_secret'] as const)(
+    'is refused as invalid_request when %s is there twice [RFC 6749 §3.2]',
+    async (field) => {
+      const form = { ...formOf(robot), scope: 'openid' }
+      for (const value of [form[field], 'another']) {
+        const answer = await seen(await instance.postForm([...Object.entries(form), [field, value]]))
+        expect(answer).toEqual(refusal(400, 'invalid_request'))
+      }
+    },
+  )
+
+  it.each([
+    ['fields', '&x=1'],
+    ['empty fields', '&'],
+  ])(
+    'is refused as invalid_request when a field is there again behind a thousand %s [RFC 6749 §3.2]',
+    async (_, field) => {
+      const post = async (body: string) => seen(await instance.fetch(TOKEN, { method: 'POST', headers: FORM, body }))
+      const form = String(new URLSearchParams(formOf(robot)))
+      for (const again of ['client_secret=another', 'client_id=another', 'grant_type=password', 'scope=a&scope=b']) {
+        const answer = await post(`${form}${field.repeat(998)}&${again}`)
+        expect(answer).toEqual(refusal(400, 'invalid_request'))
+      }
+      expect(await post(`${form}${field.repeat(990)}`)).toMatchObject({ status: 200 })
+    },
+  )
+
+  it('ignores fields that it does not know [RFC 6749 §3.2]', async () => {
+    const form = [...Object.entries(formOf(robot)), ['audience', 'a'], ['audience', 'b'], ['request', 'x']]
+    expect((await instance.postForm(form as [string, string][])).status).toBe(200)
+  })
+
+  it('does not take its fields from the query', async () => {
+    const query = new URLSearchParams(formOf(robot))
+    const answer = await seen(await instance.fetch(`${TOKEN}?${query}`, { method: 'POST', headers: FORM }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('may say which character set its form has', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
+    const body = String(new URLSearchParams(formOf(robot)))
+    expect((await instance.fetch(TOKEN, { method: 'POST', headers, body })).status).toBe(200)
+  })
+
+  it.each<[string, Record<string, string>, () => NonNullable<RequestInit['body']> | null]>([
+    ['JSON', { 'content-type': 'application/json' }, () => JSON.stringify(formOf(robot))],
+    ['no content type', {}, () => new TextEncoder().encode(String(new URLSearchParams(formOf(robot))))],
+    ['text', { 'content-type': 'text/plain' }, () => String(new URLSearchParams(formOf(robot)))],
+    ['a content type that is none', { 'content-type': ';;;' }, () => String(new URLSearchParams(formOf(robot)))],
+    ['multipart', {}, () => Object.entries(formOf(robot)).reduce(append, new FormData())],
+    ['an empty form', FORM, () => ''],
+    ['nothing', {}, () => null],
+    ['separators only', FORM, () => '&&==&=&'],
+    ['bytes that are no text', FORM, () => new Uint8Array([0, 255, 254, 61, 200])],
+    ['an unknown character set', { 'content-type': `${FORM['content-type']}; charset=klingon` }, () => 'a=b'],
+  ])('is refused as invalid_request with %s for a body', async (_, headers, body) => {
+    const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers, body: body() }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('is refused with 415 with a compressed form for a body [RFC 9110 §15.5.16]', async () => {
+    const headers = { ...FORM, 'content-encoding': 'gzip' }
+    const body = gzipSync(String(new URLSearchParams(formOf(robot))))
+    const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers, body: new Uint8Array(body) }))
+    expect(answer).toEqual(refusal(415, 'invalid_request'))
+  })
+
+  it.each([57 * KIB, 70 * KIB])('is refused in the form of OAuth with a body of %i bytes', async (size) => {
+    const body = `${new URLSearchParams(formOf(robot))}&scope=${'x'.repeat(size)}`
+    const answer = await seen(await instance.fetch(TOKEN, { method: 'POST', headers: FORM, body }))
+    expect(answer).toEqual(refusal(answer.status, 'invalid_request'))
+    expect([400, 413]).toContain(answer.status)
+  })
+
+  it.each([57 * KIB, 70 * KIB])('is refused so too when %i bytes come without their number', async (size) => {
+    const answer = await postInChunks(`${new URLSearchParams(formOf(robot))}&scope=${'x'.repeat(size)}`)
+    expect([400, 413]).toContain(answer.status)
+    expect(JSON.parse(answer.body)).toMatchObject({ error: 'invalid_request' })
+  })
+
+  it.each(['text/html', 'text/html,application/xhtml+xml;q=0.9', 'image/png', 'nonsense'])(
+    'is refused in JSON for a client that accepts %s',
+    async (accept) => {
+      const answer = await seen(await instance.postForm({ ...formOf(robot), client_secret: 'wrong' }, { accept }))
+      expect(answer).toEqual(refusal(401, 'invalid_client'))
+    },
+  )
+
+  it('may not be anything but POST', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      const response = await instance.fetch(`${TOKEN}?${new URLSearchParams(formOf(robot))}`, { method })
+      expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, 'POST'])
+    }
+  })
+
+  it('never makes the server fail, whatever its form has', async () => {
+    const name = fc.oneof(
+      fc.constantFrom('grant_type', 'scope', 'resource', 'client_id', 'client_secret', 'client_assertion', 'dpop_jkt'),
+      fc.constantFrom('authorization_details', 'client_assertion_type', '__proto__', 'constructor'),
+      fc.string({ unit: 'binary', maxLength: 10 }),
+    )
+    const pairs = fc.array(fc.tuple(name, fc.string({ unit: 'binary', maxLength: 40 })), { maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(pairs, fc.boolean(), async (fields, authenticated) => {
+        const own = authenticated ? Object.entries(formOf(robot)) : []
+        const { status } = await instance.postForm([...own, ...fields])
+        expect([200, 400, 401]).toContain(status)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('the Authorization header of a token request', () => {
+  const grant = { grant_type: 'client_credentials' }
+
+  it('may say Basic in any letters and name the client again in the form', async () => {
+    const authorization = basicCredentials(robot.clientId, robot.clientSecret).replace('Basic', 'bASIC')
+    const answer = await instance.postForm({ ...grant, client_id: robot.clientId }, { authorization })
+    expect(answer.status).toBe(200)
+  })
+
+  it('may not come with a secret in the form as well [RFC 6749 §2.3]', async () => {
+    const authorization = basicCredentials(robot.clientId, robot.clientSecret)
+    const answer = await seen(await instance.postForm(formOf(robot), { authorization }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it('may not name another client than the form', async () => {
+    const authorization = basicCredentials(robot.clientId, robot.clientSecret)
+    const answer = await seen(await instance.postForm({ ...grant, client_id: 'another' }, { authorization }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+
+  it.each([
+    ['no credentials', 'Basic'],
+    ['text that is not base64', 'Basic %%%'],
+    ['base64 of an impossible length', 'Basic YWJjZ'],
+    ['no colon', `Basic ${btoa('robot')}`],
+    ['an empty secret', `Basic ${btoa('robot:')}`],
+    ['an empty client ID', `Basic ${btoa(':secret')}`],
+    ['a bad percent encoding', `Basic ${btoa('robot%zz:secret')}`],
+    ['a percent encoding that is not UTF-8', `Basic ${btoa('robot%ff:secret')}`],
+    ['letters beyond ASCII', basicCredentials('robot🔑@billing', 'secret')],
+    ['a zero byte', `Basic ${btoa('robot%00:secret')}`],
+    ['more than one part', `Basic ${btoa('robot:secret')} more`],
+    ['another scheme', 'Bearer abc'],
+    ['nonsense', '::::'],
+  ])('is refused as invalid_request with %s', async (_, authorization) => {
+    const answer = await seen(await instance.postForm(grant, { authorization }))
+    expect(answer).toEqual(refusal(400, 'invalid_request'))
+  })
+})
+
+describe('a token request of a page of another origin', () => {
+  const origin = 'https://elsewhere.example'
+  const corsHeadersOf = ({ headers }: Response) =>
+    [...headers.keys()].filter((name) => name.startsWith('access-control-'))
+
+  it.each([
+    ['a form that browsers send without asking', {}, 200],
+    ['one that the engine answers', { audience: 'a' }, 200],
+    ['one that is refused', { client_secret: 'wrong' }, 401],
+  ])('is answered, and the page may not read it: %s [Fetch §3.3]', async (_, more, status) => {
+    const headers = { origin, 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' }
+    const answer = await instance.postForm({ ...formOf(robot), ...more }, headers)
+    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status, cors: [] })
+  })
+
+  it('does not come when the browser has to ask first, as for HTTP Basic', async () => {
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization',
+    }
+    const answer = await instance.fetch(TOKEN, { method: 'OPTIONS', headers })
+    expect({ status: answer.status, cors: corsHeadersOf(answer) }).toEqual({ status: 405, cors: [] })
+  })
+})
+
+function append(form: FormData, [name, value]: [string, string]): FormData {
+  form.append(name, value)
+  return form
+}
+
+/** Sends a form with chunked transfer coding, which fetch does not do. */
+function postInChunks(body: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(instance.keyturn.listenUrl + TOKEN, { method: 'POST', headers: FORM }, (response) => {
+      text(response).then((received) => resolve({ status: response.statusCode, body: received }), reject)
+    })
+    outgoing.on('error', reject)
+    outgoing.write(body.slice(0, 10))
+    outgoing.end(body.slice(10))
+  })
+}

@@ -1,0 +1,393 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { status } from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import { EcdsaCurve, type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+import { callWithGrpcJs, clientOf, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+
+const SERVICE = 'iam.webkey.v2.WebKeyService'
+const ED25519 = { config: { case: 'ed25519', value: {} } } as const
+const DAY = 86_400n
+
+let instance: OAuthInstance
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off', KEYTURN_MAX_WEB_KEYS: '200' })
+})
+afterAll(() => instance?.stop())
+
+/** With a new token: the key of an older one may be gone. */
+const administration = (): Promise<Administration> => administrationOf(instance.keyturn)
+
+async function newKey(admin: Administration): Promise<WebKey> {
+  return (await admin.keys.createWebKey({ config: ED25519 })).webKey!
+}
+
+async function inState(admin: Administration, state: WebKeyState): Promise<WebKey[]> {
+  return (await admin.keys.listWebKeys({ states: [state] })).webKeys
+}
+
+async function publishedKeyIds(): Promise<string[]> {
+  const response = await instance.fetch('/.well-known/openid-configuration/jwks')
+  return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
+}
+
+/** The reason and the metadata of a refusal. */
+async function infoOf(call: Promise<unknown>) {
+  const error = await call.then(
+    () => {
+      throw new Error('the call was not refused')
+    },
+    (reason: unknown) => ConnectError.from(reason),
+  )
+  const [info] = error.findDetails(ErrorInfoSchema)
+  return { code: Code[error.code], reason: info?.reason, metadata: info?.metadata }
+}
+
+describe('the web key service, version 2', () => {
+  it.each(Object.keys(TRANSPORTS) as TransportName[])('has every method over %s', async (transport) => {
+    const { token } = await administration()
+    const client = clientOf(WebKeyService, instance.keyturn.listenUrl, { token, transport })
+    // The rotation that was asked for over the transport before may have made a key in the meantime.
+    const { webKeys: left } = await client.listWebKeys({ states: [WebKeyState.INITIAL] })
+    for (const { keyId } of left) await client.revokeWebKey({ keyId })
+    const created = (await client.createWebKey({ config: ED25519 })).webKey!
+    expect(created).toMatchObject({ algorithm: 'EdDSA', state: WebKeyState.INITIAL, hasPrivateKey: true })
+    expect((await client.getWebKey({ keyId: created.keyId })).webKey).toEqual(created)
+
+    const [before] = (await client.listWebKeys({ states: [WebKeyState.ACTIVE] })).webKeys
+    const activated = await client.activateWebKey({ keyId: created.keyId })
+    expect(activated.webKey).toMatchObject({ keyId: created.keyId, state: WebKeyState.ACTIVE })
+    expect(timestampDate(activated.knownFrom ?? created.creationDate!).getTime()).toBe(
+      timestampDate(created.creationDate!).getTime(),
+    )
+
+    const { policy } = await client.getRotationPolicy({})
+    expect(policy).toMatchObject({ enabled: true, keepStandby: true, rotationInterval: { seconds: 90n * DAY } })
+    const updated = await client.updateRotationPolicy({ policy: policy!, updateMask: { paths: ['enabled', 'config'] } })
+    expect(updated.policy).toEqual(policy)
+    const { steps } = await client.getRotationSchedule({})
+    expect(steps).toHaveLength(10)
+    expect(steps[0]).toMatchObject({ kind: RotationStepKind.CREATE, keyId: '' })
+
+    const rotated = await client.rotateWebKey({})
+    expect(rotated).toMatchObject({ done: false, rotationDate: expect.anything() })
+    const standby = (await client.createWebKey({ config: ED25519 })).webKey!
+    await client.activateWebKey({ keyId: standby.keyId })
+    const revoked = await client.revokeWebKey({ keyId: created.keyId })
+    expect(revoked).toMatchObject({
+      webKey: { keyId: created.keyId, state: WebKeyState.REVOKED, hasPrivateKey: false },
+      activeWebKey: { keyId: standby.keyId, state: WebKeyState.ACTIVE },
+    })
+    // The key that has signed the token of these calls.
+    expect((await client.deleteWebKey({ keyId: before!.keyId })).deletionDate).toBeDefined()
+  })
+
+  it.each(Object.keys(TRANSPORTS) as TransportName[])('refuses with code and reason over %s', async (transport) => {
+    const { token } = await administration()
+    const client = clientOf(WebKeyService, instance.keyturn.listenUrl, { token, transport })
+    expect(await refusalOf(client.revokeWebKey({ keyId: 'nothing' }))).toEqual({
+      code: 'NotFound',
+      reason: 'WEB_KEY_NOT_FOUND',
+      message: 'there is no web key "nothing"',
+    })
+    const stranger = clientOf(WebKeyService, instance.keyturn.listenUrl, { token: null, transport })
+    expect(await refusalOf(stranger.rotateWebKey({}))).toMatchObject({
+      code: 'Unauthenticated',
+      reason: 'TOKEN_MISSING',
+    })
+  })
+
+  it('serves a gRPC client that is not ours', async () => {
+    const { token } = await administration()
+    const { listWebKeys, revokeWebKey, rotateWebKey } = WebKeyService.method
+    const { listenUrl } = instance.keyturn
+    expect((await callWithGrpcJs(listenUrl, token, listWebKeys, {})).webKeys.length).toBeGreaterThan(0)
+    await expect(callWithGrpcJs(listenUrl, token, revokeWebKey, { keyId: 'nothing' })).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+    })
+    await expect(callWithGrpcJs(listenUrl, null, rotateWebKey, {})).rejects.toMatchObject({
+      code: status.UNAUTHENTICATED,
+    })
+  })
+
+  it('answers what only reads by GET, and what changes something by POST only', async () => {
+    const { token, keys } = await administration()
+    const [active] = await inState(await administration(), WebKeyState.ACTIVE)
+    const get = async (method: string, message: object) => {
+      const query = new URLSearchParams({ connect: 'v1', encoding: 'json', message: JSON.stringify(message) })
+      const response = await instance.fetch(`/${SERVICE}/${method}?${query}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    expect(await get('GetWebKey', { keyId: active!.keyId })).toMatchObject({
+      status: 200,
+      body: { webKey: { keyId: active!.keyId, state: 'WEB_KEY_STATE_ACTIVE', hasPrivateKey: true } },
+    })
+    expect((await get('ListWebKeys', { states: ['WEB_KEY_STATE_ACTIVE'] })).body.webKeys).toHaveLength(1)
+    expect((await get('GetRotationPolicy', {})).body.policy).toMatchObject({ rotationInterval: '7776000s' })
+    expect((await get('GetRotationSchedule', { count: 1 })).body.steps).toHaveLength(1)
+    const before = await keys.listWebKeys({})
+    for (const method of ['CreateWebKey', 'ActivateWebKey', 'DeleteWebKey', 'RotateWebKey', 'RevokeWebKey']) {
+      expect((await get(method, {})).status).toBe(405)
+    }
+    expect((await get('UpdateRotationPolicy', {})).status).toBe(405)
+    expect(await keys.listWebKeys({})).toEqual(before)
+  })
+
+  it('lists the states that are asked for, and revoked keys only then', async () => {
+    const admin = await administration()
+    const [kept, leaked] = [await newKey(admin), await newKey(admin)]
+    const { webKey: revoked } = await admin.keys.revokeWebKey({ keyId: leaked.keyId })
+    const everything = await admin.keys.listWebKeys({})
+    expect(everything.webKeys.map(({ keyId }) => keyId)).not.toContain(leaked.keyId)
+    expect(everything.webKeys.some(({ state }) => state === WebKeyState.ACTIVE)).toBe(true)
+    expect(await inState(admin, WebKeyState.REVOKED)).toContainEqual(revoked)
+
+    const { webKeys } = await admin.keys.listWebKeys({ states: [WebKeyState.REVOKED, WebKeyState.INITIAL] })
+    const ids = webKeys.map(({ keyId }) => keyId)
+    expect(ids).toEqual(expect.arrayContaining([kept.keyId, leaked.keyId]))
+    expect(new Set(webKeys.map(({ state }) => state))).toEqual(new Set([WebKeyState.REVOKED, WebKeyState.INITIAL]))
+    const dates = webKeys.map(({ creationDate }) => timestampDate(creationDate!).getTime())
+    expect(dates).toEqual(dates.toSorted((a, b) => a - b))
+
+    // Zero is "no state" to protobuf: nothing is in it.
+    expect((await admin.keys.listWebKeys({ states: [WebKeyState.UNSPECIFIED] })).webKeys).toEqual([])
+    expect((await admin.post(`${SERVICE}/ListWebKeys`, { states: ['STATE_ACTIVE'] })).body.code).toBe(
+      'invalid_argument',
+    )
+    expect(await refusalOf(admin.keys.listWebKeys({ states: [9 as WebKeyState] }))).toMatchObject({
+      reason: 'INVALID_ARGUMENT',
+    })
+  })
+
+  it('works on the same keys as the beta, which never sees a revoked one', async () => {
+    const admin = await administration()
+    const { details } = await admin.webKeys.createWebKey({ config: ED25519 })
+    const keyId = details!.keyId
+    expect((await admin.keys.getWebKey({ keyId })).webKey).toMatchObject({ state: WebKeyState.INITIAL })
+    await admin.keys.activateWebKey({ keyId })
+    const betaState = async () =>
+      (await admin.webKeys.listWebKeys({})).webKeys.find((key) => key.keyId === keyId)?.state
+    expect(await betaState()).toBe(State.ACTIVE)
+
+    const [other] = [await newKey(admin)]
+    await admin.webKeys.activateWebKey({ keyId: other.keyId })
+    expect((await admin.keys.getWebKey({ keyId })).webKey).toMatchObject({
+      state: WebKeyState.INACTIVE,
+      activationDate: expect.anything(),
+      deactivationDate: expect.anything(),
+    })
+    await admin.keys.revokeWebKey({ keyId })
+    expect(await betaState()).toBeUndefined()
+    for (const call of [admin.webKeys.activateWebKey({ keyId }), admin.webKeys.deleteWebKey({ keyId })]) {
+      expect(await refusalOf(call)).toMatchObject({ code: 'NotFound', reason: 'WEB_KEY_NOT_FOUND' })
+    }
+    expect((await admin.keys.getWebKey({ keyId })).webKey?.state).toBe(WebKeyState.REVOKED)
+  })
+
+  it('tells what is wrong with the state of a key', async () => {
+    const admin = await administration()
+    const [initial, retired] = [await newKey(admin), await newKey(admin)]
+    await admin.keys.activateWebKey({ keyId: retired.keyId })
+    const [active] = await inState(admin, WebKeyState.ACTIVE)
+    expect(await infoOf(admin.keys.deleteWebKey({ keyId: active!.keyId }))).toMatchObject({
+      code: 'FailedPrecondition',
+      reason: 'WEB_KEY_ACTIVE',
+    })
+    expect(await infoOf(admin.keys.deleteWebKey({ keyId: initial.keyId }))).toEqual({
+      code: 'FailedPrecondition',
+      reason: 'WEB_KEY_NOT_INACTIVE',
+      metadata: { key_id: initial.keyId },
+    })
+    await admin.keys.activateWebKey({ keyId: initial.keyId })
+    await instance.database.db
+      .updateTable('web_keys')
+      .set({ sealed_private_key: null })
+      .where('key_id', '=', retired.keyId)
+      .execute()
+    expect((await admin.keys.getWebKey({ keyId: retired.keyId })).webKey?.hasPrivateKey).toBe(false)
+    expect(await infoOf(admin.keys.activateWebKey({ keyId: retired.keyId }))).toEqual({
+      code: 'FailedPrecondition',
+      reason: 'WEB_KEY_PRIVATE_KEY_DESTROYED',
+      metadata: { key_id: retired.keyId },
+    })
+  })
+})
+
+describe('changing the rotation policy', () => {
+  const update = async (policy: object, ...paths: string[]) => {
+    const { post } = await administration()
+    const { status, body } = await post(`${SERVICE}/UpdateRotationPolicy`, { policy, updateMask: paths.join(',') })
+    const details = (body.details ?? []) as {
+      type: string
+      debug?: { reason?: string; metadata?: { field?: string } }
+    }[]
+    return { status, body, text: JSON.stringify(body), info: details.map(({ debug }) => debug).find((d) => d?.reason) }
+  }
+
+  it('changes only what the mask names', async () => {
+    const before = (await update({ keepStandby: true }, 'keepStandby')).body.policy as object
+    const { status, body } = await update(
+      { rotationInterval: '2592000s', keepStandby: false, enabled: false },
+      'rotationInterval',
+    )
+    expect({ status, policy: body.policy }).toEqual({
+      status: 200,
+      policy: { ...before, rotationInterval: '2592000s' },
+    })
+    await update({ rotationInterval: '7776000s' }, 'rotationInterval')
+  })
+
+  it('changes the kind of the keys that are made', async () => {
+    const admin = await administration()
+    const { policy } = await admin.keys.updateRotationPolicy({
+      policy: { config: { config: { case: 'ecdsa', value: { curve: EcdsaCurve.P384 } } } },
+      updateMask: { paths: ['config'] },
+    })
+    expect(policy?.config).toMatchObject({ config: { case: 'ecdsa', value: { curve: EcdsaCurve.P384 } } })
+    expect((await update({ config: { ecdsa: {} } }, 'config')).text).toContain('curve')
+    expect((await update({ config: {} }, 'config')).status).toBe(400)
+    expect((await update({ config: { rsa: {} } }, 'config')).body.policy).toMatchObject({
+      config: { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA256' } },
+    })
+  })
+
+  it.each([
+    ['publish_ahead', { publishAhead: '299s' }, 'publishAhead'],
+    ['publish_ahead', { publishAhead: '-1s' }, 'publishAhead'],
+    ['retention', { retention: '60s' }, 'retention'],
+    ['rotation_interval', { rotationInterval: '60s' }, 'rotationInterval'],
+    ['rotation_interval', { rotationInterval: '315576000000s' }, 'rotationInterval'],
+    ['rollback_window', { rollbackWindow: '-1s' }, 'rollbackWindow'],
+    ['rollback_window', { rollbackWindow: '315360001s' }, 'rollbackWindow'],
+  ])('is refused if %s would break something: %j', async (field, policy, path) => {
+    const { status, info, body } = await update(policy, path)
+    expect(status).toBe(400)
+    expect(info).toMatchObject({ reason: 'ROTATION_POLICY_INVALID', metadata: { field } })
+    expect(body.message).toContain(field)
+  })
+
+  it('is refused if it needs more keys than there may be', async () => {
+    const { info, body } = await update(
+      { rotationInterval: '86400s', publishAhead: '86400s', retention: '25920000s' },
+      'rotationInterval,publishAhead,retention',
+    )
+    expect(info).toMatchObject({ reason: 'ROTATION_POLICY_INVALID', metadata: { field: 'retention' } })
+    expect(body.message).toContain('302 web keys at a time and at most 200')
+  })
+
+  it('can switch off a policy that the settings of today would not allow, but not on again', async () => {
+    const set = (values: { retention: number; enabled?: boolean }) =>
+      instance.database.db.updateTable('rotation').set(values).execute()
+    const retention = 7 * 86_400
+    await set({ retention: 60 })
+    try {
+      expect((await update({ enabled: false }, 'enabled')).body.policy).toMatchObject({ retention: '60s' })
+      expect((await update({ enabled: true }, 'enabled')).info).toMatchObject({ metadata: { field: 'retention' } })
+    } finally {
+      await set({ retention, enabled: true })
+    }
+  })
+
+  it.each([
+    ['a fraction of a second', { retention: '700000.5s' }, ['retention'], 'policy.retention: must be in whole seconds'],
+    ['no value', {}, ['retention'], 'policy.retention: must be set'],
+    ['no kind', {}, ['config'], 'policy.config: must be set'],
+    ['no mask', { enabled: true }, [], 'update_mask'],
+    ['a mask of something else', { enabled: true }, ['nothing'], 'update_mask'],
+    ['a part of a field', { config: { rsa: {} } }, ['config.rsa'], 'update_mask'],
+    ['no duration', { retention: 'soon' }, ['retention'], 'retention'],
+  ])('is refused with %s', async (_, policy, paths, message) => {
+    const answer = await update(policy, ...paths)
+    expect({ status: answer.status, code: answer.body.code }).toEqual({ status: 400, code: 'invalid_argument' })
+    expect(answer.text).toContain(message)
+  })
+
+  it('limits how many steps of the schedule are told', async () => {
+    const { keys } = await administration()
+    expect((await keys.getRotationSchedule({ count: 100 })).steps).toHaveLength(100)
+    for (const count of [101, -1]) {
+      expect(await refusalOf(keys.getRotationSchedule({ count }))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
+    }
+  })
+})
+
+describe('the audit trail of version 2', () => {
+  it('names the key or the policy, and has nothing about what changes nothing', async () => {
+    const admin = await administration()
+    const adminId = (await instance.keyturn.admin()).client_id.split('@')[0]!
+    const trailOf = async (resource: string) => {
+      const { events } = await admin.audit.listAuditEvents({ resource, pageSize: 1000 })
+      return events.toReversed().map((event) => `${event.actor} ${event.action} ${event.resource} ${event.outcome}`)
+    }
+    const key = await newKey(admin)
+    await admin.keys.activateWebKey({ keyId: key.keyId })
+    const other = await newKey(admin)
+    await admin.keys.activateWebKey({ keyId: other.keyId })
+    await admin.keys.revokeWebKey({ keyId: key.keyId })
+    await admin.keys.revokeWebKey({ keyId: key.keyId })
+    const retired = await newKey(admin)
+    await admin.keys.activateWebKey({ keyId: retired.keyId })
+    await admin.keys.activateWebKey({ keyId: other.keyId })
+    await admin.keys.deleteWebKey({ keyId: retired.keyId })
+    expect((await trailOf(`web_keys/${key.keyId}`)).filter((line) => line.endsWith(' ok'))).toEqual(
+      ['CreateWebKey', 'ActivateWebKey', 'RevokeWebKey'].map(
+        (method) => `${adminId} ${SERVICE}/${method} web_keys/${key.keyId} ok`,
+      ),
+    )
+    expect(await trailOf(`web_keys/${retired.keyId}`)).toContain(
+      `${adminId} ${SERVICE}/DeleteWebKey web_keys/${retired.keyId} ok`,
+    )
+
+    const before = await trailOf('rotation_policy')
+    const change = (keepStandby: boolean) =>
+      admin.keys.updateRotationPolicy({ policy: { keepStandby }, updateMask: { paths: ['keep_standby'] } })
+    await change(true)
+    expect(await trailOf('rotation_policy')).toEqual(before)
+    await change(false)
+    await change(true)
+    const line = `${adminId} ${SERVICE}/UpdateRotationPolicy rotation_policy ok`
+    expect(await trailOf('rotation_policy')).toEqual([...before, line, line])
+  })
+
+  it('names the key that a rotation out of turn has activated, and notes the request for one once', async () => {
+    const admin = await administration()
+    const rotations = async () => {
+      const { events } = await admin.audit.listAuditEvents({ resource: 'web_keys', pageSize: 1000 })
+      return events.filter(({ action }) => action === `${SERVICE}/RotateWebKey`).map(({ resource }) => resource)
+    }
+    const before = await rotations()
+    await admin.keys.activateWebKey({ keyId: (await newKey(admin)).keyId })
+    // Verifiers do not know it yet. Without one, the server would make one itself while this goes on.
+    const { webKey: standby } = await admin.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+    const first = await admin.keys.rotateWebKey({})
+    const second = await admin.keys.rotateWebKey({})
+    expect([first.done, second.done]).toEqual([false, false])
+    expect(await rotations()).toEqual(['web_keys', ...before])
+
+    // As if verifiers had known it for an hour.
+    await sql`
+      update web_keys set creation_date = creation_date - interval '1 hour', publication_date = publication_date - interval '1 hour'
+        where key_id = ${standby!.keyId}`.execute(instance.database.db)
+    const third = await admin.keys.rotateWebKey({})
+    expect(third).toMatchObject({ done: true, webKey: { keyId: standby!.keyId, state: WebKeyState.ACTIVE } })
+    expect((await rotations())[0]).toBe(`web_keys/${standby!.keyId}`)
+    expect((await inState(admin, WebKeyState.ACTIVE)).map(({ keyId }) => keyId)).toEqual([standby!.keyId])
+  })
+})
+
+describe('the key set', () => {
+  it('has every key but revoked ones', async () => {
+    const admin = await administration()
+    const { webKeys } = await admin.keys.listWebKeys({})
+    expect((await publishedKeyIds()).sort()).toEqual(webKeys.map(({ keyId }) => keyId).sort())
+  })
+})

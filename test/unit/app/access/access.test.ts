@@ -1,0 +1,323 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { Access } from '../../../../src/app/access/access.ts'
+import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
+import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
+import { Replica } from '../../../../src/app/replica/replica.ts'
+import { createIntegrity, deriveKeys } from '../../../../src/crypto/integrity-key.ts'
+import { DomainError } from '../../../../src/domain/errors.ts'
+import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
+import { createWebKey } from '../../../../src/domain/keys/web-key.ts'
+import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
+import { newKeyPair } from '../../../support/keys.ts'
+import { createRecordingLog } from '../../../support/log.ts'
+import { ManualClock } from '../../../support/manual-clock.ts'
+
+const ISSUER = 'https://id.example.com'
+const NOW = new Date('2026-11-02T12:00:00Z')
+const LATER = new Date('2027-01-01T00:00:00Z')
+const HERE = '192.0.2.1'
+const ELSEWHERE = '192.0.2.2'
+
+const { secrets } = createIntegrity(deriveKeys(Buffer.alloc(32, 'integrity')))
+const webKey = createWebKey(newKeyPair(), NOW)
+
+const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+
+/** As the version before there were tags made them. */
+const newOlderToken = () => `ktn_pat_${randomBytes(32).toString('base64url')}`
+const inventedToken = () => newOlderToken() + randomBytes(12).toString('base64url')
+const bearer = (token: string) => `Bearer ${token}`
+
+function newUser(userId: string): ServiceUser {
+  return {
+    userId,
+    projectId: 'p',
+    projectName: 'billing',
+    name: 'robot',
+    enabled: true,
+    clientCredentialsEnabled: true,
+    createdAt: NOW,
+    instanceRoles: ['IAM_OWNER'],
+    projectRoles: new Map(),
+    customScopes: [],
+    secrets: [],
+    keys: [],
+    personalAccessTokens: [],
+  } as unknown as ServiceUser
+}
+
+/** Access to an instance in memory whose queries are counted, and wait while the test says so. */
+async function startAccess() {
+  const tokens = new Map<string, ServiceUser>()
+  const clock = new ManualClock()
+  const user = newUser('u')
+  const instance = {
+    queries: 0,
+    verifications: 0,
+    signed: new Set<string>(),
+    outage: undefined as Error | undefined,
+    /** What a query for a token waits for. */
+    hold: (_hash: Uint8Array): Promise<void> | undefined => undefined,
+    /** What a read of a user for the memory waits for. */
+    holdUsers: undefined as Promise<void> | undefined,
+    add(token: string): string {
+      const hash = secrets.hashPersonalAccessToken(token)
+      const personalAccessTokens = [{ tokenId: token.slice(-8), hash, createdAt: NOW, expiresAt: LATER }]
+      tokens.set(hex(hash), { ...user, personalAccessTokens })
+      return token
+    },
+    remove: (token: string) => tokens.delete(hex(secrets.hashPersonalAccessToken(token))),
+  }
+  const status = async (): Promise<InstanceStatus> => {
+    if (instance.outage !== undefined) throw instance.outage
+    return {
+      version: 1,
+      changedAt: NOW,
+      issuer: ISSUER,
+      clock: { databaseTime: NOW, latestChange: null, notBefore: 0, notAfter: 0 },
+    }
+  }
+  const reader: InstanceReader = {
+    status,
+    load: async () => ({
+      ...(await status()),
+      ring: [webKey],
+      sealedActiveKey: null,
+      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      users: new Map(),
+    }),
+    findServiceUser: async () => {
+      await instance.holdUsers
+      return { version: 1, user }
+    },
+  }
+  const log = createRecordingLog()
+  const replica = new Replica({
+    reader,
+    feed: { subscribe: () => async () => {}, status: () => 'off' },
+    signers: { open: () => Promise.reject(new Error('no key is active here')) },
+    clock,
+    time: new InstanceClock({ machine: () => NOW, monotonic: () => 0, log }),
+    log,
+    issuer: ISSUER,
+    maxStalenessSeconds: 60,
+  })
+  await replica.refresh()
+  const attempts = new AttemptLimiter({ clock, maxPerName: 3, maxPerAddress: 5 })
+  const access = new Access({
+    replica,
+    attempts,
+    secrets,
+    digest,
+    now: () => NOW,
+    store: {
+      findUser: async () => user,
+      findUserByPersonalAccessToken: async (hash) => {
+        instance.queries += 1
+        await instance.hold(hash)
+        return tokens.get(hex(hash))
+      },
+    },
+    verifier: {
+      verify: async (token) => {
+        instance.verifications += 1
+        if (!instance.signed.has(token)) throw new DomainError('token_invalid', 'the access token is not valid')
+        return { subject: 'u', credential: { kind: 'access_token', keyId: webKey.keyId, expiresAt: LATER } }
+      },
+    },
+  })
+  const codeOf = (authorization: string | null, address = HERE): Promise<string> =>
+    access.authenticate(authorization, address).then(
+      () => 'ok',
+      (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
+    )
+  const failOften = async (times = 5, address = HERE) => {
+    for (let i = 0; i < times; i += 1) expect(await codeOf(bearer(inventedToken()), address)).toBe('token_invalid')
+  }
+  return { access, instance, replica, clock, codeOf, failOften }
+}
+
+describe('an invented personal access token', () => {
+  it('is refused without a query', async () => {
+    const { instance, codeOf } = await startAccess()
+    const { token } = secrets.generatePersonalAccessToken()
+    const altered = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+    let address = 0
+    for (const invented of [inventedToken(), altered, `${token}A`, token.slice(0, -1), 'ktn_pat_', 'ktn_pat_x']) {
+      address += 1
+      expect(await codeOf(bearer(invented), `198.51.100.${address}`)).toBe('token_invalid')
+    }
+    expect(instance.queries).toBe(0)
+  })
+
+  it('is refused while the database cannot be asked: nothing there matters', async () => {
+    const { instance, replica, codeOf } = await startAccess()
+    const { token } = secrets.generatePersonalAccessToken()
+    instance.outage = new DomainError('storage_unavailable', 'the database is not available')
+    await replica.refresh().catch(() => {})
+    expect(await codeOf(bearer(inventedToken()))).toBe('token_invalid')
+    expect(await codeOf(bearer(token))).toBe('storage_unavailable')
+  })
+})
+
+describe('callers who prove themselves', () => {
+  const MANY = 200
+
+  /** Access at which so many invented tokens in the old form wait for the database, and more are refused. */
+  async function startFlooded(prepare: (started: Awaited<ReturnType<typeof startAccess>>) => Promise<void>) {
+    const started = await startAccess()
+    await prepare(started)
+    const { instance, codeOf } = started
+    const release = Promise.withResolvers<void>()
+    const invented = Array.from({ length: MANY }, newOlderToken)
+    const held = new Set(invented.map((token) => hex(secrets.hashPersonalAccessToken(token))))
+    instance.hold = (hash) => (held.has(hex(hash)) ? release.promise : undefined)
+    const flood = invented.map((token, i) => codeOf(bearer(token), `198.51.100.${i}`))
+    const ended = async () => {
+      release.resolve()
+      return await Promise.all(flood)
+    }
+    return { ...started, ended }
+  }
+
+  it('do not wait behind invented tokens in the form of an older version', async () => {
+    const newer = secrets.generatePersonalAccessToken().token
+    const older = newOlderToken()
+    const { codeOf, ended } = await startFlooded(async ({ instance, codeOf }) => {
+      instance.add(newer)
+      instance.add(older)
+      instance.signed.add('a.b.c')
+      expect(await codeOf(bearer(older), ELSEWHERE)).toBe('ok')
+    })
+    for (let i = 0; i < 20; i += 1) {
+      for (const token of [newer, older, 'a.b.c']) expect(await codeOf(bearer(token))).toBe('ok')
+    }
+    const outcomes = await ended()
+    expect(outcomes.filter((code) => code === 'token_invalid')).toHaveLength(21)
+    expect(outcomes.filter((code) => code === 'storage_unavailable')).toHaveLength(MANY - 21)
+  })
+
+  it('do not wait behind invented client IDs, also before they are denied anything', async () => {
+    const { access, instance, replica, codeOf } = await startAccess()
+    instance.signed.add('a.b.c')
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    const release = Promise.withResolvers<void>()
+    instance.holdUsers = release.promise
+    const flood = Array.from({ length: 1004 }, (_, i) => replica.readServiceUser(`invented-${i}`))
+    await expect(replica.readServiceUser('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
+
+    const credential = { kind: 'personal_access_token', tokenId: 't' } as const
+    const before = { user: { ...newUser('u'), instanceRoles: [] }, credential }
+    expect(await access.authorize(before, 'iam.user.read')).toMatchObject({ userId: 'u' })
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    release.resolve()
+    await Promise.all(flood)
+  })
+
+  it('do not wait behind tokens that were revoked', async () => {
+    const [revoked, good] = [secrets.generatePersonalAccessToken().token, secrets.generatePersonalAccessToken().token]
+    const { instance, codeOf } = await startAccess()
+    instance.add(good)
+    expect(await codeOf(bearer(revoked))).toBe('token_invalid')
+    const release = Promise.withResolvers<void>()
+    const isRevoked = hex(secrets.hashPersonalAccessToken(revoked))
+    instance.hold = (hash) => (hex(hash) === isRevoked ? release.promise : undefined)
+    const flood = Array.from({ length: MANY }, (_, i) => codeOf(bearer(revoked), `198.51.100.${i}`))
+    expect(await codeOf(bearer(good))).toBe('ok')
+    release.resolve()
+    expect(new Set(await Promise.all(flood))).toEqual(new Set(['token_invalid', 'storage_unavailable']))
+  })
+})
+
+describe('an address from which too many authentications have failed', () => {
+  it('is refused before a query or a verification, and told for how long', async () => {
+    const { access, instance, clock, codeOf, failOften } = await startAccess()
+    await failOften()
+    clock.advance(20_000)
+    for (const token of [inventedToken(), newOlderToken(), 'a.b.c', 'nonsense']) {
+      expect(await codeOf(bearer(token))).toBe('too_many_failures')
+    }
+    expect(await codeOf('Basic x')).toBe('too_many_failures')
+    await expect(access.authenticate(bearer('a.b.c'), HERE)).rejects.toMatchObject({
+      metadata: { retry_after_seconds: '40' },
+    })
+    expect([instance.queries, instance.verifications]).toEqual([0, 0])
+    expect(await codeOf(bearer('a.b.c'), ELSEWHERE)).toBe('token_invalid')
+    clock.advance(40_000)
+    expect(await codeOf(bearer('a.b.c'))).toBe('token_invalid')
+  })
+
+  it('is served with tokens that were accepted before, or have a tag and were not refused before', async () => {
+    const { instance, codeOf, failOften } = await startAccess()
+    const [used, unused] = [secrets.generatePersonalAccessToken().token, secrets.generatePersonalAccessToken().token]
+    const older = newOlderToken()
+    for (const token of [used, unused, older]) instance.add(token)
+    for (const jwt of ['a.b.c', 'd.e.f']) instance.signed.add(jwt)
+    for (const token of [used, older, 'a.b.c']) expect(await codeOf(bearer(token), ELSEWHERE)).toBe('ok')
+    await failOften()
+    for (const token of [used, unused, older, 'a.b.c']) expect(await codeOf(bearer(token))).toBe('ok')
+    expect(await codeOf(bearer('d.e.f'))).toBe('too_many_failures')
+  })
+
+  it.each([
+    ['with a tag', () => secrets.generatePersonalAccessToken().token],
+    ['from before there were tags', newOlderToken],
+  ])('is served no more with a token %s once it has stopped working, and again when it works', async (_, make) => {
+    const { instance, codeOf, failOften } = await startAccess()
+    const token = instance.add(make())
+    expect(await codeOf(bearer(token))).toBe('ok')
+    await failOften()
+    instance.remove(token)
+    expect(await codeOf(bearer(token))).toBe('token_invalid')
+    expect(await codeOf(bearer(token))).toBe('too_many_failures')
+    instance.add(token)
+    expect(await codeOf(bearer(token))).toBe('too_many_failures')
+    expect(await codeOf(bearer(token), ELSEWHERE)).toBe('ok')
+    expect(await codeOf(bearer(token))).toBe('ok')
+  })
+
+  it('is served no more with an access token that has stopped working', async () => {
+    const { instance, codeOf, failOften } = await startAccess()
+    instance.signed.add('a.b.c')
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    await failOften()
+    instance.signed.delete('a.b.c')
+    expect(await codeOf(bearer('a.b.c'))).toBe('token_invalid')
+    expect(await codeOf(bearer('a.b.c'))).toBe('too_many_failures')
+  })
+
+  it('is still told that a token is missing, which counts for nothing', async () => {
+    const { codeOf, failOften } = await startAccess()
+    for (let i = 0; i < 10; i += 1) expect(await codeOf(null)).toBe('token_missing')
+    await failOften()
+    expect(await codeOf('')).toBe('token_missing')
+  })
+})
+
+describe('what counts as a failed authentication', () => {
+  it('is not a token that could not be judged', async () => {
+    const { instance, replica, clock, codeOf } = await startAccess()
+    instance.outage = new DomainError('storage_unavailable', 'the database is not available')
+    await replica.refresh().catch(() => {})
+    const { token } = secrets.generatePersonalAccessToken()
+    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(newOlderToken()))).toBe('storage_unavailable')
+    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer(token))).toBe('storage_unavailable')
+    instance.outage = undefined
+    clock.advance(1)
+    await replica.refresh()
+    instance.add(token)
+    expect(await codeOf(bearer(token))).toBe('ok')
+  })
+
+  it('stops a single token before it stops the others at its address', async () => {
+    const { instance, codeOf } = await startAccess()
+    instance.signed.add('a.b.c')
+    for (let i = 0; i < 3; i += 1) expect(await codeOf(bearer('old.old.old'))).toBe('token_invalid')
+    for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer('old.old.old'))).toBe('too_many_failures')
+    expect(await codeOf(bearer('a.b.c'))).toBe('ok')
+    expect(await codeOf(bearer('old.old.old'), ELSEWHERE)).toBe('token_invalid')
+  })
+})

@@ -1,0 +1,281 @@
+import { setImmediate } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { AuditTrail } from '../../../../src/app/audit/audit-trail.ts'
+import { ANONYMOUS, type AuditEntry, type AuditEvent, type Omission } from '../../../../src/domain/audit.ts'
+import type { AuditLog } from '../../../../src/domain/ports.ts'
+import { createCounter } from '../../../support/counter.ts'
+import { createRecordingLog, type RecordingLog } from '../../../support/log.ts'
+import { ManualClock } from '../../../support/manual-clock.ts'
+
+const MINUTE = 60_000
+
+/** What was written down. */
+type Written = AuditEntry & { readonly outcome: string; readonly omission: Omission | undefined }
+
+/** Events in memory. While it is held nothing gets written; while it is broken everything fails. */
+class Events implements AuditLog {
+  readonly written: Written[] = []
+  readonly attempts = createCounter()
+  broken = false
+  release: (() => void) | undefined
+  #gate = Promise.resolve()
+
+  hold(): void {
+    this.#gate = new Promise((resolve) => {
+      this.release = resolve
+    })
+  }
+
+  get outcomes(): string[] {
+    return this.written.map(({ outcome }) => outcome)
+  }
+
+  get omitted(): Written[] {
+    return this.written.filter(({ omission }) => omission !== undefined)
+  }
+
+  async refuse(entry: AuditEntry, outcome: string, omission?: Omission): Promise<void> {
+    this.attempts.hit()
+    await this.#gate
+    if (this.broken) throw new Error('no database')
+    this.written.push({ ...entry, outcome, omission })
+  }
+
+  async list(): Promise<readonly AuditEvent[]> {
+    return []
+  }
+
+  async deleteBefore(): Promise<number> {
+    return 0
+  }
+}
+
+let events: Events
+let clock: ManualClock
+let log: RecordingLog
+let trail: AuditTrail
+
+beforeEach(() => {
+  events = new Events()
+  clock = new ManualClock()
+  log = createRecordingLog()
+  trail = new AuditTrail({ events, clock, now: () => new Date(clock.monotonic()), log })
+})
+
+function refuse(outcome: string, entry: Partial<AuditEntry> = {}): void {
+  trail.refuse({ actor: 'somebody', action: 'service/method', resource: '', requestId: 'r', ...entry }, outcome)
+}
+
+function refuseMany(count: number, entry: Partial<AuditEntry> = {}): string[] {
+  const outcomes = Array.from({ length: count }, (_, i) => `O${i}`)
+  for (const outcome of outcomes) refuse(outcome, entry)
+  return outcomes
+}
+
+const anonymous = (clientAddress: string) => ({ actor: ANONYMOUS, clientAddress })
+const claimed = (userId: string, clientAddress: string) => ({
+  ...anonymous(clientAddress),
+  resource: `users/${userId}`,
+})
+
+/** Everything that is waiting is written. */
+async function written(): Promise<void> {
+  let before = -1
+  while (before !== events.attempts.count) {
+    before = events.attempts.count
+    await setImmediate()
+  }
+}
+
+describe('a refusal', () => {
+  it('is written down after the caller has gone on', async () => {
+    refuse('A')
+    expect(events.attempts.count).toBe(0)
+    await events.attempts.reached(1)
+  })
+
+  it('is written down after those before it', async () => {
+    events.hold()
+    const outcomes = refuseMany(5)
+    await events.attempts.reached(1)
+    events.release?.()
+    await trail.stop()
+    expect(events.outcomes).toEqual(outcomes)
+  })
+
+  it('is written down when there has been none for a while', async () => {
+    for (const outcome of ['A', 'B', 'C']) {
+      refuse(outcome)
+      await events.attempts.reached(events.attempts.count + 1)
+    }
+    await trail.stop()
+    expect(events.outcomes).toEqual(['A', 'B', 'C'])
+  })
+
+  it('is left out when a thousand of its kind are waiting, and others are not', async () => {
+    events.hold()
+    refuse('first')
+    await events.attempts.reached(1)
+    for (let i = 0; i < 1007; i += 1) refuse(`O${i}`, { actor: `actor-${i}` })
+    refuse('ANONYMOUS', anonymous('192.0.2.1'))
+    refuse('CLAIMED', claimed('user-1', '192.0.2.1'))
+    events.release?.()
+    await written()
+    expect(events.outcomes).toHaveLength(1001 + 2)
+    // They need not wait for those that came before them.
+    expect(events.outcomes.slice(0, 5)).toEqual(expect.arrayContaining(['first', 'ANONYMOUS', 'CLAIMED']))
+  })
+
+  it('of a caller is one of 200 at once and of one a second, whatever others do', async () => {
+    refuseMany(230, { actor: 'a user id' })
+    refuse('ANOTHER', { actor: 'another user id' })
+    clock.advance(3000)
+    refuseMany(5, { actor: 'a user id' })
+    await written()
+    expect(events.outcomes).toHaveLength(200 + 1 + 3)
+  })
+
+  it('of an anonymous caller is one of 50 at once and of one a minute from its address', async () => {
+    refuseMany(70, anonymous('192.0.2.1'))
+    clock.advance(2 * MINUTE - 1)
+    refuseMany(5, anonymous('192.0.2.1'))
+    await written()
+    expect(events.outcomes.filter((outcome) => outcome !== 'OMITTED')).toHaveLength(50 + 1)
+  })
+
+  it('of an anonymous caller counts for the whole network of an IPv6 address', async () => {
+    for (let i = 0; i < 60; i += 1) refuse('A', anonymous(`2001:db8::${i.toString(16)}`))
+    refuse('B', anonymous('2001:db8:0:1::1'))
+    await trail.stop()
+    expect(events.outcomes).toEqual([...Array.from({ length: 50 }, () => 'A'), 'B', 'OMITTED'])
+    expect(events.omitted).toMatchObject([{ clientAddress: '2001:db8:0:0::/64', omission: { count: 10 } }])
+  })
+
+  it('of one who tried to be a user is one of 20 at once from an address, of 100 from all', async () => {
+    for (let i = 0; i < 30; i += 1) refuse('A', claimed('user-1', '192.0.2.1'))
+    for (let i = 0; i < 90; i += 1) refuse('B', claimed('user-1', `198.51.100.${i}`))
+    refuse('C', claimed('user-2', '192.0.2.1'))
+    await trail.stop()
+    const count = (wanted: string) => events.outcomes.filter((outcome) => outcome === wanted).length
+    expect([count('A'), count('B'), count('C'), count('OMITTED')]).toEqual([20, 80, 1, 1])
+  })
+
+  it('is lost with those that wait when the database cannot be reached, and later ones are not', async () => {
+    events.broken = true
+    refuseMany(5)
+    await setImmediate()
+    expect(events.attempts.count).toBe(1)
+
+    events.broken = false
+    refuse('LATER')
+    await trail.stop()
+    expect(events.outcomes).toEqual(['LATER', 'OMITTED'])
+    expect(log.lines).toEqual([expect.stringContaining('could not be written'), expect.stringContaining('"dropped":5')])
+  })
+})
+
+describe('ten thousand refusals of one anonymous caller', () => {
+  beforeEach(async () => {
+    // Half of them before the database takes the first.
+    events.hold()
+    refuseMany(5000, anonymous('192.0.2.1'))
+    refuse('REAL', claimed('user-1', '198.51.100.7'))
+    refuse('PERMISSION_MISSING', { actor: 'user-2', clientAddress: '192.0.2.1' })
+    refuse('ELSEWHERE', anonymous('203.0.113.9'))
+    refuse('SAME ADDRESS', claimed('user-1', '192.0.2.1'))
+    events.release?.()
+    refuseMany(5000, anonymous('192.0.2.1'))
+    await written()
+  })
+
+  it('hide no attempt on a user who exists, from whatever address, nor one of another address', () => {
+    expect(events.outcomes).toEqual(expect.arrayContaining(['REAL', 'PERMISSION_MISSING', 'ELSEWHERE', 'SAME ADDRESS']))
+    expect(events.outcomes).toHaveLength(50 + 4)
+  })
+
+  it('are an event that says how many were left out, since when and from where, a minute later', async () => {
+    expect(events.omitted).toEqual([])
+    clock.advance(MINUTE)
+    await written()
+    expect(events.omitted).toEqual([
+      {
+        actor: ANONYMOUS,
+        action: 'audit/omitted',
+        resource: '',
+        requestId: '',
+        clientAddress: '192.0.2.1',
+        outcome: 'OMITTED',
+        omission: { count: 9950, since: new Date(0) },
+      },
+    ])
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*"kind":"anonymous","dropped":9950/)])
+    clock.advance(MINUTE)
+    await written()
+    expect([events.omitted.length, log.lines.length, clock.waiting]).toEqual([1, 1, 0])
+  })
+})
+
+describe('what was left out', () => {
+  it('is an event for each kind of caller, in the name of whom the most was left out', async () => {
+    refuseMany(201, { actor: 'user-1' })
+    refuseMany(203, { actor: 'user-2' })
+    refuseMany(22, claimed('user-3', '192.0.2.1'))
+    refuseMany(51, anonymous('192.0.2.1'))
+    clock.advance(MINUTE)
+    await written()
+    const facts = events.omitted.map(({ actor, resource, clientAddress, omission }) => [
+      actor,
+      resource,
+      clientAddress,
+      omission?.count,
+    ])
+    expect(facts.sort()).toEqual([
+      [ANONYMOUS, '', '192.0.2.1', 1],
+      [ANONYMOUS, 'users/user-3', '192.0.2.1', 2],
+      ['user-2', '', '', 1 + 3],
+    ])
+  })
+
+  it('is written down at most once a minute', async () => {
+    for (let second = 0; second < 600; second += 1) {
+      refuseMany(60, anonymous('192.0.2.1'))
+      clock.advance(1000)
+      await written()
+    }
+    expect(events.omitted.length).toBeGreaterThanOrEqual(9)
+    expect(events.omitted.length).toBeLessThanOrEqual(10)
+    await trail.stop()
+    const omitted = events.omitted.reduce((sum, { omission }) => sum + (omission?.count ?? 0), 0)
+    expect(omitted + events.written.length - events.omitted.length).toBe(36_000)
+  })
+
+  it('is counted until the database takes it', async () => {
+    events.broken = true
+    refuseMany(5)
+    await written()
+    clock.advance(MINUTE)
+    await written()
+    refuse('LATER')
+    await written()
+    clock.advance(MINUTE)
+    await written()
+    expect(events.written).toEqual([])
+
+    events.broken = false
+    clock.advance(MINUTE)
+    await written()
+    expect(events.omitted).toMatchObject([{ actor: 'somebody', omission: { count: 6, since: new Date(0) } }])
+    expect(clock.waiting).toBe(0)
+  })
+})
+
+describe('the trail, when it has stopped', () => {
+  it('has written what was waiting and how many it left out, and takes nothing more', async () => {
+    refuseMany(203)
+    await trail.stop()
+    refuse('B')
+    expect(events.outcomes).toHaveLength(201)
+    expect(events.omitted).toMatchObject([{ omission: { count: 3 } }])
+    expect(clock.waiting).toBe(0)
+  })
+})

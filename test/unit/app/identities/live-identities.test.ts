@@ -1,0 +1,222 @@
+import { describe, expect, it } from '@jest/globals'
+import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
+import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
+import type { ClockReading, InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
+
+const now = new Date(0)
+const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }
+
+/** An instance in memory whose answers can be held back, to bring two of them into any order. */
+class Instance implements InstanceReader {
+  #version = 0
+  readonly #users = new Map<string, ServiceUser>()
+  reads: string[] = []
+  held: (() => void)[] | null = null
+
+  set(user: ServiceUser): void {
+    this.#version += 1
+    this.#users.set(user.userId, user)
+  }
+
+  remove(userId: string): void {
+    this.#version += 1
+    this.#users.delete(userId)
+  }
+
+  /** As after a fail-over to a server that lacks the last changes. */
+  goBack(changes: number): void {
+    this.#version -= changes
+  }
+
+  async status(): Promise<InstanceStatus> {
+    return { version: this.#version, changedAt: null, issuer: null, clock }
+  }
+
+  async load(userIds: readonly string[]): Promise<InstanceState> {
+    const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
+    return {
+      ...(await this.status()),
+      ring: [],
+      sealedActiveKey: null,
+      rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      users,
+    }
+  }
+
+  async findServiceUser(userId: string): Promise<{ version: number; user: ServiceUser | undefined }> {
+    this.reads.push(userId)
+    const answer = { version: this.#version, user: this.#users.get(userId) }
+    if (this.held !== null) await new Promise<void>((release) => this.held?.push(release))
+    return answer
+  }
+}
+
+function user(userId: string, name = userId): ServiceUser {
+  const facts = { userId, name, projectId: 'project', projectName: 'project', clientCredentialsEnabled: true }
+  return createServiceUser(facts, new Date(0))
+}
+
+async function refresh(identities: LiveIdentities, instance: Instance): Promise<void> {
+  const userIds = identities.cachedIds()
+  identities.replace(await instance.load(userIds), userIds)
+}
+
+describe('the identities in memory', () => {
+  it('are read once; that there is no such user is looked up each time', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'a', 'nobody', 'nobody']) await identities.find(userId)
+    expect(instance.reads).toEqual(['a', 'nobody', 'nobody'])
+    expect(await identities.find('a')).toEqual(user('a'))
+    expect(await identities.find('nobody')).toBeUndefined()
+  })
+
+  it('count look-ups by how they were answered', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'a', 'a', 'nobody', 'nobody']) await identities.find(userId)
+    expect(identities.counts).toEqual({ hits: 2, misses: 3, users: 1 })
+  })
+
+  it('are read once at a time for each user: who comes meanwhile shares the next time', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+    instance.held = []
+    const early = identities.read('a')
+    instance.set(user('a', 'renamed'))
+    const late = [identities.read('a'), identities.read('a'), identities.read('a')]
+    expect(instance.reads).toEqual(['a'])
+    for (const release of instance.held) release()
+    instance.held = null
+    expect((await early)?.name).toBe('a')
+    expect((await Promise.all(late)).map((found) => found?.name)).toEqual(['renamed', 'renamed', 'renamed'])
+    expect(instance.reads).toEqual(['a', 'a'])
+  })
+
+  it('of callers who are proved do not wait behind names, not even behind their own', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance, { maxReads: 1 })
+    instance.held = []
+    const named = ['x', ...Array.from({ length: 999 }, (_, i) => `nobody-${i}`), 'a'].map((id) => identities.read(id))
+    await expect(identities.read('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    const proved = [identities.find('a'), identities.find('a')]
+
+    const [first] = instance.held
+    instance.held = null
+    first?.()
+    await Promise.all([...named, ...proved])
+    expect(instance.reads.slice(0, 2)).toEqual(['x', 'a'])
+    expect((await proved[1])?.userId).toBe('a')
+  })
+
+  it('are as the database has them when they are read, and stay so', async () => {
+    const instance = new Instance()
+    for (const userId of ['a', 'b']) instance.set(user(userId))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'b']) await identities.find(userId)
+    const userIds = identities.cachedIds()
+    const state = await instance.load(userIds)
+    instance.set(user('a', 'renamed'))
+    instance.remove('b')
+    expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
+
+    // A state of before that must not undo it.
+    identities.replace(state, userIds)
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+    await refresh(identities, instance)
+    expect([identities.recall('a'), identities.recall('b')]).toEqual([user('a', 'renamed'), undefined])
+  })
+
+  it('follow changes, deletions and new users', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    instance.set(user('b'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'b', 'c']) await identities.find(userId)
+
+    instance.set(user('a', 'renamed'))
+    instance.remove('b')
+    instance.set(user('c'))
+    await refresh(identities, instance)
+
+    expect(await identities.find('a')).toEqual(user('a', 'renamed'))
+    expect(await identities.find('b')).toBeUndefined()
+    expect(await identities.find('c')).toEqual(user('c'))
+  })
+
+  it('do not keep an answer that began before a change and ended after it', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance)
+
+    instance.held = []
+    const early = identities.find('a')
+    instance.set(user('a', 'renamed'))
+    await refresh(identities, instance)
+    const late = identities.find('a')
+    for (const release of instance.held) release()
+    instance.held = null
+
+    expect((await early)?.name).toBe('a')
+    expect((await late)?.name).toBe('renamed')
+    expect((await identities.find('a'))?.name).toBe('renamed')
+  })
+
+  it('keep the users that were used last, up to their capacity', async () => {
+    const instance = new Instance()
+    const identities = new LiveIdentities(instance, { capacity: 2 })
+    for (const userId of ['a', 'b', 'c']) instance.set(user(userId))
+    for (const userId of ['a', 'b', 'a', 'c']) await identities.find(userId)
+    expect(identities.cachedIds()).toEqual(['a', 'c'])
+  })
+
+  it('do not lose users to ids that nobody has', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    const identities = new LiveIdentities(instance, { capacity: 2 })
+    await identities.find('a')
+    for (let i = 0; i < 100; i += 1) await identities.find(`nobody-${i}`)
+    expect(identities.cachedIds()).toEqual(['a'])
+  })
+
+  it('forget what the database has not confirmed when it goes back', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    instance.set(user('b'))
+    const identities = new LiveIdentities(instance)
+    for (const userId of ['a', 'nobody']) await identities.find(userId)
+    await refresh(identities, instance)
+    await identities.find('b')
+    await identities.find('nobody')
+
+    const requested = ['a']
+    instance.held = []
+    const early = identities.find('c')
+    instance.goBack(1)
+    identities.replace(await instance.load(requested), requested)
+    for (const release of instance.held) release()
+    instance.held = null
+    await early
+
+    instance.reads = []
+    for (const userId of ['a', 'b', 'c', 'nobody']) await identities.find(userId)
+    expect(instance.reads).toEqual(['b', 'c', 'nobody'])
+  })
+
+  it('pass a failure on and try again next time', async () => {
+    const instance = new Instance()
+    instance.set(user('a'))
+    let broken = true
+    const identities = new LiveIdentities({
+      findServiceUser: (userId) => (broken ? Promise.reject(new Error('gone')) : instance.findServiceUser(userId)),
+    })
+    await expect(identities.find('a')).rejects.toThrow('gone')
+    broken = false
+    expect(await identities.find('a')).toEqual(user('a'))
+  })
+})

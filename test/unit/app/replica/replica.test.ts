@@ -1,0 +1,433 @@
+import { describe, expect, it } from '@jest/globals'
+import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
+import { Replica } from '../../../../src/app/replica/replica.ts'
+import { DomainError, StorageRefusal } from '../../../../src/domain/errors.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
+import { createWebKey, type WebKey } from '../../../../src/domain/keys/web-key.ts'
+import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
+import { UnreadableRow } from '../../../../src/domain/unreadable-row.ts'
+import { newKeyPair } from '../../../support/keys.ts'
+import { createRecordingLog } from '../../../support/log.ts'
+import { ManualClock } from '../../../support/manual-clock.ts'
+
+const SECOND = 1000
+const ISSUER = 'https://id.example.com'
+
+/** An instance in memory that the test changes, and a replica of it. */
+function createInstance({ maxStalenessSeconds = 10 } = {}) {
+  const instance = {
+    comparisons: 0,
+    unreadable: undefined as Error | undefined,
+    unreadableUser: undefined as Error | undefined,
+    ring: [] as WebKey[],
+    version: 0,
+    changedAt: new Date(0),
+    databaseTime: new Date(0),
+    issuer: ISSUER,
+    failure: undefined as Error | undefined,
+    change(at: number) {
+      instance.ring.push(createWebKey(newKeyPair(), new Date(at)))
+      instance.version += 1
+      instance.changedAt = new Date(at)
+    },
+  }
+  const status = async (): Promise<InstanceStatus> => {
+    instance.comparisons += 1
+    if (instance.failure !== undefined) throw instance.failure
+    const { version, changedAt, databaseTime } = instance
+    return {
+      version,
+      changedAt,
+      issuer: instance.issuer,
+      clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 },
+    }
+  }
+  const reader: InstanceReader = {
+    status,
+    load: async () => {
+      if (instance.unreadable !== undefined) throw instance.unreadable
+      return {
+        ...(await status()),
+        ring: [...instance.ring],
+        sealedActiveKey: null,
+        rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+        users: new Map(),
+      }
+    },
+    findServiceUser: async () => {
+      if (instance.unreadableUser !== undefined) throw instance.unreadableUser
+      return { version: (await status()).version, user: undefined }
+    },
+  }
+  const clock = new ManualClock()
+  const log = createRecordingLog()
+  const time = new InstanceClock({ machine: () => new Date(0), monotonic: () => 0, log: createRecordingLog() })
+  const replica = new Replica({
+    reader,
+    feed: { subscribe: () => async () => {}, status: () => 'off' },
+    signers: { open: () => Promise.reject(new Error('no key is active here')) },
+    clock,
+    time,
+    log,
+    issuer: ISSUER,
+    maxStalenessSeconds,
+  })
+  return { instance, replica, clock, log, time }
+}
+
+const unavailable = (message = 'the database is not available') => new DomainError('storage_unavailable', message)
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Moves on to the next comparison and lets it end. */
+async function nextComparison(clock: ManualClock) {
+  clock.advance(SECOND)
+  await settle()
+}
+
+describe('a replica', () => {
+  it('tells of a new key ring again after somebody could not take it over', async () => {
+    const { instance, replica } = createInstance()
+    await replica.start()
+    const seen: number[] = []
+    let broken = false
+    replica.onKeys((snapshot) => {
+      if (broken) throw new Error('cannot take it over')
+      seen.push(snapshot.ring.length)
+    })
+
+    instance.change(1)
+    broken = true
+    await expect(replica.refresh()).rejects.toThrow('cannot take it over')
+    expect(replica.keys().ring).toHaveLength(0)
+    expect(replica.isReachable()).toBe(true)
+    expect(replica.isCurrent()).toBe(false)
+
+    broken = false
+    await replica.refresh()
+    expect(seen).toEqual([0, 1])
+    expect(replica.keys().ring).toHaveLength(1)
+    await replica.stop()
+  })
+
+  it('takes over a state that has gone back, and one of another history with the same number, and says so', async () => {
+    const { instance, replica, log } = createInstance()
+    await replica.start()
+    for (const at of [1, 2, 3]) instance.change(at)
+    await replica.refresh()
+    expect(log.lines).toEqual([])
+
+    instance.ring.pop()
+    instance.version = 2
+    instance.changedAt = new Date(2)
+    await replica.refresh()
+    expect({ version: replica.status().version, keys: replica.keys().ring.length }).toEqual({ version: 2, keys: 2 })
+    expect(log.lines).toEqual([expect.stringMatching(/^warn the database has gone back.*"before":3,"now":2/)])
+
+    instance.ring.pop()
+    instance.changedAt = new Date(5)
+    await replica.refresh()
+    expect(replica.keys().ring).toHaveLength(1)
+    expect(log.lines).toHaveLength(2)
+    await replica.refresh()
+    expect(log.lines).toHaveLength(2)
+    await replica.stop()
+  })
+
+  it('tells how long each change took to get here, by the clock of the database', async () => {
+    const { instance, replica } = createInstance()
+    instance.change(1000)
+    await replica.start()
+    const lags: number[] = []
+    const forget = replica.onLag((lag) => lags.push(lag))
+    expect(replica.status().lagSeconds).toBeNull()
+
+    instance.change(500_000)
+    instance.databaseTime = new Date(500_250)
+    await replica.refresh()
+    await replica.refresh()
+    expect({ lags, last: replica.status().lagSeconds }).toEqual({ lags: [0.25], last: 0.25 })
+
+    forget()
+    instance.change(600_000)
+    await replica.refresh()
+    expect(lags).toHaveLength(1)
+    await replica.stop()
+  })
+
+  it('keeps the time of the instance', async () => {
+    const { instance, replica, time } = createInstance()
+    instance.databaseTime = new Date(600_000)
+    await replica.start()
+    expect(time.now()).toEqual(new Date(600_000))
+    await replica.stop()
+  })
+
+  it('refuses at once what needs the database from the first comparison that fails to the next that does not', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.failure = unavailable()
+    expect(replica.isReachable()).toBe(true)
+    await nextComparison(clock)
+    expect(replica.isReachable()).toBe(false)
+    expect(() => replica.assertReachable()).toThrow(unavailable())
+    await expect(replica.findServiceUser('new')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining('no web key is active') })
+
+    instance.failure = undefined
+    await nextComparison(clock)
+    expect(replica.isReachable()).toBe(true)
+    expect(await replica.findServiceUser('new')).toBeUndefined()
+    await replica.stop()
+  })
+
+  it('says for how long it has not been confirmed, what the limit is, and why', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.failure = unavailable('it is out')
+    for (let second = 0; second < 12; second += 1) await nextComparison(clock)
+    expect(replica.readiness()).toEqual({
+      ready: false,
+      reason: 'the database has not confirmed the state of the instance for 12 s, the limit is 10 s: it is out',
+    })
+    expect(() => replica.keys()).toThrow(DomainError)
+
+    instance.failure = undefined
+    await nextComparison(clock)
+    expect(replica.keys().ring).toEqual([])
+    await replica.stop()
+  })
+
+  it('treats another issuer like the loss of the database, and tells its operator, and nobody else, how to go on', async () => {
+    const { instance, replica, clock, log } = createInstance()
+    await replica.start()
+    instance.issuer = 'https://tokens.example.com'
+    await nextComparison(clock)
+    const why =
+      'the issuer of the instance has been changed to https://tokens.example.com: start this server again with'
+    const generic = 'this server cannot be used until its operator has started it again'
+    expect(() => replica.assertReachable()).toThrow(expect.objectContaining({ message: generic }))
+    await expect(replica.confirm()).rejects.toMatchObject({ message: generic })
+    expect(log.lines).toEqual([expect.stringContaining(why)])
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.readiness()).toEqual({ ready: false, reason: expect.stringContaining(why) })
+
+    instance.issuer = ISSUER
+    await nextComparison(clock)
+    expect(() => replica.assertReachable()).not.toThrow()
+    await replica.stop()
+  })
+
+  it('logs a failure when it begins, when the reason changes and every minute, and that it is over', async () => {
+    const { instance, replica, clock, log } = createInstance()
+    await replica.start()
+    instance.failure = unavailable('one')
+    for (let second = 0; second < 5; second += 1) await nextComparison(clock)
+    expect(log.lines).toHaveLength(1)
+    instance.failure = unavailable('another')
+    for (let second = 0; second < 60; second += 1) await nextComparison(clock)
+    expect(log.lines).toHaveLength(2)
+    await nextComparison(clock)
+    expect(log.lines).toHaveLength(3)
+    instance.failure = undefined
+    for (let second = 0; second < 5; second += 1) await nextComparison(clock)
+    expect(log.lines.slice(3)).toEqual([expect.stringMatching(/^info the state of the instance can be read again/)])
+    await replica.stop()
+  })
+})
+
+const BAD_ROW = new UnreadableRow({ kind: 'service_user', id: 'robot' }, 'service user robot is not valid')
+
+describe('a replica that knows of a version that it cannot take over', () => {
+  it('refuses administration and is not ready at once, and serves for ten seconds, however long it may without database', async () => {
+    const { instance, replica, clock, log } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), reachable: replica.isReachable(), fresh: replica.isFresh() }).toEqual({
+      current: false,
+      reachable: true,
+      fresh: true,
+    })
+    expect(() => replica.assertCurrent()).toThrow(DomainError)
+    const because = (seconds: number) =>
+      'version 1 of the instance is known and cannot be taken over, the log says why: ' +
+      `tokens go on for 10 s, of which ${seconds} s have passed`
+    expect(replica.readiness()).toEqual({ ready: false, reason: because(0) })
+    expect(replica.status().unreadableRow).toEqual({ kind: 'service_user', id: 'robot' })
+    expect(log.lines).toEqual([
+      expect.stringMatching(/could not be read.*"version":1,"row":\{"kind":"service_user","id":"robot"\}/),
+    ])
+
+    for (let second = 0; second < 10; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(true)
+    // Another change does not give it another ten seconds.
+    instance.change(2)
+    await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    expect(() => replica.keys()).toThrow(DomainError)
+    await expect(replica.readServiceUser('x')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    expect(replica.readiness()).toMatchObject({ reason: because(11).replace('version 1', 'version 2') })
+
+    instance.unreadable = undefined
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh(), keys: replica.keys().ring.length }).toEqual({
+      current: true,
+      fresh: true,
+      keys: 2,
+    })
+    expect(replica.status().unreadableRow).toBeUndefined()
+    await replica.stop()
+  })
+
+  it('never serves for longer than without the database', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 3 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    for (let second = 0; second < 3; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(true)
+    await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    await replica.stop()
+  })
+
+  it('does not forget it when the database is lost as well', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = BAD_ROW
+    await nextComparison(clock)
+    instance.failure = unavailable()
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+    expect(replica.status().unreadableRow).toEqual({ kind: 'service_user', id: 'robot' })
+    await replica.stop()
+  })
+
+  it('knows no row if it is none that it fails for, and no version if that cannot be read', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.failure = new Error('a bug')
+    await nextComparison(clock)
+    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
+    expect(replica.readiness()).toMatchObject({ reason: expect.stringMatching(/^the state of the instance cannot be/) })
+    await replica.stop()
+  })
+})
+
+describe('a replica that knows of a version that the database refuses to hand over', () => {
+  const REFUSAL = new StorageRefusal('this role lacks a right (SQLSTATE 42501)', new Error('permission denied'))
+
+  it('is not ready at once, says why, and serves for ten seconds, however long it may without the database', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.change(1)
+    instance.unreadable = REFUSAL
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
+    expect(replica.status().unreadableRow).toEqual({ kind: 'other', id: '' })
+    expect(replica.readiness()).toEqual({
+      ready: false,
+      reason:
+        'version 1 of the instance is known and cannot be taken over, the database refuses: this role lacks a right ' +
+        '(SQLSTATE 42501): tokens go on for 10 s, of which 0 s have passed',
+    })
+    // The loss of the connection does not make the newer version unknown.
+    instance.failure = unavailable()
+    for (let second = 0; second < 11; second += 1) await nextComparison(clock)
+    expect(replica.isFresh()).toBe(false)
+
+    instance.failure = undefined
+    instance.unreadable = undefined
+    await nextComparison(clock)
+    expect({ current: replica.isCurrent(), keys: replica.keys().ring.length }).toEqual({ current: true, keys: 1 })
+    await replica.stop()
+  })
+
+  it('is without the database when that refuses to say which version it has', async () => {
+    const { instance, replica, clock } = createInstance({ maxStalenessSeconds: 60 })
+    await replica.start()
+    instance.failure = REFUSAL
+    for (let second = 0; second < 12; second += 1) await nextComparison(clock)
+    expect({ current: replica.isCurrent(), fresh: replica.isFresh() }).toEqual({ current: false, fresh: true })
+    expect(replica.status().unreadableRow).toBeUndefined()
+    await replica.stop()
+  })
+})
+
+describe('a user who is not in memory and cannot be read', () => {
+  it('is unavailable, the log names the row once a minute, and others are served', async () => {
+    const { instance, replica, clock, log } = createInstance()
+    await replica.start()
+    instance.unreadableUser = BAD_ROW
+    for (let minute = 0; minute < 2; minute += 1) {
+      for (let request = 0; request < 3; request += 1) {
+        const unavailableUser = { name: 'DomainError', code: 'storage_unavailable' }
+        await expect(replica.findServiceUser('robot')).rejects.toMatchObject(unavailableUser)
+        await expect(replica.readServiceUser('robot')).rejects.toMatchObject(unavailableUser)
+      }
+      expect(log.lines).toHaveLength(minute + 1)
+      for (let second = 0; second < 60; second += 1) await nextComparison(clock)
+    }
+    expect(log.lines[0]).toMatch(/^error a row cannot be read.*"row":\{"kind":"service_user","id":"robot"\}/)
+    expect(replica.isCurrent()).toBe(true)
+
+    instance.unreadableUser = undefined
+    expect(await replica.findServiceUser('robot')).toBeUndefined()
+    await replica.stop()
+  })
+})
+
+describe('an own change', () => {
+  it.each([
+    ['there is a row that cannot be read', { unreadable: BAD_ROW }],
+    ['the database is lost', { failure: unavailable() }],
+  ])('is not in force when %s', async (_, fault) => {
+    const { instance, replica } = createInstance()
+    await replica.start()
+    instance.change(1)
+    await replica.refreshAfterWrite()
+    instance.change(2)
+    Object.assign(instance, fault)
+    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
+    // Nor is it for a caller who repeats it, although nothing changes then.
+    await expect(replica.refreshAfterWrite()).rejects.toMatchObject({ code: 'change_not_in_force' })
+    await replica.stop()
+  })
+})
+
+describe('confirming what is about to be denied', () => {
+  it('compares versions once for all who ask, ten times a second at most', async () => {
+    const { instance, replica, clock } = createInstance()
+    await replica.start()
+    instance.change(1)
+    const before = instance.comparisons
+    await Promise.all([replica.confirm(), replica.confirm(), replica.confirm()])
+    expect(replica.keys().ring).toHaveLength(1)
+    // One to compare, and one of the load.
+    expect(instance.comparisons).toBe(before + 2)
+
+    instance.change(2)
+    const late = [replica.confirm(), replica.confirm()]
+    await settle()
+    expect(instance.comparisons).toBe(before + 2)
+    clock.advance(100)
+    await Promise.all(late)
+    expect(replica.keys().ring).toHaveLength(2)
+    expect(instance.comparisons).toBe(before + 4)
+    await replica.stop()
+  })
+
+  it.each([
+    ['the database is lost', { failure: unavailable() }],
+    ['a change cannot be taken over', { unreadable: BAD_ROW }],
+  ])('fails when %s, so that nothing is denied', async (_, fault) => {
+    const { instance, replica } = createInstance()
+    await replica.start()
+    instance.change(1)
+    Object.assign(instance, fault)
+    await expect(replica.confirm()).rejects.toMatchObject({ code: 'storage_unavailable' })
+    await replica.stop()
+  })
+})

@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** What each folder of `src` may import: other folders, `gen`, and packages by name or prefix. */
+const ALLOWED: Record<string, readonly string[]> = {
+  domain: [],
+  app: ['domain'],
+  crypto: ['domain', 'node:crypto', 'jose'],
+  storage: ['domain', 'node:', 'kysely', 'pg', '@electric-sql/pglite'],
+  oauth: ['domain', 'app', 'node:', 'oidc-provider'],
+  rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
+  http: ['domain', 'node:', '@connectrpc/connect'],
+  config: ['crypto', 'node:', 'zod'],
+  telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', '@opentelemetry/'],
+  'secret-files': ['domain', 'app', 'config', 'crypto', 'oauth', 'storage', 'node:', 'zod'],
+  server: [
+    'domain',
+    'app',
+    'crypto',
+    'storage',
+    'oauth',
+    'rpc',
+    'http',
+    'config',
+    'telemetry',
+    'secret-files',
+    'node:',
+  ],
+  workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:'],
+  cli: [
+    'domain',
+    'oauth',
+    'config',
+    'crypto',
+    'telemetry',
+    'secret-files',
+    'server',
+    'workers',
+    'gen',
+    'node:',
+    'commander',
+    'jose',
+    'zod',
+    '@connectrpc/',
+    '@bufbuild/',
+  ],
+}
+
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+describe('the source', () => {
+  it('has a rule for every folder', () => {
+    expect([...new Set(sources.map(folderOf))].sort()).toEqual(Object.keys(ALLOWED).sort())
+  })
+
+  it.each(sources)('%s imports only what its folder may', (file) => {
+    const allowed = ALLOWED[folderOf(file)] ?? []
+    const forbidden = importsOf(file).filter(
+      (name) => name !== folderOf(file) && !allowed.some((entry) => covers(entry, name)),
+    )
+    expect(forbidden).toEqual([])
+  })
+
+  it('acts by the right of the system only where no caller asks for it', () => {
+    const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
+    expect(acting.sort()).toEqual([
+      'src/app/keys/reseal.ts',
+      'src/app/keys/rotator.ts',
+      'src/app/replica/issuer.ts',
+      'src/domain/identities/authority.ts',
+      'src/server/recover.ts',
+      'src/storage/instance/instance-initializer.ts',
+    ])
+  })
+
+  it('reads the environment in config/, and the arguments in cli/ only', () => {
+    const readers = (text: RegExp) => sources.filter((file) => text.test(read(file))).map(folderOf)
+    expect(new Set(readers(/process\.env/))).toEqual(new Set(['config']))
+    expect(new Set(readers(/process\.argv|process\.exit/))).toEqual(new Set(['cli']))
+  })
+})
+
+function importsOf(file: string): string[] {
+  return [...read(file).matchAll(/(?:from\s+|import\s*\(?)'([^']+)'/g)].map(([, specifier]) => {
+    if (specifier === undefined || !specifier.startsWith('.')) return specifier ?? ''
+    const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
+    return target.startsWith('gen') ? 'gen' : folderOf(target)
+  })
+}
+
+function folderOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function covers(entry: string, name: string): boolean {
+  return name === entry || name.startsWith(/[:/]$/.test(entry) ? entry : `${entry}/`)
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8')
+}

@@ -1,0 +1,216 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { ConfigError, credentialsFileFrom, readConfig } from '../../../src/config/config.ts'
+import { describeConfig } from '../../../src/config/describe-config.ts'
+import { SETTINGS, type Setting } from '../../../src/config/settings.ts'
+
+const MASTER_KEYS = `mk-1:${Buffer.alloc(32, 7).toString('base64url')}`
+
+function problemsOf(environment: Record<string, string>, flags: Record<string, string> = {}): readonly string[] {
+  try {
+    readConfig(flags, environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('the configuration', () => {
+  it('has the documented defaults', () => {
+    expect(readConfig({}, {})).toEqual({
+      listen: { host: '127.0.0.1', port: 8080 },
+      baseUrl: null,
+      database: { kind: 'embedded' },
+      databaseMaxConnections: 10,
+      changeFeed: 'listen',
+      workers: 1,
+      dataDir: resolve('.keyturn'),
+      masterKeys: { kind: 'generated' },
+      credentialsFile: resolve('.keyturn/admin.json'),
+      tls: null,
+      trustedProxies: [],
+      drainSeconds: 5,
+      jwksMaxAgeSeconds: 300,
+      tokenLifetimeSeconds: 3600,
+      assertionAudience: 'issuer',
+      activationGuard: 'warn',
+      maxWebKeys: 50,
+      maxStalenessSeconds: 60,
+      betaApi: true,
+      auditRetentionDays: 365,
+      maxPatLifetimeDays: 365,
+      metricsListen: { host: '127.0.0.1', port: 9464 },
+      tracesTo: null,
+      logLevel: 'info',
+    })
+  })
+
+  it('names all mistakes at once', () => {
+    const problems = problemsOf({
+      KEYTURN_LISTEN: 'nowhere',
+      KEYTURN_JWKS_MAX_AGE: '86401',
+      KEYTURN_TOKEN_LIFETIME: '0',
+      KEYTURN_ACTIVATION_GUARD: 'maybe',
+      KEYTURN_TLS_CERT_FILE: '/cert.pem',
+      KEYTURN_TOKEN_LIFETYME: '5',
+    })
+    for (const variable of [
+      'KEYTURN_LISTEN',
+      'KEYTURN_JWKS_MAX_AGE',
+      'KEYTURN_TOKEN_LIFETIME',
+      'KEYTURN_ACTIVATION_GUARD',
+      'KEYTURN_TLS_KEY_FILE',
+      'KEYTURN_TOKEN_LIFETYME',
+    ]) {
+      expect(problems.join('\n')).toContain(variable)
+    }
+    expect(problems).toHaveLength(6)
+  })
+
+  it.each([
+    ['KEYTURN_LISTEN', ['8080', 'host', ':8080', '127.0.0.1:65536', '127.0.0.1:-1', 'a b:1', '::1:80']],
+    [
+      'KEYTURN_BASE_URL',
+      [
+        'id.example.com',
+        'http://id.example.com',
+        'ftp://localhost',
+        'https://a.example/path',
+        'https://a.example?x',
+        'https://u:p@a.example',
+        'http://127.0.0.1.example.com',
+      ],
+    ],
+    ['KEYTURN_DATABASE_URL', ['localhost', 'mysql://localhost/x']],
+    ['KEYTURN_MASTER_KEYS', ['mk-1:short', 'mk-1', `${MASTER_KEYS},${MASTER_KEYS}`]],
+    ['KEYTURN_MASTER_KEYS_COMMAND', [' ', '[]', '["vault"', '[1]', '[""]', '{"a":1}x\0', '["\\u0000"]']],
+    ['KEYTURN_DRAIN_SECONDS', ['-1', '301']],
+    ['KEYTURN_JWKS_MAX_AGE', ['-1', '1.5', '1e3', '5m', ' 5', '0x10']],
+    ['KEYTURN_TOKEN_LIFETIME', ['0', '86401']],
+    ['KEYTURN_ASSERTION_AUDIENCE', ['both', 'Issuer', 'https://id.example.com']],
+    ['KEYTURN_MAX_WEB_KEYS', ['1', '1001']],
+    ['KEYTURN_MAX_STALENESS', ['0']],
+    ['KEYTURN_BETA_API', ['yes', 'true']],
+    ['KEYTURN_AUDIT_RETENTION', ['0', '3651']],
+    ['KEYTURN_MAX_PAT_LIFETIME', ['0', '3651', '90d']],
+    ['KEYTURN_METRICS_LISTEN', ['on', '9464']],
+    ['KEYTURN_DATABASE_MAX_CONNECTIONS', ['3', '101']],
+    ['KEYTURN_CHANGE_FEED', ['off']],
+    ['KEYTURN_WORKERS', ['0', '65', 'all', '1.5', '-1']],
+    ['KEYTURN_TLS_CLIENT_CA_FILE', ['/ca.pem']],
+    ['KEYTURN_TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/129', '10.0.0.1,nothing', '10.0.0.0/', '/8']],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
+    ['KEYTURN_LOG_LEVEL', ['verbose']],
+  ])('refuses a %s such as %j', (variable, values) => {
+    for (const value of values) {
+      const environment: Record<string, string> = { KEYTURN_MASTER_KEYS: MASTER_KEYS, [variable]: value }
+      expect(problemsOf(environment).join()).toContain(variable)
+    }
+  })
+
+  it.each([
+    ['KEYTURN_BASE_URL', 'https://id.example.com/', 'baseUrl', 'https://id.example.com'],
+    ['KEYTURN_BASE_URL', 'http://127.0.0.5:8080', 'baseUrl', 'http://127.0.0.5:8080'],
+    ['KEYTURN_BASE_URL', 'http://[::1]:8080', 'baseUrl', 'http://[::1]:8080'],
+    ['KEYTURN_LISTEN', '[::]:0', 'listen', { host: '::', port: 0 }],
+    ['KEYTURN_METRICS_LISTEN', 'off', 'metricsListen', null],
+    ['KEYTURN_JWKS_MAX_AGE', '0', 'jwksMaxAgeSeconds', 0],
+    [
+      'KEYTURN_TRUSTED_PROXIES',
+      '10.0.0.0/8, fd00::/8,192.0.2.1',
+      'trustedProxies',
+      ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
+    ],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
+  ])('takes %s=%s', (variable, value, member, expected) => {
+    expect(readConfig({}, { [variable]: value })).toHaveProperty(member, expected)
+  })
+
+  it('makes as many workers as there are cores if asked for "auto", and wants PostgreSQL for more than one', () => {
+    const environment = { DATABASE_URL: 'postgres://a/one', KEYTURN_MASTER_KEYS: MASTER_KEYS }
+    expect(readConfig({ KEYTURN_WORKERS: 'auto' }, environment).workers).toBe(Math.min(64, availableParallelism()))
+    expect(readConfig({ KEYTURN_WORKERS: '3' }, environment).workers).toBe(3)
+    expect(problemsOf({ KEYTURN_WORKERS: '2' }).join()).toContain('KEYTURN_DATABASE_URL')
+  })
+
+  it('lets flags win over variables, and KEYTURN_DATABASE_URL over DATABASE_URL', () => {
+    const environment = {
+      KEYTURN_LISTEN: '127.0.0.1:1',
+      DATABASE_URL: 'postgres://a/one',
+      KEYTURN_DATABASE_URL: 'postgres://a/two',
+      KEYTURN_MASTER_KEYS: MASTER_KEYS,
+    }
+    const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:2' }, environment)
+    expect(config.listen.port).toBe(2)
+    expect(config.database).toEqual({ kind: 'postgres', url: 'postgres://a/two' })
+  })
+
+  it('uses DATABASE_URL, and takes an empty variable as one that is not set', () => {
+    const environment = {
+      DATABASE_URL: 'postgres://a/one',
+      KEYTURN_DATABASE_URL: '',
+      KEYTURN_MASTER_KEYS: MASTER_KEYS,
+      KEYTURN_LISTEN: '',
+    }
+    expect(readConfig({}, environment).database).toEqual({ kind: 'postgres', url: 'postgres://a/one' })
+  })
+
+  it('wants master keys with PostgreSQL, from one place only', () => {
+    expect(problemsOf({ DATABASE_URL: 'postgres://a/b' }).join()).toContain('KEYTURN_MASTER_KEYS: required')
+    expect(problemsOf({ KEYTURN_MASTER_KEYS: MASTER_KEYS, KEYTURN_MASTER_KEYS_FILE: '/x' }).join()).toContain(
+      'KEYTURN_MASTER_KEYS and KEYTURN_MASTER_KEYS_FILE: set one of them only',
+    )
+    const both = { KEYTURN_MASTER_KEYS_FILE: '/x', KEYTURN_MASTER_KEYS_COMMAND: 'vault' }
+    expect(problemsOf(both)).toEqual(['KEYTURN_MASTER_KEYS_FILE and KEYTURN_MASTER_KEYS_COMMAND: set one of them only'])
+    expect(problemsOf({ DATABASE_URL: 'postgres://a/b', KEYTURN_MASTER_KEYS_COMMAND: 'vault' })).toEqual([])
+  })
+
+  it.each(['/data', '/data/', '/data/database', '/data/database/x', '/data/master.key', '/data/lock'])(
+    'does not let the credentials file be %s, which the data directory needs',
+    (file) => {
+      const problems = problemsOf({ KEYTURN_DATA_DIR: '/data', KEYTURN_CREDENTIALS: file })
+      expect(problems).toEqual([expect.stringMatching(/^KEYTURN_CREDENTIALS: must not/)])
+    },
+  )
+
+  it('shows nothing secret, in what it prints and in what it complains about', () => {
+    const environment = {
+      KEYTURN_DATABASE_URL: 'postgres://keyturn:s3cret@db/keyturn?password=s3cret',
+      KEYTURN_MASTER_KEYS: MASTER_KEYS,
+    }
+    const shown = JSON.stringify(describeConfig(readConfig({}, environment)))
+    expect(shown).toContain('postgres://keyturn:***@db/keyturn')
+    expect(shown).not.toContain('s3cret')
+    expect(shown).not.toContain(MASTER_KEYS.slice(5))
+    const command = describeConfig(readConfig({}, { KEYTURN_MASTER_KEYS_COMMAND: 'vault read --token s3cret' }))
+    expect(command.KEYTURN_MASTER_KEYS_COMMAND).toBe('vault …')
+    const complaints = problemsOf({
+      KEYTURN_MASTER_KEYS: `${MASTER_KEYS}x`,
+      KEYTURN_DATABASE_URL: 'mysql://u:s3cret@db',
+    })
+    expect(complaints).toHaveLength(2)
+    expect(complaints.join()).not.toMatch(/s3cret|BwcHBwc/)
+  })
+
+  it('has a documented setting for each variable that it knows, and no other', () => {
+    const documented = (SETTINGS as readonly Setting[]).map(({ variable }) => variable)
+    expect(Object.keys(describeConfig(readConfig({}, {})))).toEqual(documented)
+    for (const variable of documented) {
+      expect(problemsOf({ [variable]: '\u0000' }).join()).not.toContain(`${variable}: there is no such variable`)
+    }
+  })
+})
+
+describe('the credentials file', () => {
+  it.each([
+    [{ credentials: '/flag' }, { KEYTURN_CREDENTIALS: '/variable' }, '/flag'],
+    [{}, { KEYTURN_CREDENTIALS: '/variable' }, '/variable'],
+    [{}, { KEYTURN_DATA_DIR: '/data' }, '/data/admin.json'],
+    [{}, {}, resolve('.keyturn/admin.json')],
+  ])('of %j and %j is %s', (flags, environment, expected) => {
+    expect(credentialsFileFrom(flags, environment)).toBe(expected)
+  })
+})

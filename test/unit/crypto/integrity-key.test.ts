@@ -1,0 +1,115 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { inspect } from 'node:util'
+import { describe, expect, it } from '@jest/globals'
+import { compactDecrypt, decodeProtectedHeader } from 'jose'
+import {
+  createIntegrity,
+  deriveKeys,
+  generateIntegrity,
+  openIntegrity,
+  resealIntegrityKey,
+} from '../../../src/crypto/integrity-key.ts'
+import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../../src/crypto/sealed-key.ts'
+import { newKeyPair } from '../../support/keys.ts'
+
+const [older, newer] = [generateMasterKey(), generateMasterKey()]
+const masterKeys = parseMasterKeys(older)
+const idOf = (masterKey: string) => masterKey.split(':')[0]!
+const pair = newKeyPair()
+
+describe('an integrity key', () => {
+  it('is sealed like a private key, and good for the same when it is opened', async () => {
+    const made = await generateIntegrity(masterKeys)
+    const header = decodeProtectedHeader(made.sealedIntegrityKey)
+    expect(header).toMatchObject({ alg: 'A256GCMKW', enc: 'A256GCM', kid: idOf(older), cty: 'integrity-key' })
+    const opened = await openIntegrity(made.sealedIntegrityKey, masterKeys)
+    opened.publicKeys.assertWebKey(pair, made.publicKeys.ofWebKey(pair))
+    const { secret, hash } = made.secrets.generate()
+    expect(opened.secrets.matches(secret, [hash])).toBe(true)
+  })
+
+  it('has 32 bytes, which other programs can unseal with the master key [RFC 7516 §5.2]', async () => {
+    const { sealedIntegrityKey } = await generateIntegrity(masterKeys)
+    const { plaintext } = await compactDecrypt(sealedIntegrityKey, masterKeys.sealing.key)
+    expect(plaintext).toHaveLength(32)
+    const derived = createIntegrity(deriveKeys(plaintext))
+    const opened = await openIntegrity(sealedIntegrityKey, masterKeys)
+    opened.publicKeys.assertWebKey(pair, derived.publicKeys.ofWebKey(pair))
+  })
+
+  it('is another one each time', async () => {
+    const [one, other] = [await generateIntegrity(masterKeys), await generateIntegrity(masterKeys)]
+    expect(() => one.publicKeys.assertWebKey(pair, other.publicKeys.ofWebKey(pair))).toThrow('its mac does not fit')
+  })
+
+  it('is the same when another master key has sealed it', async () => {
+    const made = await generateIntegrity(masterKeys)
+    const both = parseMasterKeys(`${newer},${older}`)
+    const resealed = await resealIntegrityKey(made.sealedIntegrityKey, both)
+    expect(decodeProtectedHeader(resealed).kid).toBe(idOf(newer))
+    const opened = await openIntegrity(resealed, parseMasterKeys(newer))
+    opened.publicKeys.assertWebKey(pair, made.publicKeys.ofWebKey(pair))
+  })
+
+  it('is not opened without its master key, which is named', async () => {
+    const { sealedIntegrityKey } = await generateIntegrity(masterKeys)
+    await expect(openIntegrity(sealedIntegrityKey, parseMasterKeys(newer))).rejects.toThrow(
+      `the integrity key of the instance cannot be opened: master key "${idOf(older)}" sealed it and is not configured`,
+    )
+  })
+
+  it('cannot be a sealed private key, nor a sealed private key it', async () => {
+    const sealer = createKeySealer(masterKeys)
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const pkcs8 = new Uint8Array(privateKey.export({ format: 'der', type: 'pkcs8' }))
+    const owner = { keyId: 'key-1', algorithm: 'EdDSA' } as const
+    const { sealedIntegrityKey } = await generateIntegrity(masterKeys)
+    for (const bytes of [pkcs8, pkcs8.slice(-32)]) {
+      await expect(openIntegrity(await sealer.seal(bytes, owner), masterKeys)).rejects.toThrow('not an integrity key')
+    }
+    await expect(sealer.open(sealedIntegrityKey, owner)).rejects.toThrow('was sealed for another web key')
+    await expect(sealer.assertOpens(sealedIntegrityKey, owner)).rejects.toThrow('was sealed for another web key')
+  })
+
+  it('derives another key for each use, and shows none of them', async () => {
+    const keys = Object.values(deriveKeys(new Uint8Array(32).fill(1))).map((key) => Buffer.from(key).toString('hex'))
+    expect(new Set(keys).size).toBe(keys.length)
+    expect(inspect(createIntegrity(deriveKeys(new Uint8Array(32).fill(1))), { depth: null })).not.toContain(keys[0])
+  })
+})
+
+describe('the mac of a public key', () => {
+  const keys = deriveKeys(new Uint8Array(32).fill(1))
+  const { publicKeys } = createIntegrity(keys)
+
+  it('is the HMAC-SHA256 of key id, algorithm and the members of its thumbprint [RFC 2104 §2, RFC 7638 §3]', () => {
+    const { keyId, algorithm, publicJwk } = pair
+    const { x, y } = publicJwk as { x: string; y: string }
+    const members = JSON.stringify({ crv: 'P-256', kty: 'EC', x, y })
+    const mac = createHmac('sha256', keys.webKeys)
+      .update(JSON.stringify([keyId, algorithm, members]))
+      .digest()
+    expect(Buffer.from(publicKeys.ofWebKey(pair))).toEqual(mac)
+  })
+
+  it('is not made for a key whose id is not its thumbprint [RFC 7638 §3]', () => {
+    expect(() => publicKeys.ofWebKey({ ...pair, keyId: newKeyPair().keyId })).toThrow('not the thumbprint')
+  })
+
+  it('tells a web key from a revoked one, and members of a key of a user from no members', () => {
+    expect(publicKeys.ofWebKey(pair)).not.toEqual(publicKeys.ofRevokedWebKey(pair))
+    const macs = [{}, { kid: '' }, { alg: '' }, { kid: 'ES256' }, { alg: 'ES256' }].map((members) =>
+      Buffer.from(publicKeys.ofUserKey('u', { keyId: 'k', publicJwk: { ...pair.publicJwk, ...members } })).toString(
+        'hex',
+      ),
+    )
+    expect(new Set(macs).size).toBe(macs.length)
+  })
+
+  it('is empty or of another length: that is none', () => {
+    for (const mac of [new Uint8Array(0), publicKeys.ofWebKey(pair).slice(0, 31)]) {
+      expect(() => publicKeys.assertWebKey(pair, mac)).toThrow('its mac does not fit')
+    }
+  })
+})

@@ -1,0 +1,100 @@
+import { createPublicKey } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { calculateJwkThumbprint } from 'jose'
+import { createKeyPairGenerator } from '../../../src/crypto/key-pair.ts'
+import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
+import { createKeySealer } from '../../../src/crypto/sealed-key.ts'
+import type { WebKeyConfig } from '../../../src/domain/keys/key-algorithm.ts'
+
+const sealer = createKeySealer(parseMasterKeys(generateMasterKey()))
+const ed25519: WebKeyConfig = { kind: 'ed25519' }
+
+const RSA_MEMBERS = ['e', 'kty', 'n']
+const EC_MEMBERS = ['crv', 'kty', 'x', 'y']
+
+describe('generating a key pair', () => {
+  it.each<[string, WebKeyConfig, string[], object]>([
+    ['RS256', { kind: 'rsa', bits: 2048, hasher: 'sha256' }, RSA_MEMBERS, { modulusLength: 2048 }],
+    ['RS384', { kind: 'rsa', bits: 2048, hasher: 'sha384' }, RSA_MEMBERS, { modulusLength: 2048 }],
+    ['RS512', { kind: 'rsa', bits: 3072, hasher: 'sha512' }, RSA_MEMBERS, { modulusLength: 3072 }],
+    ['RS512', { kind: 'rsa', bits: 2048, hasher: 'sha512' }, RSA_MEMBERS, { modulusLength: 2048 }],
+    ['RS256', { kind: 'rsa', bits: 4096, hasher: 'sha256' }, RSA_MEMBERS, { modulusLength: 4096 }],
+    ['ES256', { kind: 'ecdsa', curve: 'P-256' }, EC_MEMBERS, { namedCurve: 'prime256v1' }],
+    ['ES384', { kind: 'ecdsa', curve: 'P-384' }, EC_MEMBERS, { namedCurve: 'secp384r1' }],
+    ['ES512', { kind: 'ecdsa', curve: 'P-521' }, EC_MEMBERS, { namedCurve: 'secp521r1' }],
+    ['EdDSA', ed25519, ['crv', 'kty', 'x'], {}],
+  ])('gives one for %s from %j, named by its thumbprint [Spec §2.3]', async (algorithm, config, members, details) => {
+    const pair = await createKeyPairGenerator(sealer).generate(config)
+    const publicKey = createPublicKey({ key: { ...pair.publicJwk }, format: 'jwk' })
+
+    expect(pair.algorithm).toBe(algorithm)
+    expect(Object.keys(pair.publicJwk).sort()).toEqual(members)
+    expect(pair.keyId).toBe(await calculateJwkThumbprint(pair.publicJwk, 'sha256'))
+    expect(publicKey.asymmetricKeyDetails).toMatchObject(details)
+
+    const privateKey = await sealer.open(pair.sealedPrivateKey, pair)
+    expect(createPublicKey(privateKey).equals(publicKey)).toBe(true)
+  })
+
+  it('uses the public exponent 65537 for RSA', async () => {
+    const pair = await createKeyPairGenerator(sealer).generate({ kind: 'rsa', bits: 2048, hasher: 'sha256' })
+    expect(pair.publicJwk).toMatchObject({ e: 'AQAB' })
+  })
+
+  it('never gives the same one twice', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const pairs = await Promise.all([generator.generate(ed25519), generator.generate(ed25519)])
+    expect(pairs[0].keyId).not.toBe(pairs[1].keyId)
+  })
+
+  it('makes one at a time: a quick one waits for the slow one before it', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const finished: string[] = []
+    await Promise.all([
+      generator.generate({ kind: 'rsa', bits: 3072, hasher: 'sha256' }).then(() => finished.push('slow')),
+      generator.generate(ed25519).then(() => finished.push('quick')),
+    ])
+    expect(finished).toEqual(['slow', 'quick'])
+  })
+
+  it('lets eight wait, refuses more as busy, and takes them again when there is room', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const accepted = Array.from({ length: 9 }, () => generator.generate(ed25519))
+    await expect(generator.generate(ed25519)).rejects.toMatchObject({ code: 'key_generation_busy' })
+
+    await accepted[0]
+    const another = generator.generate(ed25519)
+    expect(await Promise.all([...accepted, another])).toHaveLength(10)
+  })
+
+  it('keeps a place for revocation and rotation, however many ordinary ones wait', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const finished: string[] = []
+    const ordinary = [
+      generator.generate({ kind: 'rsa', bits: 4096, hasher: 'sha256' }).then(() => finished.push('ordinary')),
+      ...Array.from({ length: 8 }, () => generator.generate(ed25519)),
+    ]
+    await expect(generator.generate(ed25519)).rejects.toMatchObject({ code: 'key_generation_busy' })
+    await generator.generate(ed25519, 'high').then(() => finished.push('high'))
+    expect(finished).toEqual(['high'])
+    await Promise.all(ordinary)
+  })
+
+  it('bounds these as well, one at a time', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const accepted = Array.from({ length: 9 }, () => generator.generate(ed25519, 'high'))
+    await expect(generator.generate(ed25519, 'high')).rejects.toMatchObject({ code: 'key_generation_busy' })
+    expect(await Promise.all([...accepted, generator.generate(ed25519)])).toHaveLength(10)
+  })
+
+  it('goes on with those who wait after a failure, which takes no room for ever', async () => {
+    const generator = createKeyPairGenerator(sealer)
+    const impossible = { kind: 'rsa', bits: 8, hasher: 'sha256' } as unknown as WebKeyConfig
+    for (let round = 0; round < 3; round++) {
+      const failures = Array.from({ length: 8 }, () => generator.generate(impossible))
+      const behind = generator.generate(ed25519)
+      expect((await Promise.allSettled(failures)).every(({ status }) => status === 'rejected')).toBe(true)
+      expect((await behind).algorithm).toBe('EdDSA')
+    }
+  })
+})

@@ -1,0 +1,74 @@
+import { inspect } from 'node:util'
+import { describe, expect, it } from '@jest/globals'
+import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
+
+const one = Buffer.alloc(32, 1).toString('base64url')
+const two = Buffer.alloc(32, 2).toString('base64url')
+
+function messageOf(text: string): string {
+  try {
+    parseMasterKeys(text)
+  } catch (error) {
+    return (error as Error).message
+  }
+  throw new Error('it was accepted')
+}
+
+describe('master keys', () => {
+  it('seal with the first and open with all', () => {
+    const masterKeys = parseMasterKeys(`new:${one},old:${two}`)
+    expect(masterKeys.sealing.id).toBe('new')
+    expect(masterKeys.find('new')?.key.export().toString('base64url')).toBe(one)
+    expect(masterKeys.find('old')?.key.export().toString('base64url')).toBe(two)
+    expect(masterKeys.find('other')).toBeUndefined()
+  })
+
+  it('may have blanks around them, as texts from files do', () => {
+    expect(parseMasterKeys(` new:${one} , old:${two}\n`).find('old')).toBeDefined()
+  })
+
+  it('are not shown by logs or JSON', () => {
+    const { sealing } = parseMasterKeys(`new:${one}`)
+    const shown = inspect(sealing, { depth: null, showHidden: true }) + JSON.stringify(sealing)
+    expect(shown).not.toContain(one)
+    expect(shown).not.toContain(Buffer.alloc(32, 1).toString('hex'))
+    expect(shown).not.toContain('1, 1, 1')
+  })
+
+  it.each(['', '  ', '\n'])('cannot be missing (%j)', (text) => {
+    expect(messageOf(text)).toContain('keyturn master-key generate')
+  })
+
+  it.each([
+    ['without an id', `${two}`],
+    ['with an empty id', `:${two}`],
+    ['with a bad id', `a b:${two}`],
+    ['with a long id', `${'a'.repeat(65)}:${two}`],
+    ['with id and key swapped', `${two}:old`],
+    ['with a short key', `old:${two.slice(0, 40)}`],
+    ['with a long key', `old:${two}AAAA`],
+    ['with a padded key', `old:${two}=`],
+    ['with a key in standard base64', `old:${Buffer.alloc(32, 0xff).toString('base64')}`],
+    ['with a key whose last bits are not zero', `old:${two.slice(0, -1)}J`],
+    ['with two colons', `old:x:${two}`],
+    ['that is empty', ''],
+  ])('are refused by position when there is one %s, without repeating any of it', (_, entry) => {
+    const message = messageOf(`new:${one},${entry}`)
+    expect(message).toContain('master key 2 is malformed')
+    expect(message).not.toContain(one)
+    expect(message).not.toContain(two.slice(0, 20))
+  })
+
+  it('are refused by id when two have the same', () => {
+    const message = messageOf(`same:${one},same:${two}`)
+    expect(message).toContain('"same"')
+    expect(message).not.toContain(one)
+    expect(message).not.toContain(two)
+  })
+
+  it('can be generated, each with another id and key', () => {
+    const masterKeys = parseMasterKeys(`${generateMasterKey()},${generateMasterKey()}`)
+    expect(masterKeys.sealing.id).toMatch(/^mk-[0-9a-f]{8}$/)
+    expect(masterKeys.sealing.key.symmetricKeySize).toBe(32)
+  })
+})

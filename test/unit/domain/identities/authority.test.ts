@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals'
+import { DomainError } from '../../../../src/domain/errors.ts'
+import {
+  type AuthorityFacts,
+  assertAuthorized,
+  authenticated,
+  type CallingUser,
+  type Credential,
+  type UserAuthority,
+} from '../../../../src/domain/identities/authority.ts'
+
+const now = new Date('2026-11-01T12:00:00.000Z')
+const after = (milliseconds: number) => new Date(now.getTime() + milliseconds)
+
+const owner: CallingUser = {
+  enabled: true,
+  instanceRoles: ['IAM_OWNER'],
+  personalAccessTokens: [
+    { tokenId: 'other', expiresAt: after(-1) },
+    { tokenId: 'token', expiresAt: after(1) },
+  ],
+}
+const ring = [{ keyId: 'newer' }, { keyId: 'key' }]
+
+const withAccessToken: Credential = { kind: 'access_token', keyId: 'key', expiresAt: after(1) }
+const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token' }
+
+const authority = (credential: Credential, permission: UserAuthority['permission']): UserAuthority => {
+  return { kind: 'user', userId: 'somebody', permission, credential }
+}
+
+/** What comes of a check: `holds`, or the code of the refusal. */
+function outcomeOf(held: UserAuthority, facts: Partial<AuthorityFacts>): string {
+  try {
+    assertAuthorized(held, { user: owner, ring, now, ...facts })
+    return 'holds'
+  } catch (error) {
+    if (error instanceof DomainError) return error.code
+    throw error
+  }
+}
+
+describe.each([
+  ['an access token', withAccessToken],
+  ['a personal access token', withPersonalAccessToken],
+])('the right of a caller with %s', (_, credential) => {
+  const right = authority(credential, 'iam.user.credential.write')
+
+  it('holds while the user is there, enabled and has a role that includes the permission', () => {
+    expect(outcomeOf(right, {})).toBe('holds')
+    expect(outcomeOf(right, { user: { ...owner, instanceRoles: ['IAM_OWNER_VIEWER', 'IAM_OWNER'] } })).toBe('holds')
+  })
+
+  it.each([
+    ['the user has been deleted', { user: undefined }, 'token_invalid'],
+    ['the user has been disabled', { user: { ...owner, enabled: false } }, 'token_invalid'],
+    ['every role has been taken away', { user: { ...owner, instanceRoles: [] } }, 'permission_missing'],
+    ['only a lesser role is left', { user: { ...owner, instanceRoles: ['IAM_OWNER_VIEWER'] } }, 'permission_missing'],
+  ] as const)('is lost once %s', (_, facts, code) => {
+    expect(outcomeOf(right, facts)).toBe(code)
+  })
+
+  it('is about one permission: who may read goes on reading with a lesser role', () => {
+    const user: CallingUser = { ...owner, instanceRoles: ['IAM_OWNER_VIEWER'] }
+    expect(outcomeOf(authority(credential, 'iam.user.read'), { user })).toBe('holds')
+  })
+
+  it('does not tell a user who is disabled, or gone, what the permission would be', () => {
+    expect(outcomeOf(right, { user: { ...owner, enabled: false, instanceRoles: [] } })).toBe('token_invalid')
+  })
+})
+
+describe('the right of a caller with an access token', () => {
+  const right = authority(withAccessToken, 'iam.web_key.write')
+
+  it('is lost once its web key has been revoked or deleted', () => {
+    expect(outcomeOf(right, { ring: [{ keyId: 'newer' }] })).toBe('token_invalid')
+    expect(outcomeOf(right, { ring: [] })).toBe('token_invalid')
+  })
+
+  it('is lost in the moment in which the token expires, and not before', () => {
+    expect(outcomeOf(right, { now: after(0) })).toBe('holds')
+    expect(outcomeOf(right, { now: after(1) })).toBe('token_invalid')
+  })
+
+  it('is none if the expiry is no date', () => {
+    const never = { ...withAccessToken, expiresAt: new Date(Number.NaN) }
+    expect(outcomeOf(authority(never, 'iam.web_key.write'), {})).toBe('token_invalid')
+  })
+
+  it('does not depend on personal access tokens', () => {
+    expect(outcomeOf(right, { user: { ...owner, personalAccessTokens: [] } })).toBe('holds')
+  })
+})
+
+describe('the right of a caller with a personal access token', () => {
+  const right = authority(withPersonalAccessToken, 'iam.web_key.write')
+
+  it('is lost once the token has been revoked, whatever others there are', () => {
+    const personalAccessTokens = [{ tokenId: 'other', expiresAt: after(1) }]
+    expect(outcomeOf(right, { user: { ...owner, personalAccessTokens } })).toBe('token_invalid')
+  })
+
+  it('is lost in the moment in which the token expires, and not before', () => {
+    expect(outcomeOf(right, { now: after(0) })).toBe('holds')
+    expect(outcomeOf(right, { now: after(1) })).toBe('token_invalid')
+  })
+
+  it('does not depend on any web key', () => {
+    expect(outcomeOf(right, { ring: [] })).toBe('holds')
+  })
+})
+
+describe('an authenticated caller', () => {
+  it.each([withAccessToken, withPersonalAccessToken])('is the user that was found: $kind', (credential) => {
+    expect(authenticated(credential, { user: owner, ring, now })).toBe(owner)
+  })
+})

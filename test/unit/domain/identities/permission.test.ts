@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals'
+import {
+  allows,
+  type InstanceRole,
+  isPermission,
+  PERMISSIONS,
+  parseInstanceRole,
+} from '../../../../src/domain/identities/permission.ts'
+
+describe('an instance role', () => {
+  it.each(PERMISSIONS)('of an owner includes %s [Spec §5]', (permission) => {
+    expect(allows(['IAM_OWNER'], permission)).toBe(true)
+  })
+
+  it.each(PERMISSIONS)('of a viewer includes %s exactly if it is about reading', (permission) => {
+    expect(allows(['IAM_OWNER_VIEWER'], permission)).toBe(permission.endsWith('.read'))
+  })
+
+  it('adds to others and never takes away', () => {
+    for (const roles of [
+      ['IAM_OWNER_VIEWER', 'IAM_OWNER'],
+      ['IAM_OWNER', 'IAM_OWNER_VIEWER'],
+    ] satisfies InstanceRole[][]) {
+      expect(allows(roles, 'iam.web_key.delete')).toBe(true)
+    }
+  })
+
+  it('is needed for everything', () => {
+    expect(PERMISSIONS.some((permission) => allows([], permission))).toBe(false)
+  })
+
+  it.each(['IAM_OWNER', 'IAM_OWNER_VIEWER'])('is read from the text %s', (text) => {
+    expect(parseInstanceRole(text)).toBe(text)
+  })
+
+  it.each(['', 'iam_owner', 'IAM_OWNER ', 'OWNER', 'toString', '__proto__'])('is not read from %j', (text) => {
+    expect(() => parseInstanceRole(text)).toThrow(`unknown instance role ${JSON.stringify(text)}`)
+  })
+})
+
+describe('a permission', () => {
+  it.each(['iam.web_key.read', 'iam.web_key.write', 'iam.web_key.delete'])('is %s [Spec §5]', (text) => {
+    expect(isPermission(text)).toBe(true)
+  })
+
+  it.each(['', 'iam.web_key', 'iam.web_key.', 'iam.web_key.READ', 'iam.user', 'length'])('is not %j', (text) => {
+    expect(isPermission(text)).toBe(false)
+  })
+})

@@ -1,0 +1,211 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import {
+  decideTokenGrant,
+  type GrantedToken,
+  ROLES_SCOPE,
+  SERVICE_AUDIENCE_SCOPE,
+  STANDARD_SCOPES,
+  type TokenRequest,
+} from '../../../../src/domain/identities/token-grant.ts'
+
+const serviceAudience = 'https://keyturn.example'
+
+const user: ServiceUser = {
+  userId: 'user-1',
+  name: 'invoicer',
+  projectId: 'own',
+  projectName: 'billing',
+  createdAt: new Date(0),
+  enabled: true,
+  clientCredentialsEnabled: true,
+  secrets: [],
+  keys: [],
+  personalAccessTokens: [],
+  instanceRoles: ['IAM_OWNER'],
+  projectRoles: new Map([
+    ['own', ['writer']],
+    ['granted', ['reader', 'auditor']],
+    ['revoked', []],
+  ]),
+  customScopes: ['invoices:write'],
+}
+
+const audienceScope = (projectId: string): string => `urn:service:iam:org:project:id:${projectId}:aud`
+
+const decide = (scope: string | undefined, changes: Partial<ServiceUser> = {}, request: Partial<TokenRequest> = {}) =>
+  decideTokenGrant({ ...user, ...changes }, { projectName: 'billing', scope, serviceAudience, ...request })
+
+function granted(scope: string | undefined, changes: Partial<ServiceUser> = {}): GrantedToken {
+  const decision = decide(scope, changes)
+  if (decision.kind !== 'granted') throw new Error(`denied: ${JSON.stringify(decision)}`)
+  return decision
+}
+
+describe('a token', () => {
+  it('is about the user, for its own project, with the scope openid when none is asked for', () => {
+    for (const scope of [undefined, '', ' ', '   ']) {
+      expect(decide(scope)).toEqual({
+        kind: 'granted',
+        subject: 'user-1',
+        scopes: ['openid'],
+        audience: ['own'],
+        roleClaims: {},
+      })
+    }
+  })
+
+  it('is for the service and nothing else with the default scopes [Spec §4.1]', () => {
+    const token = granted(`openid ${SERVICE_AUDIENCE_SCOPE}`)
+    expect(token.audience).toEqual([serviceAudience])
+    expect(token.scopes).toEqual(['openid', SERVICE_AUDIENCE_SCOPE])
+    expect(token.roleClaims).toEqual({})
+  })
+
+  it.each(['openid', 'profile', 'email', 'offline_access'])('may have %s, which has no effect [Spec §4.1]', (scope) => {
+    expect(granted(scope)).toMatchObject({ scopes: [scope], audience: ['own'], roleClaims: {} })
+  })
+
+  it('does not get openid added to other scopes', () => {
+    expect(granted('profile').scopes).toEqual(['profile'])
+  })
+
+  it('has each scope once, in the order of the request', () => {
+    expect(granted('  profile openid  profile email openid ').scopes).toEqual(['profile', 'openid', 'email'])
+  })
+
+  it('is for the service and nothing else when resource names it [RFC 8707 §2]', () => {
+    expect(decide('openid', {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+  })
+
+  it('is for the service once when both scope and resource name it', () => {
+    expect(decide(SERVICE_AUDIENCE_SCOPE, {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+  })
+
+  it('is for another project on which the user has roles, and not for the own one', () => {
+    expect(granted(audienceScope('granted')).audience).toEqual(['granted'])
+  })
+
+  it('is for all that was asked for, in the order of the request, with what resource names at the end', () => {
+    const scope = `${audienceScope('granted')} ${audienceScope('own')}`
+    expect(decide(scope, {}, { namesService: true })).toMatchObject({ audience: ['granted', 'own', serviceAudience] })
+    expect(granted(`${audienceScope('own')} ${SERVICE_AUDIENCE_SCOPE}`).audience).toEqual(['own', serviceAudience])
+  })
+
+  it('is for its own project once, also when that is asked for and without roles on it', () => {
+    expect(granted(audienceScope('own')).audience).toEqual(['own'])
+    expect(granted(audienceScope('own'), { projectRoles: new Map() }).audience).toEqual(['own'])
+  })
+
+  it('may have a custom scope that was granted to the user [Spec §7]', () => {
+    expect(granted('invoices:write')).toMatchObject({ scopes: ['invoices:write'], audience: ['own'] })
+  })
+
+  it('takes the audience of a project for the audience of the service only when that is asked for', () => {
+    for (const scope of STANDARD_SCOPES.filter((standard) => standard !== SERVICE_AUDIENCE_SCOPE)) {
+      expect(granted(scope).audience).not.toContain(serviceAudience)
+    }
+  })
+})
+
+describe('the role claims of a token', () => {
+  it('are there only when asked for [Spec §4.1]', () => {
+    expect(granted(`openid ${audienceScope('granted')}`).roleClaims).toEqual({})
+    expect(granted(ROLES_SCOPE).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': ['writer'],
+      'urn:service:iam:org:project:own:roles': ['writer'],
+    })
+  })
+
+  it('tell roles on every project that the token is for, and on no other', () => {
+    for (const scope of [`${ROLES_SCOPE} ${audienceScope('granted')}`, `${audienceScope('granted')} ${ROLES_SCOPE}`]) {
+      expect(granted(scope).roleClaims).toEqual({
+        'urn:service:iam:org:project:roles': ['writer'],
+        'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
+      })
+    }
+    expect(granted(`${ROLES_SCOPE} ${audienceScope('granted')} ${audienceScope('own')}`).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': ['writer'],
+      'urn:service:iam:org:project:own:roles': ['writer'],
+      'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
+    })
+  })
+
+  it('tell the roles on the own project without its id, whatever the token is for', () => {
+    expect(granted(`${ROLES_SCOPE} ${SERVICE_AUDIENCE_SCOPE}`).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': ['writer'],
+    })
+  })
+
+  it('are an empty list for a user without roles', () => {
+    expect(granted(ROLES_SCOPE, { projectRoles: new Map() }).roleClaims).toEqual({
+      'urn:service:iam:org:project:roles': [],
+    })
+  })
+
+  it('never tell instance roles', () => {
+    expect(JSON.stringify(granted(`${ROLES_SCOPE} ${SERVICE_AUDIENCE_SCOPE}`))).not.toContain('IAM_OWNER')
+  })
+})
+
+describe('a token is denied', () => {
+  it('when the client id names another project [Spec §7]', () => {
+    expect(decide('openid', {}, { projectName: 'shipping' })).toEqual({ kind: 'denied', reason: 'wrong_project' })
+  })
+
+  it('when the client credentials grant is not enabled for the user [Spec §5]', () => {
+    const denied = { kind: 'denied', reason: 'grant_not_enabled' }
+    expect(decide('openid', { clientCredentialsEnabled: false })).toEqual(denied)
+    expect(decide('unknown', { clientCredentialsEnabled: false })).toEqual(denied)
+  })
+
+  it.each([
+    'unknown',
+    'OPENID',
+    'invoices:read',
+    audienceScope('other'),
+    audienceScope('revoked'),
+    audienceScope(''),
+    audienceScope('own:x'),
+    `${audienceScope('own')}x`,
+    `x${audienceScope('own')}`,
+    'urn:service:iam:org:project:id:own',
+    'openid\tprofile',
+    'openid\n',
+    '__proto__',
+  ])('when a scope is unknown or out of reach: %j [Spec §7]', (scope) => {
+    const denied = { kind: 'denied', reason: 'scope_not_allowed', scope }
+    expect(decide(scope)).toEqual(denied)
+    expect(decide(`openid ${scope}`)).toEqual(denied)
+  })
+
+  it('when a custom scope is not granted to the user any more [Spec §7]', () => {
+    expect(decide('invoices:write', { customScopes: [] })).toMatchObject({ reason: 'scope_not_allowed' })
+  })
+
+  it('with the first scope that is not allowed', () => {
+    expect(decide('openid first second')).toMatchObject({ scope: 'first' })
+  })
+})
+
+describe('whatever is asked for', () => {
+  const anyScope = fc.oneof(
+    fc.constantFrom(...STANDARD_SCOPES, 'invoices:write', 'unknown'),
+    fc.constantFrom('own', 'granted', 'revoked', 'other').map(audienceScope),
+    fc.string(),
+  )
+
+  it('a token is for what was asked for; for the own project if nothing was', () => {
+    fc.assert(
+      fc.property(fc.array(anyScope), fc.boolean(), (scopes, namesService) => {
+        const decision = decide(scopes.join(' '), {}, { namesService })
+        if (decision.kind === 'denied') return
+        const asked = ['own', 'granted'].filter((projectId) => scopes.includes(audienceScope(projectId)))
+        if (namesService || scopes.includes(SERVICE_AUDIENCE_SCOPE)) asked.push(serviceAudience)
+        expect([...decision.audience].sort()).toEqual(asked.length === 0 ? ['own'] : asked.sort())
+        for (const scope of decision.scopes) expect(scopes.join(' ').split(' ').concat('openid')).toContain(scope)
+      }),
+    )
+  })
+})

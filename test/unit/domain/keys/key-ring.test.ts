@@ -1,0 +1,352 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { DomainError } from '../../../../src/domain/errors.ts'
+import {
+  type ActivationRules,
+  activeKey,
+  assertRoom,
+  inKeySetOrder,
+  type KeyRing,
+  planActivation,
+  planCreation,
+  planDeletion,
+  planPublication,
+  type SealedKeyPair,
+} from '../../../../src/domain/keys/key-ring.ts'
+import { activate, createWebKey, deactivate, publish, type WebKey } from '../../../../src/domain/keys/web-key.ts'
+import { applySteps } from './apply-steps.ts'
+
+const seconds = (count: number): Date => new Date(Date.UTC(2030, 0, 1) + count * 1000)
+
+const pairNamed = (keyId: string): SealedKeyPair => ({
+  keyId,
+  algorithm: 'EdDSA',
+  publicJwk: { kty: 'OKP', crv: 'Ed25519', x: keyId },
+  sealedPrivateKey: `sealed ${keyId}`,
+})
+
+const initial = publish(createWebKey(pairNamed('initial'), seconds(0)), seconds(0))
+const active = activate(createWebKey(pairNamed('active'), seconds(0)), seconds(1))
+const inactive = deactivate(activate(createWebKey(pairNamed('inactive'), seconds(0)), seconds(1)), seconds(2))
+const ring: KeyRing = [initial, active, inactive]
+
+const rules: ActivationRules = { guard: 'warn', jwksMaxAgeSeconds: 300 }
+const later = { ...rules, now: seconds(1000) }
+
+function refusalOf(command: () => unknown): DomainError {
+  try {
+    command()
+  } catch (error) {
+    if (error instanceof DomainError) return error
+    throw error
+  }
+  throw new Error('it was not refused')
+}
+
+describe('the active key', () => {
+  it('is the one in state active, or none', () => {
+    expect(activeKey(ring)).toBe(active)
+    expect(activeKey([initial, inactive])).toBeUndefined()
+    expect(activeKey([])).toBeUndefined()
+  })
+})
+
+describe('the order of the key set', () => {
+  const others = [1, 2, 3].map((second) => createWebKey(pairNamed(`created at ${second}`), seconds(second)))
+
+  it('is the active key, then the others by creation date, newest first', () => {
+    const at = (position: number) => (others as WebKey[]).toSpliced(position, 0, active)
+    for (const position of [0, 1, 3]) {
+      expect(inKeySetOrder(at(position)).map(({ keyId }) => keyId)).toEqual([
+        'active',
+        'created at 3',
+        'created at 2',
+        'created at 1',
+      ])
+    }
+  })
+
+  it('is newest first if no key is active', () => {
+    expect(inKeySetOrder(others)).toEqual(others.toReversed())
+    expect(inKeySetOrder([])).toEqual([])
+  })
+})
+
+describe('creating a web key', () => {
+  it('adds it in state initial, with its sealed private key [Spec §4.3 rule 1]', () => {
+    const { steps, result } = planCreation(ring, pairNamed('new'), { now: seconds(9), maxWebKeys: 50 })
+    expect(result).toEqual(createWebKey(pairNamed('new'), seconds(9)))
+    expect(result.state).toBe('initial')
+    expect(steps).toEqual([{ kind: 'add', key: result, sealedPrivateKey: 'sealed new' }])
+  })
+
+  it('is allowed up to the limit, and refused from there on', () => {
+    const options = { now: seconds(9), maxWebKeys: 3 }
+    expect(planCreation(ring.slice(1), pairNamed('new'), options).steps).toHaveLength(1)
+    const refusal = refusalOf(() => planCreation(ring, pairNamed('new'), options))
+    expect(refusal.code).toBe('web_key_limit_reached')
+    expect(refusal.message).toContain('at most 3')
+  })
+
+  it('can be refused before a key pair is generated', () => {
+    expect(() => assertRoom(ring, 4)).not.toThrow()
+    expect(refusalOf(() => assertRoom(ring, 3)).code).toBe('web_key_limit_reached')
+  })
+})
+
+describe('activating a web key', () => {
+  it('makes the key that was active inactive, before the other becomes active [Spec §3]', () => {
+    const { steps, result } = planActivation(ring, 'initial', later)
+    expect(steps).toEqual([
+      { kind: 'move', key: deactivate(active, later.now) },
+      { kind: 'move', key: activate(initial, later.now) },
+    ])
+    expect(result).toEqual({ key: activate(initial, later.now) })
+  })
+
+  it('makes the first key active', () => {
+    expect(planActivation([initial], 'initial', later).steps).toEqual([
+      { kind: 'move', key: activate(initial, later.now) },
+    ])
+  })
+
+  it('changes nothing if it is active already', () => {
+    expect(planActivation(ring, 'active', { ...later, guard: 'enforce', now: seconds(2) })).toEqual({
+      steps: [],
+      result: { key: active },
+    })
+  })
+
+  it('brings back an inactive key, which verifiers know, whatever its age', () => {
+    const { steps, result } = planActivation(ring, 'inactive', { ...rules, guard: 'enforce', now: seconds(3) })
+    expect(steps.map((step) => step.kind === 'move' && [step.key.keyId, step.key.state])).toEqual([
+      ['active', 'inactive'],
+      ['inactive', 'active'],
+    ])
+    expect(result.key).toEqual(activate(inactive, seconds(3)))
+    expect(result).not.toHaveProperty('knownFrom')
+  })
+
+  it('is refused for an unknown key', () => {
+    const refusal = refusalOf(() => planActivation(ring, 'unknown', later))
+    expect(refusal.code).toBe('web_key_not_found')
+    expect(refusal.metadata).toEqual({ key_id: 'unknown' })
+  })
+
+  describe('that verifiers may not know yet', () => {
+    it('succeeds and says from when they know it, if the guard warns [Spec §8]', () => {
+      const { steps, result } = planActivation(ring, 'initial', { ...rules, now: seconds(299) })
+      expect(steps).toHaveLength(2)
+      expect(result).toEqual({ key: activate(initial, seconds(299)), knownFrom: seconds(300) })
+    })
+
+    it('is refused with the time from which it is allowed, if the guard enforces [Spec §8]', () => {
+      const options = { ...rules, guard: 'enforce', now: seconds(299) } as const
+      const refusal = refusalOf(() => planActivation(ring, 'initial', options))
+      expect(refusal.code).toBe('web_key_too_young')
+      expect(refusal.metadata).toEqual({ key_id: 'initial', allowed_from: seconds(300).toISOString() })
+    })
+
+    it('succeeds without a word if the guard is off', () => {
+      const { result } = planActivation(ring, 'initial', { ...rules, guard: 'off', now: seconds(299) })
+      expect(result).toEqual({ key: activate(initial, seconds(299)) })
+    })
+
+    it('counts from the publication, not from the creation, which may have been seen much later [Spec §8]', () => {
+      const late = publish(createWebKey(pairNamed('late'), seconds(0)), seconds(600))
+      const activateAt = (second: number, guard: 'warn' | 'enforce') =>
+        planActivation([late], 'late', { ...rules, guard, now: seconds(second) })
+      const refusal = refusalOf(() => activateAt(899, 'enforce'))
+      expect(refusal.metadata).toMatchObject({ allowed_from: seconds(900).toISOString() })
+      expect(activateAt(899, 'warn').result.knownFrom).toEqual(seconds(900))
+      expect(activateAt(900, 'enforce').result).not.toHaveProperty('knownFrom')
+    })
+
+    it.each([300, 0])('has not ended while the publication is not dated (cache time %d s) [Spec §8]', (cache) => {
+      const undated = [createWebKey(pairNamed('undated'), seconds(0))]
+      const options = { jwksMaxAgeSeconds: cache, now: seconds(9000) }
+      const refusal = refusalOf(() => planActivation(undated, 'undated', { ...options, guard: 'enforce' }))
+      const allowed_from = seconds(9000 + cache).toISOString()
+      expect(refusal).toMatchObject({ code: 'web_key_too_young', metadata: { key_id: 'undated', allowed_from } })
+      expect(refusal.message).toContain('its publication has not been confirmed')
+      const { result } = planActivation(undated, 'undated', { ...options, guard: 'warn' })
+      expect(result.knownFrom).toEqual(seconds(9000 + cache))
+    })
+
+    it.each(['warn', 'enforce'] as const)('ends with the cache time of the key set (guard %s) [Spec §8]', (guard) => {
+      const { result } = planActivation(ring, 'initial', { ...rules, guard, now: seconds(300) })
+      expect(result).toEqual({ key: activate(initial, seconds(300)) })
+    })
+  })
+})
+
+describe('dating the publication', () => {
+  it('dates every initial key that has no date, and nothing else', () => {
+    const [one, two] = ['one', 'two'].map((keyId) => createWebKey(pairNamed(keyId), seconds(3))) as [WebKey, WebKey]
+    const { steps } = planPublication([...ring, one, two], { now: seconds(9) })
+    expect(steps).toEqual([one, two].map((key) => ({ kind: 'move', key: { ...key, publishedAt: seconds(9) } })))
+    expect(planPublication(applySteps([...ring, one, two], steps), { now: seconds(10) }).steps).toEqual([])
+  })
+})
+
+describe('deleting a web key', () => {
+  it('removes an inactive one and tells when [Spec §4.3 rule 4]', () => {
+    expect(planDeletion(ring, 'inactive', { now: seconds(9) })).toEqual({
+      steps: [{ kind: 'remove', keyId: 'inactive' }],
+      result: seconds(9),
+    })
+  })
+
+  it.each([
+    ['the active key', 'active', 'web_key_active', '[Spec §3 rule 1]'],
+    ['an initial key', 'initial', 'web_key_not_inactive', '[Spec §4.3 rule 4]'],
+    ['an unknown key', 'unknown', 'web_key_not_found', '[Spec §7]'],
+  ])('is refused for %s (%s: %s) %s', (_, keyId, code) => {
+    const refusal = refusalOf(() => planDeletion(ring, keyId, { now: seconds(9) }))
+    expect(refusal.code).toBe(code)
+    expect(refusal.metadata).toEqual({ key_id: keyId })
+  })
+})
+
+type Command =
+  | { readonly kind: 'create'; readonly keyId: string }
+  | { readonly kind: 'activate' | 'delete'; readonly index: number }
+  | { readonly kind: 'publish' }
+
+const keyIds = fc.uuid()
+const commands: fc.Arbitrary<Command[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('create' as const), keyId: keyIds }),
+    fc.constant({ kind: 'publish' as const }),
+    fc.record({ kind: fc.constantFrom('activate' as const, 'delete' as const), index: fc.nat(7) }),
+  ),
+  { minLength: 1, maxLength: 60 },
+)
+const anyRules: fc.Arbitrary<ActivationRules> = fc.record({
+  guard: fc.constantFrom('warn' as const, 'enforce' as const, 'off' as const),
+  jwksMaxAgeSeconds: fc.nat(20),
+})
+
+const EXPECTED_REFUSALS = ['web_key_limit_reached', 'web_key_too_young', 'web_key_active', 'web_key_not_inactive']
+
+function planOf(before: KeyRing, command: Command, options: ActivationRules & { readonly now: Date }) {
+  if (command.kind === 'create') return planCreation(before, pairNamed(command.keyId), { ...options, maxWebKeys: 6 })
+  if (command.kind === 'publish') return planPublication(before, options)
+  const keyId = before[command.index % before.length]?.keyId ?? 'none'
+  return command.kind === 'activate' ? planActivation(before, keyId, options) : planDeletion(before, keyId, options)
+}
+
+/** The ring that a command shall lead to, said without the steps. */
+function expectedAfter(before: KeyRing, command: Command, now: Date): KeyRing {
+  if (command.kind === 'create') return [...before, createWebKey(pairNamed(command.keyId), now)]
+  if (command.kind === 'publish') {
+    return before.map((key) => (key.state === 'initial' ? { ...key, publishedAt: key.publishedAt ?? now } : key))
+  }
+  const target = before[command.index % before.length]
+  if (command.kind === 'delete') return before.filter((key) => key !== target)
+  if (target?.state === 'active') return before
+  return before.map((key) => {
+    if (key === target) return activate(key, now)
+    return key.state === 'active' ? deactivate(key, now) : key
+  })
+}
+
+function datesOf(key: WebKey): Date[] {
+  if (key.state === 'initial') return [key.createdAt]
+  return key.state === 'active' ? [key.createdAt, key.activatedAt] : [key.createdAt, key.activatedAt, key.deactivatedAt]
+}
+
+describe('any sequence of creating, activating and deleting', () => {
+  it('never activates a key under enforce before it has been published for the cache time [Spec §8]', () => {
+    fc.assert(
+      fc.property(commands, fc.nat(20), (sequence, jwksMaxAgeSeconds) => {
+        let current: KeyRing = []
+        const options = { guard: 'enforce' as const, jwksMaxAgeSeconds }
+        sequence.forEach((command, second) => {
+          const before = current
+          try {
+            current = applySteps(before, planOf(before, command, { ...options, now: seconds(second) }).steps)
+          } catch (error) {
+            if (!(error instanceof DomainError)) throw error
+          }
+          const signer = activeKey(current)?.keyId
+          const was = before.find(({ keyId }) => keyId === signer)
+          if (was?.state !== 'initial') return
+          expect(was.publishedAt?.getTime()).toBeLessThanOrEqual(seconds(second - jwksMaxAgeSeconds).getTime())
+        })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('leaves at most one active key after every step, and the ring that was planned [Spec §3]', () => {
+    fc.assert(
+      fc.property(commands, anyRules, (sequence, anyRule) => {
+        let current: KeyRing = []
+        sequence.forEach((command, second) => {
+          const before = current
+          const now = seconds(second)
+          if (before.length === 0 && command.kind !== 'create') return
+          try {
+            const { steps } = planOf(before, command, { ...anyRule, now })
+            current = applySteps(before, steps)
+          } catch (error) {
+            // Only refusals by rule are fine; they store nothing. A store that had to refuse a step is a wrong plan.
+            if (!(error instanceof DomainError)) throw error
+            expect(EXPECTED_REFUSALS).toContain(error.code)
+            return
+          }
+          expect(current).toEqual(expectedAfter(before, command, now))
+        })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('removes only inactive keys, loses none that has signed, and keeps dates in order [Spec §3 rule 1]', () => {
+    fc.assert(
+      fc.property(commands, anyRules, (sequence, anyRule) => {
+        let current: KeyRing = []
+        sequence.forEach((command, second) => {
+          const before = current
+          try {
+            current = applySteps(before, planOf(before, command, { ...anyRule, now: seconds(second) }).steps)
+          } catch (error) {
+            if (!(error instanceof DomainError)) throw error
+          }
+          const gone = before.filter((key) => !current.some(({ keyId }) => keyId === key.keyId))
+          expect(gone.every(({ state }) => state === 'inactive')).toBe(true)
+          expect(gone.length).toBeLessThanOrEqual(command.kind === 'delete' ? 1 : 0)
+          // Once a key is active there is always one, so tokens can be issued from then on (Spec §3 rule 2).
+          if (activeKey(before) !== undefined) expect(activeKey(current)).toBeDefined()
+          for (const key of current) {
+            const dates = datesOf(key)
+            expect(dates).toEqual(dates.toSorted((a, b) => a.getTime() - b.getTime()))
+          }
+        })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('demotes before it promotes', () => {
+    fc.assert(
+      fc.property(commands, (sequence) => {
+        let current: KeyRing = []
+        sequence.forEach((command, second) => {
+          try {
+            const { steps } = planOf(current, command, { ...rules, now: seconds(second) })
+            const moves = steps
+              .flatMap((step) => (step.kind === 'move' ? [step.key.state] : []))
+              .filter((state) => state !== 'initial')
+            expect([[], ['active'], ['inactive', 'active']]).toContainEqual(moves)
+            current = applySteps(current, steps)
+          } catch (error) {
+            if (!(error instanceof DomainError)) throw error
+          }
+        })
+      }),
+      { numRuns: 200 },
+    )
+  })
+})

@@ -1,0 +1,320 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { algorithmOf } from '../../../../src/domain/keys/key-algorithm.ts'
+import { activeKey, type KeyRing, planPublication, planRevocation } from '../../../../src/domain/keys/key-ring.ts'
+import { nextStep, type PlannedStep, type Rotation } from '../../../../src/domain/keys/rotation.ts'
+import { planRequestedRotation, planStep, schedule } from '../../../../src/domain/keys/rotation-plan.ts'
+import type { InitialWebKey } from '../../../../src/domain/keys/web-key.ts'
+import { latest } from '../../../../src/domain/time.ts'
+import { applySteps } from './apply-steps.ts'
+import {
+  activeKeySince,
+  at,
+  DAY,
+  HOUR,
+  inactiveKeySince,
+  initialKey,
+  LIMITS,
+  pairOf,
+  RSA,
+  rotationOf,
+  unpublishedKey,
+} from './rotation-keys.ts'
+
+const limits = LIMITS
+
+describe('making a step', () => {
+  const ring = [inactiveKeySince('old', at(0)), activeKeySince('a', at(0)), initialKey('b', at(0))]
+  const plan = (kind: 'activate' | 'destroy' | 'delete', keyId: string, seconds: number) =>
+    planStep(rotationOf(), ring, { wanted: { kind, keyId }, now: at(seconds), limits, pair: undefined })
+
+  it('destroys, deletes and activates when it is time', () => {
+    expect(plan('destroy', 'old', 3 * DAY).steps).toEqual([{ kind: 'destroy', keyId: 'old' }])
+    expect(plan('delete', 'old', 5 * DAY).steps).toEqual([{ kind: 'remove', keyId: 'old' }])
+    const { steps } = plan('activate', 'b', 30 * DAY)
+    expect(steps).toEqual([
+      { kind: 'move', key: expect.objectContaining({ keyId: 'a', state: 'inactive', deactivatedAt: at(30 * DAY) }) },
+      { kind: 'move', key: expect.objectContaining({ keyId: 'b', state: 'active', activatedAt: at(30 * DAY) }) },
+    ])
+  })
+
+  it('deletes even if another step was due before and could not be made', () => {
+    expect(plan('delete', 'old', 40 * DAY).result).toEqual({ kind: 'delete', keyId: 'old' })
+  })
+
+  it.each([
+    ['destroy', 'old', 3 * DAY - 1],
+    ['delete', 'old', 5 * DAY - 1],
+    ['activate', 'b', 30 * DAY - 1],
+    ['delete', 'b', 40 * DAY],
+    ['delete', 'a', 40 * DAY],
+    ['activate', 'gone', 40 * DAY],
+  ] as const)('does nothing if it is not time to %s %s after %d s', (kind, keyId, seconds) => {
+    expect(plan(kind, keyId, seconds)).toEqual({ steps: [], result: undefined })
+  })
+
+  const creation = (
+    rotation: Rotation,
+    pair: ReturnType<typeof pairOf> | undefined,
+    keys: KeyRing = ring.slice(1, 2),
+  ) => planStep(rotation, keys, { wanted: { kind: 'create', config: RSA }, now: at(29 * DAY), limits, pair })
+
+  it('creates a key, once: the second replica finds that it is there', () => {
+    const first = creation(rotationOf(), pairOf('new'))
+    expect(first.steps).toEqual([
+      { kind: 'add', key: unpublishedKey('new', at(29 * DAY)), sealedPrivateKey: 'sealed new' },
+    ])
+    const after = applySteps(ring.slice(1, 2), first.steps)
+    expect(creation(rotationOf(), pairOf('second'), after)).toEqual({ steps: [], result: undefined })
+  })
+
+  it('creates nothing if the policy wants another kind by now, or the pair is of another', () => {
+    expect(creation(rotationOf({ config: { kind: 'ed25519' } }), pairOf('new')).steps).toEqual([])
+    expect(creation(rotationOf(), pairOf('new', { kind: 'rsa', bits: 4096, hasher: 'sha256' })).steps).toEqual([])
+    expect(creation(rotationOf(), undefined).steps).toEqual([])
+  })
+})
+
+describe('rotating out of turn', () => {
+  const active = activeKeySince('a', at(0))
+
+  it.each([true, false])('activates a standby that is known at once (rotation on: %s)', (enabled) => {
+    const rotation = rotationOf({ enabled })
+    const plan = planRequestedRotation(rotation, [active, initialKey('b', at(0))], { now: at(900), limits })
+    expect(plan.rotation).toBe(rotation)
+    expect(plan.result).toEqual({ done: true, doneAt: at(900), key: expect.objectContaining({ keyId: 'b' }) })
+    expect(activeKey(applySteps([active, initialKey('b', at(0))], plan.steps))?.keyId).toBe('b')
+  })
+
+  it('says when a standby will be known, and notes the request', () => {
+    const standby = initialKey('b', at(0))
+    const plan = planRequestedRotation(rotationOf(), [active, standby], { now: at(899), limits })
+    expect(plan).toEqual({
+      steps: [],
+      rotation: rotationOf({}, at(899)),
+      result: { done: false, doneAt: at(900), key: standby },
+    })
+  })
+
+  it('counts from the publication of the standby: the creation may have been seen much later', () => {
+    const published = { ...initialKey('b', at(0)), publishedAt: at(600) }
+    const ask = (standby: InitialWebKey, now: number) =>
+      planRequestedRotation(rotationOf(), [active, standby], { now: at(now), limits }).result
+    expect(ask(published, 1499)).toEqual({ done: false, doneAt: at(1500), key: published })
+    expect(ask(published, 1500)).toMatchObject({ done: true, doneAt: at(1500) })
+    const undated = unpublishedKey('b', at(0))
+    expect(ask(undated, 5000)).toEqual({ done: false, doneAt: at(5900), key: undated })
+  })
+
+  it('says when a key could be known that has yet to be made', () => {
+    const ring = [active, initialKey('other kind', at(0), { kind: 'ed25519' })]
+    const plan = planRequestedRotation(rotationOf({ enabled: false }), ring, { now: at(50), limits })
+    expect(plan.result).toEqual({ done: false, doneAt: at(950), key: undefined })
+    expect(plan.rotation.requestedAt).toEqual(at(50))
+  })
+
+  it('changes nothing if it is asked for already', () => {
+    const rotation = rotationOf({}, at(40))
+    const plan = planRequestedRotation(rotation, [active], { now: at(50), limits })
+    expect(plan.rotation).toBe(rotation)
+    expect(plan.steps).toEqual([])
+  })
+
+  it('can be asked for in the millisecond of an activation, and again after it was done', () => {
+    for (const requestedAt of [null, at(-1)]) {
+      const plan = planRequestedRotation(rotationOf({}, requestedAt), [active], { now: at(0), limits })
+      expect(plan.rotation.requestedAt).toEqual(at(0))
+      expect(nextStep(plan.rotation, [active], limits)?.at.getTime()).toBeLessThanOrEqual(at(0).getTime())
+    }
+  })
+
+  it('is refused if it would need a key and there is no room', () => {
+    const ask = (ring: KeyRing) =>
+      planRequestedRotation(rotationOf(), ring, { now: at(1), limits: { ...limits, maxWebKeys: 2 } })
+    const refusal = (help: string) =>
+      expect.objectContaining({ code: 'web_key_limit_reached', message: expect.stringContaining(help) })
+    expect(() => ask([inactiveKeySince('old', at(0)), active])).toThrow(refusal('delete inactive ones'))
+    // Of these none can be deleted.
+    expect(() => ask([active, initialKey('other', at(0), { kind: 'ed25519' })])).toThrow(refusal('revoke initial ones'))
+    expect(ask([active, initialKey('b', at(0))]).result.key?.keyId).toBe('b')
+  })
+})
+
+describe('revoking a key', () => {
+  const ring = [
+    inactiveKeySince('old', at(0)),
+    activeKeySince('a', at(0)),
+    initialKey('other kind', at(1), { kind: 'ed25519' }),
+    initialKey('b', at(2)),
+  ]
+  const revoke = (
+    keyId: string,
+    keys: KeyRing = ring,
+    replacement = undefined as ReturnType<typeof pairOf> | undefined,
+  ) => planRevocation(keys, keyId, { now: at(100), jwksMaxAgeSeconds: 300, replacement, config: RSA })
+
+  it.each([
+    ['old', 'inactive'],
+    ['b', 'initial'],
+  ])('takes %s, which is %s, out of the ring and lets the active key sign on', (keyId) => {
+    const plan = revoke(keyId)!
+    expect(plan.steps).toEqual([{ kind: 'revoke', key: plan.result.key }])
+    expect(plan.result).toMatchObject({
+      key: { keyId, state: 'revoked', revokedAt: at(100) },
+      active: { keyId: 'a' },
+      trustedUntil: at(400),
+    })
+  })
+
+  it('lets an initial key take over from the active one in the same change', () => {
+    const plan = revoke('a', ring, pairOf('replacement'))!
+    const after = applySteps(ring, plan.steps)
+    expect(after.map(({ keyId, state }) => `${keyId} ${state}`)).toEqual([
+      'old inactive',
+      'other kind initial',
+      'b active',
+    ])
+    expect(plan.result.active).toMatchObject({ keyId: 'b', activatedAt: at(100) })
+  })
+
+  /** Keys that every verifier knows 300 s after their creation; 300 is the time of the revocation here. */
+  const KNOWN = [0, 0, 0]
+  const YOUNG = [1, 1, 1]
+  const other = { kind: 'ed25519' } as const
+  it.each([
+    ['of the wanted kind and known', [other, RSA, RSA], KNOWN, 'key-1'],
+    ['known, of another kind, rather than of the wanted kind and too young', [RSA, other, other], [1, 0, 0], 'key-1'],
+    ['of the wanted kind, if none is known', [other, RSA, RSA], YOUNG, 'key-1'],
+    ['the oldest, if none is known or of the wanted kind', [other, other, other], YOUNG, 'key-0'],
+  ])('chooses among initial keys one that is %s', (_, configs, ages, chosen) => {
+    const initial = configs.map((config, i) => initialKey(`key-${i}`, at(ages[i]!), config))
+    const keys = [activeKeySince('a', at(0)), ...initial]
+    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: pairOf('replacement'), config: RSA }
+    expect(planRevocation(keys, 'a', options)!.result.active?.keyId).toBe(chosen)
+  })
+
+  it('takes a key for known when it has been published for long enough, however long ago it was created', () => {
+    const late = { ...initialKey('late', at(0)), publishedAt: at(1) }
+    const undated = unpublishedKey('undated', at(0))
+    const known = initialKey('known', at(0), other)
+    const options = { now: at(300), jwksMaxAgeSeconds: 300, replacement: undefined, config: RSA }
+    const chosenOf = (...keys: KeyRing) =>
+      planRevocation([activeKeySince('a', at(0)), ...keys], 'a', options)!.result.active?.keyId
+    expect(chosenOf(late, known)).toBe('known')
+    expect(chosenOf(undated, known)).toBe('known')
+    expect(chosenOf(undated)).toBe('undated')
+  })
+
+  it('needs a new key if there is no initial one, and lets it take over', () => {
+    const keys = ring.slice(0, 2)
+    expect(revoke('a', keys)).toBeUndefined()
+    const after = applySteps(keys, revoke('a', keys, pairOf('replacement'))!.steps)
+    expect(after.map(({ keyId, state }) => `${keyId} ${state}`)).toEqual(['old inactive', 'replacement active'])
+  })
+
+  it('never takes an inactive key back to work: why it was retired is not known', () => {
+    expect(revoke('a', ring.slice(0, 2))).toBeUndefined()
+  })
+
+  it('is refused for a key that is not there, as one that was revoked before', () => {
+    const after = applySteps(ring, revoke('old')!.steps)
+    expect(() => revoke('old', after)).toThrow(expect.objectContaining({ code: 'web_key_not_found' }))
+  })
+})
+
+describe('the schedule', () => {
+  it('shows a whole rotation, with keys that do not exist yet', () => {
+    const ring = [activeKeySince('a', at(0))]
+    const steps = schedule(rotationOf({ keepStandby: true }), ring, { now: at(60), limits, count: 6 })
+    expect(steps).toEqual([
+      { at: at(HOUR), step: { kind: 'create', config: RSA } },
+      { at: at(30 * DAY), step: { kind: 'activate', keyId: '' } },
+      { at: at(30 * DAY + HOUR), step: { kind: 'create', config: RSA } },
+      { at: at(33 * DAY), step: { kind: 'destroy', keyId: 'a' } },
+      { at: at(35 * DAY), step: { kind: 'delete', keyId: 'a' } },
+      { at: at(60 * DAY), step: { kind: 'activate', keyId: '' } },
+    ])
+  })
+
+  it('takes for published now what is about to be dated', () => {
+    const ring = [activeKeySince('a', at(0)), unpublishedKey('b', at(0))]
+    const [first] = schedule(rotationOf({}, at(50)), ring, { now: at(60), limits, count: 1 })
+    expect(first).toEqual({ at: at(960), step: { kind: 'activate', keyId: 'b' } })
+  })
+
+  it('is empty if nothing happens by itself', () => {
+    const ring = [activeKeySince('a', at(0)), inactiveKeySince('old', at(0))]
+    expect(schedule(rotationOf({ enabled: false }), ring, { now: at(0), limits, count: 10 })).toEqual([])
+  })
+
+  it('has what is overdue now', () => {
+    const [first] = schedule(rotationOf(), [activeKeySince('a', at(0))], { now: at(50 * DAY), limits, count: 1 })
+    expect(first).toEqual({ at: at(50 * DAY), step: { kind: 'create', config: RSA } })
+  })
+
+  it('is what then happens, whatever the policy and the ring', () => {
+    const configs = [RSA, { kind: 'ecdsa', curve: 'P-256' }, { kind: 'ed25519' }] as const
+    const rotations = fc.record({
+      enabled: fc.boolean(),
+      config: fc.constantFrom(...configs),
+      rotationIntervalSeconds: fc.integer({ min: 2 * DAY, max: 90 * DAY }),
+      publishAheadSeconds: fc.integer({ min: 300, max: 2 * DAY }),
+      retentionSeconds: fc.integer({ min: 13 * HOUR, max: 90 * DAY }),
+      rollbackWindowSeconds: fc.nat(90 * DAY),
+      keepStandby: fc.boolean(),
+    })
+    const rings = fc
+      .record({
+        inactive: fc.array(fc.record({ since: fc.nat(9 * DAY), hasPrivateKey: fc.boolean() }), { maxLength: 4 }),
+        active: fc.option(fc.nat(9 * DAY)),
+        initial: fc.array(fc.record({ since: fc.nat(9 * DAY), config: fc.constantFrom(...configs) }), { maxLength: 3 }),
+      })
+      .map(
+        ({ inactive, active, initial }): KeyRing => [
+          ...inactive.map(({ since, hasPrivateKey }, i) => inactiveKeySince(`inactive-${i}`, at(since), hasPrivateKey)),
+          ...(active === null ? [] : [activeKeySince('active', at(active))]),
+          ...initial.map(({ since, config }, i) => initialKey(`initial-${i}`, at(since), config)),
+        ],
+      )
+    const requests = fc.option(fc.nat(11 * DAY).map(at))
+    fc.assert(
+      fc.property(
+        rotations,
+        rings,
+        requests,
+        fc.integer({ min: 3, max: 9 }),
+        (policy, ring, requestedAt, maxWebKeys) => {
+          const rotation = { policy, requestedAt }
+          const options = { now: at(10 * DAY), limits: { ...limits, maxWebKeys }, count: 15 }
+          expect(lived(rotation, ring, options)).toEqual(schedule(rotation, ring, options))
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+/** What happens when each step is made at its time, told as the schedule tells it. */
+function lived(
+  rotation: Rotation,
+  ring: KeyRing,
+  options: { readonly now: Date; readonly limits: typeof LIMITS; readonly count: number },
+): PlannedStep[] {
+  const made: PlannedStep[] = []
+  const known = new Set(ring.map(({ keyId }) => keyId))
+  let [keys, now] = [ring, options.now]
+  while (made.length < options.count) {
+    const next = nextStep(rotation, keys, options.limits)
+    if (next === undefined) break
+    now = latest(now, next.at)
+    const { step } = next
+    const pair = step.kind === 'create' ? pairOf(`new-${made.length}`, step.config) : undefined
+    expect(pair === undefined || pair.algorithm === algorithmOf(rotation.policy.config)).toBe(true)
+    const { steps, result } = planStep(rotation, keys, { wanted: step, now, limits: options.limits, pair })
+    expect(result).toEqual(step)
+    keys = applySteps(keys, steps)
+    keys = applySteps(keys, planPublication(keys, { now }).steps)
+    made.push({ at: now, step: 'keyId' in step && !known.has(step.keyId) ? { ...step, keyId: '' } : step })
+  }
+  return made
+}

@@ -1,0 +1,336 @@
+import { once } from 'node:events'
+import { Agent, get } from 'node:http'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { DEFAULT_LIMITS, type Limits } from '../../../src/http/connections/limits.ts'
+import { type Listener, listen } from '../../../src/http/listener.ts'
+import type { Handler } from '../../../src/http/requests/exchange.ts'
+import { closed } from '../../support/closed.ts'
+import { createRecordingLog } from '../../support/log.ts'
+
+const SHORT: Partial<Limits> = { headTimeout: 300, requestTimeout: 600, checkEvery: 50 }
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+
+const open: (Listener | Socket | ClientHttp2Session)[] = []
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) {
+    if ('destroy' in one) one.destroy()
+    else await one.close(0)
+  }
+})
+
+/** Answers with the protocol's version, after the whole body has come. */
+const echo: Handler = (req, res) => {
+  req.on('error', () => {})
+  req.resume().on('end', () => res.end(`HTTP/${req.httpVersion}`))
+}
+
+async function start(limits: Partial<Limits> = {}, handler: Handler = echo): Promise<Listener> {
+  const listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    tls: null,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    log: createRecordingLog(),
+    handler,
+  })
+  open.push(listener)
+  return listener
+}
+
+async function socketTo({ port }: Listener): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  open.push(socket)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Everything that the server sends until it closes the connection. */
+async function received(socket: Socket): Promise<string> {
+  let text = ''
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk
+  })
+  await closed(socket)
+  return text
+}
+
+function sessionTo({ url }: Listener): ClientHttp2Session {
+  const session = connectHttp2(url)
+  session.on('error', () => {})
+  open.push(session)
+  return session
+}
+
+async function requestOver(session: ClientHttp2Session, body = ''): Promise<string> {
+  const stream = session.request({ ':method': 'POST', ':path': '/' })
+  stream.on('error', () => {})
+  stream.end(body)
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  return text
+}
+
+describe('one port', () => {
+  it('speaks HTTP/1.1 and HTTP/2', async () => {
+    const listener = await start()
+    expect(await (await fetch(listener.url, { method: 'POST', body: 'x' })).text()).toBe('HTTP/1.1')
+    expect(await requestOver(sessionTo(listener), 'x')).toBe('HTTP/2.0')
+  })
+
+  it('recognises HTTP/2 however the first bytes are cut', async () => {
+    const socket = await socketTo(await start())
+    socket.setNoDelay(true)
+    for (const byte of PREFACE) {
+      socket.write(byte)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    socket.write(Buffer.from('000000040000000000', 'hex'))
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    // The first frame of a server is SETTINGS (RFC 9113 §3.4).
+    expect(answer[3]).toBe(4)
+  })
+
+  it('recognises HTTP/1.1 that begins like HTTP/2', async () => {
+    const socket = await socketTo(await start())
+    socket.write('PRI')
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.end('VATE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(await received(socket)).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  it('keeps connections for the next request', async () => {
+    const listener = await start()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ports: (number | undefined)[] = []
+    for (let i = 0; i < 3; i += 1) {
+      const [response] = await once(get(listener.url, { agent }), 'response')
+      ports.push(response.socket.localPort)
+      response.resume()
+      await once(response, 'end')
+    }
+    agent.destroy()
+    expect(new Set(ports).size).toBe(1)
+  })
+})
+
+describe('a connection', () => {
+  it('that says nothing is closed', async () => {
+    expect(await received(await socketTo(await start(SHORT)))).toBe('')
+  })
+
+  it('that stops in the middle of the HTTP/2 preface is closed', async () => {
+    const socket = await socketTo(await start(SHORT))
+    socket.write(PREFACE.slice(0, 10))
+    expect(await received(socket)).toBe('')
+  })
+
+  it('that does not finish its head is closed with 408', async () => {
+    const socket = await socketTo(await start(SHORT))
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    expect(await received(socket)).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('that does not finish its body is closed', async () => {
+    const socket = await socketTo(await start(SHORT))
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nslow')
+    expect(await received(socket)).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('with a head that is too long gets 431', async () => {
+    const socket = await socketTo(await start())
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)
+    expect(await received(socket)).toMatch(/^HTTP\/1\.1 431 /)
+  })
+})
+
+describe('a client that leaves', () => {
+  it('before it has said anything is let go at once', async () => {
+    const socket = await socketTo(await start())
+    socket.end()
+    expect(await received(socket)).toBe('')
+  })
+
+  it('in the middle of the HTTP/2 preface is let go at once', async () => {
+    const socket = await socketTo(await start())
+    socket.end(PREFACE.slice(0, 10))
+    expect(await received(socket)).toBe('')
+  })
+
+  it('after it has spoken HTTP/2 is let go at once', async () => {
+    const listener = await start()
+    const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => {})
+    open.push(socket)
+    socket.write(Buffer.concat([Buffer.from(PREFACE), Buffer.from('000000040000000000', 'hex')]))
+    await once(socket, 'data')
+    socket.end()
+    await received(socket)
+    expect(socket.readableEnded).toBe(true)
+  })
+})
+
+describe('an HTTP/2 stream', () => {
+  it('that does not finish its body is cancelled, and the connection goes on', async () => {
+    const listener = await start(SHORT)
+    const session = sessionTo(listener)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.on('error', () => {})
+    stream.write('slow')
+    await once(stream, 'close')
+    expect(stream.rstCode).not.toBe(0)
+    expect(await requestOver(session)).toBe('HTTP/2.0')
+  })
+
+  it('of an idle connection ends with it', async () => {
+    const session = sessionTo(await start({ idleTimeout: 200 }))
+    await requestOver(session)
+    await closed(session)
+    expect(session.destroyed).toBe(true)
+  })
+})
+
+describe('a request that its handler does not answer', () => {
+  const IMPATIENT = { responseTimeout: 50, answerTimeout: 20 }
+
+  it('gets 500 over HTTP/1.1, and its connection goes on', async () => {
+    const listener = await start(IMPATIENT, (req, res) => {
+      if (req.url === '/') res.end('answer')
+    })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const statuses: (number | undefined)[] = []
+    for (const path of ['/never', '/']) {
+      const [response] = await once(get(listener.url + path, { agent }), 'response')
+      statuses.push(response.statusCode)
+      response.resume()
+      await once(response, 'end')
+    }
+    agent.destroy()
+    expect(statuses).toEqual([500, 200])
+  })
+
+  it('gets 500 over HTTP/2', async () => {
+    const session = sessionTo(await start(IMPATIENT, () => {}))
+    const [head] = await once(session.request({ ':path': '/' }), 'response')
+    expect(head[':status']).toBe(500)
+  })
+
+  it('is no other that is still coming, or whose answer has begun', async () => {
+    let finish = () => {}
+    const session = sessionTo(
+      await start(IMPATIENT, (req, res) => {
+        if (req.url === '/never') return
+        if (req.url === '/slow') return echo(req, res)
+        res.write('first ')
+        finish = () => res.end('last')
+      }),
+    )
+    const slow = session.request({ ':method': 'POST', ':path': '/slow' })
+    slow.write('x')
+    const begun = session.request({ ':path': '/begun' })
+    // They have been there for longer than these.
+    for (const _ of ['once', 'twice']) await once(session.request({ ':path': '/never' }), 'response')
+    slow.end('y')
+    finish()
+    expect(await Promise.all([text(slow), text(begun)])).toEqual(['HTTP/2.0', 'first last'])
+  })
+})
+
+describe('closing', () => {
+  /** A handler that answers when it is told to. */
+  function held(): { handler: Handler; arrived: Promise<void>; release: () => void } {
+    let arrive = () => {}
+    let release = () => {}
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const handler: Handler = async (_req, res) => {
+      arrive()
+      await released
+      res.end('done')
+    }
+    return { handler, arrived, release: () => release() }
+  }
+
+  it('finishes what is in flight over HTTP/1.1 and takes no more', async () => {
+    const { handler, arrived, release } = held()
+    const listener = await start({}, handler)
+    const answer = fetch(listener.url)
+    await arrived
+    const closed = listener.close(60_000)
+    await expect(fetch(listener.url)).rejects.toThrow()
+    release()
+    expect((await answer).headers.get('connection')).toBe('close')
+    expect(await (await answer).text()).toBe('done')
+    await closed
+  })
+
+  it('finishes what is in flight over HTTP/2', async () => {
+    const { handler, arrived, release } = held()
+    const listener = await start({}, handler)
+    const session = sessionTo(listener)
+    const answer = requestOver(session)
+    await arrived
+    const closed = listener.close(60_000)
+    release()
+    expect(await answer).toBe('done')
+    await closed
+  })
+
+  it('does not wait for connections that are idle or have said nothing', async () => {
+    const listener = await start()
+    const agent = new Agent({ keepAlive: true })
+    const [response] = await once(get(listener.url, { agent }), 'response')
+    response.resume()
+    await once(response, 'end')
+    await requestOver(sessionTo(listener))
+    const silent = await socketTo(listener)
+    const gone = closed(silent)
+    await listener.close(60_000)
+    await gone
+    agent.destroy()
+  })
+
+  it.each([
+    ['a head', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
+    ['a preface', PREFACE.slice(0, 10)],
+    ['a frame', `${PREFACE}\u0000\u0000`],
+  ])('does not wait for the other half of %s', async (_name, half) => {
+    const listener = await start()
+    const socket = await socketTo(listener)
+    socket.write(half, 'latin1')
+    // What was sent has arrived when a later request is answered.
+    await requestOver(sessionTo(listener))
+    await listener.close(600_000)
+  })
+
+  it('cuts off what takes longer than the grace', async () => {
+    const { handler, arrived } = held()
+    const listener = await start({}, handler)
+    const answer = fetch(listener.url)
+    const failed = expect(answer).rejects.toThrow()
+    await arrived
+    await listener.close(50)
+    await failed
+  })
+})
+
+it('an address that is taken is an error that says what to do', async () => {
+  const { port } = await start()
+  const again = listen({
+    host: '127.0.0.1',
+    port,
+    tls: null,
+    limits: DEFAULT_LIMITS,
+    log: createRecordingLog(),
+    handler: echo,
+  })
+  await expect(again).rejects.toThrow(/cannot listen on 127\.0\.0\.1 port \d+: .*EADDRINUSE.*--listen/)
+})

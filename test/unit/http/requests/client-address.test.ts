@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals'
+import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
+
+const CLIENT = '203.0.113.7'
+
+describe('the address of a client', () => {
+  const read = createAddressReader(['10.0.0.0/8', '192.168.1.1', 'fd00::/8', '2001:db8::1'])
+
+  it('is that of the peer if nobody is trusted, whatever it says', () => {
+    const readPeer = createAddressReader([])
+    expect(readPeer(CLIENT, '198.51.100.1')).toBe(CLIENT)
+    expect(readPeer(`::ffff:${CLIENT}`, undefined)).toBe(CLIENT)
+    expect(readPeer(undefined, '198.51.100.1')).toBe('')
+  })
+
+  it('is that of the peer if the peer is no trusted proxy', () => {
+    expect(read(CLIENT, '198.51.100.1')).toBe(CLIENT)
+    expect(read('192.168.1.2', '198.51.100.1')).toBe('192.168.1.2')
+    expect(read('2001:db8::2', '198.51.100.1')).toBe('2001:db8::2')
+    expect(read(undefined, '198.51.100.1')).toBe('')
+  })
+
+  it.each([
+    '10.1.2.3',
+    '::ffff:10.1.2.3',
+    '::FFFF:192.168.1.1',
+    '192.168.1.1',
+    'fd12::1',
+    'fd12::1%eth0',
+    '2001:db8::1',
+  ])('is what the trusted proxy %s says', (peer) => {
+    expect(read(peer, CLIENT)).toBe(CLIENT)
+  })
+
+  it('is the last one that no trusted proxy has', () => {
+    expect(read('10.0.0.1', `${CLIENT}, 10.0.0.2, 10.0.0.3`)).toBe(CLIENT)
+    expect(read('10.0.0.1', `10.0.0.9, ${CLIENT},10.0.0.2`)).toBe(CLIENT)
+    expect(read('10.0.0.1', `198.51.100.1, ${CLIENT}`)).toBe(CLIENT)
+    expect(read('10.0.0.1', `::ffff:${CLIENT}`)).toBe(CLIENT)
+    expect(read('10.0.0.1', '2001:db8::7')).toBe('2001:db8::7')
+  })
+
+  it.each(['::ffff:cb00:7107', '0:0:0:0:0:ffff:203.0.113.7', '0000::FFFF:203.0.113.7'])(
+    'is one of IPv4 also as %s [RFC 4291 §2.5.5.2]',
+    (spelling) => {
+      expect(read(spelling, '198.51.100.1')).toBe(CLIENT)
+      expect(read('10.0.0.1', spelling)).toBe(CLIENT)
+    },
+  )
+
+  it('is the first one if all are trusted proxies, because that is where the request began', () => {
+    expect(read('10.0.0.1', '10.0.0.3, 10.0.0.2')).toBe('10.0.0.3')
+    expect(read('10.0.0.1', undefined)).toBe('10.0.0.1')
+    expect(read('10.0.0.1', '')).toBe('10.0.0.1')
+  })
+
+  it.each([
+    ['unknown', '10.0.0.1'],
+    [`${CLIENT}, unknown`, '10.0.0.1'],
+    [`${CLIENT}, 10.0.0.256, 10.0.0.2`, '10.0.0.2'],
+    [`${CLIENT},, 10.0.0.2`, '10.0.0.2'],
+    [`${CLIENT}, 10.0.0.2,`, '10.0.0.1'],
+    [`${CLIENT}:8080`, '10.0.0.1'],
+    [`${CLIENT}\u0000`, '10.0.0.1'],
+    ['1'.repeat(10_000), '10.0.0.1'],
+  ])('is the last one before something that is no address: %j', (header, expected) => {
+    expect(read('10.0.0.1', header)).toBe(expected)
+  })
+
+  it('is not looked for any further than twenty proxies away', () => {
+    const hops = Array.from({ length: 5000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
+    expect(read('10.0.0.1', [CLIENT, ...hops].join())).toBe(hops.at(-20))
+  })
+})

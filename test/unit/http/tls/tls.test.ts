@@ -1,0 +1,371 @@
+import { once } from 'node:events'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { connect as connectHttp2 } from 'node:http2'
+import { Agent, get } from 'node:https'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { duplexPair } from 'node:stream'
+import { connect, type TLSSocket } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
+import { type Listener, listen } from '../../../../src/http/listener.ts'
+import { closed } from '../../../support/closed.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { removeFolder, temporaryFolder } from '../../../support/keyturn.ts'
+import { createRecordingLog, type RecordingLog } from '../../../support/log.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../../support/tls')
+
+let folder: string
+let log: RecordingLog
+let served: number
+let listener: Listener | undefined
+const clients: { destroy(): void }[] = []
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  log = createRecordingLog()
+  served = 0
+  await install('first')
+})
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
+  await listener?.close(0)
+  await removeFolder(folder)
+})
+
+async function install(name: string): Promise<void> {
+  await copyFile(join(FIXTURES, `${name}.cert.pem`), join(folder, 'cert.pem'))
+  await copyFile(join(FIXTURES, `${name}.key.pem`), join(folder, 'key.pem'))
+}
+
+async function start(limits: Partial<Limits> = {}, clientCa = false): Promise<Listener> {
+  listener = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    tls: {
+      certFile: join(folder, 'cert.pem'),
+      keyFile: join(folder, 'key.pem'),
+      clientCaFile: clientCa ? join(folder, 'ca.pem') : null,
+    },
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    log,
+    handler: (req, res) => {
+      served += 1
+      res.end(`HTTP/${req.httpVersion}`)
+    },
+  })
+  return listener
+}
+
+async function handshake({ port }: Listener, options: object = {}): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+function nameOf(socket: TLSSocket): string {
+  const { CN } = socket.getPeerCertificate().subject
+  return typeof CN === 'string' ? CN : ''
+}
+
+async function getOver(url: string, agent: Agent): Promise<string> {
+  const [response] = await once(get(url, { agent, rejectUnauthorized: false }), 'response')
+  let text = ''
+  for await (const chunk of response) text += chunk
+  return text
+}
+
+describe('TLS', () => {
+  it('serves HTTP/1.1 and HTTP/2 on one port', async () => {
+    const { url } = await start()
+    const agent = new Agent()
+    expect(await getOver(url, agent)).toBe('HTTP/1.1')
+    agent.destroy()
+
+    const session = connectHttp2(url, { rejectUnauthorized: false })
+    const stream = session.request({ ':path': '/' })
+    let text = ''
+    for await (const chunk of stream) text += chunk
+    session.destroy()
+    expect(text).toBe('HTTP/2.0')
+  })
+
+  it('offers h2 before http/1.1', async () => {
+    const socket = await handshake(await start(), { ALPNProtocols: ['http/1.1', 'h2'] })
+    expect(socket.alpnProtocol).toBe('h2')
+    socket.destroy()
+  })
+
+  it('refuses versions before 1.2', async () => {
+    await expect(handshake(await start(), { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow()
+  })
+
+  it.each(['ECDHE-ECDSA-AES128-SHA256', 'ECDHE-ECDSA-AES256-SHA384', 'ECDHE-ECDSA-AES128-SHA'])(
+    'does not speak %s, which is no authenticated encryption [RFC 9325 §4.2]',
+    async (ciphers) => {
+      await expect(handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
+    },
+  )
+
+  it.each(['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305'])(
+    'speaks %s with clients of TLS 1.2',
+    async (ciphers) => {
+      const socket = await handshake(await start(), { ciphers, maxVersion: 'TLSv1.2' })
+      expect(socket.getCipher()).toMatchObject({ name: ciphers, version: 'TLSv1.2' })
+      socket.destroy()
+    },
+  )
+
+  it.each([
+    ['400', 'VATE / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['408', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
+    ['431', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(DEFAULT_LIMITS.maxHeadBytes)}\r\n\r\n`],
+  ])('says in a %s, which no route answers, to stay with https [RFC 6797 §7.1]', async (status, bytes) => {
+    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    socket.on('error', () => {})
+    socket.write(bytes)
+    let text = ''
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk
+    })
+    await closed(socket)
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(text).toContain('\r\nstrict-transport-security: max-age=31536000\r\n')
+  })
+
+  it('says so in the answer to a head over HTTP/2 that is too long', async () => {
+    const { url } = await start()
+    const session = connectHttp2(url, { rejectUnauthorized: false })
+    clients.push(session)
+    const stream = session.request({ ':path': '/', 'x-long': 'x'.repeat(DEFAULT_LIMITS.maxHeadBytes) })
+    const [head] = await once(stream, 'response')
+    expect(head).toMatchObject({ ':status': 431, 'strict-transport-security': 'max-age=31536000' })
+  })
+
+  it('closes a connection that does not finish its head', async () => {
+    const socket = await handshake(await start({ headTimeout: 300, checkEvery: 50 }))
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    let text = ''
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk
+    })
+    await closed(socket)
+    expect(text).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('takes a new certificate from the files and keeps connections that are open', async () => {
+    const running = await start()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
+    const ciphers = 'ECDHE-ECDSA-AES128-SHA256'
+
+    await install('second')
+    let name = ''
+    while (name !== 'localhost second') {
+      const socket = await handshake(running)
+      name = nameOf(socket)
+      socket.destroy()
+    }
+    expect(await getOver(running.url, agent)).toBe('HTTP/1.1')
+    await expect(handshake(running, { ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow()
+    agent.destroy()
+  })
+
+  it('closes while connections are idle', async () => {
+    const running = await start()
+    const agent = new Agent({ keepAlive: true })
+    await getOver(running.url, agent)
+    await running.close(60_000)
+    agent.destroy()
+    await expect(handshake(running)).rejects.toThrow()
+  })
+
+  it('closes while connections have asked for nothing, before and after the handshake', async () => {
+    const running = await start()
+    const silent = connectTcp(running.port, '127.0.0.1')
+    await once(silent, 'connect')
+    const opened = await handshake(running)
+    const gone = Promise.all([closed(silent), closed(opened)])
+    silent.on('error', () => {}).resume()
+    opened.on('error', () => {}).resume()
+    await running.close(60_000)
+    await gone
+  })
+
+  it('does not start with files that do not belong together, and names them', async () => {
+    await copyFile(join(FIXTURES, 'second.key.pem'), join(folder, 'key.pem'))
+    await expect(start()).rejects.toThrow(/cannot use the certificate .*cert\.pem with the key .*key\.pem/)
+    await writeFile(join(folder, 'cert.pem'), 'nothing')
+    await expect(start()).rejects.toThrow(/cannot use the certificate/)
+  })
+})
+
+describe('a client CA', () => {
+  /** What a client shows as its certificate. */
+  async function shown(name: string) {
+    const [cert, key] = await Promise.all(
+      ['cert', 'key'].map((part) => readFile(join(FIXTURES, `${name}.${part}.pem`))),
+    )
+    return { cert, key, rejectUnauthorized: false }
+  }
+
+  /** Makes the certificates of these the authorities. */
+  async function trust(...names: string[]): Promise<void> {
+    const certificates = await Promise.all(names.map((name) => readFile(join(FIXTURES, `${name}.cert.pem`), 'utf8')))
+    await writeFile(join(folder, 'ca.pem'), certificates.join(''))
+  }
+
+  async function ask(url: string, options: object): Promise<string> {
+    const [response] = await once(get(url, { agent: false, ...options }), 'response')
+    return textOf(response)
+  }
+
+  async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
+    let text = ''
+    for await (const chunk of stream) text += chunk
+    return text
+  }
+
+  beforeEach(() => trust('second'))
+
+  it('lets in clients with a certificate of it, and no others, over HTTP/1.1 and HTTP/2', async () => {
+    const { url } = await start({}, true)
+    expect(await ask(url, await shown('second'))).toBe('HTTP/1.1')
+    await expect(ask(url, await shown('first'))).rejects.toThrow()
+    await expect(ask(url, { rejectUnauthorized: false })).rejects.toThrow()
+
+    const over2 = async (options: object) => {
+      const session = connectHttp2(url, options)
+      session.on('error', () => {})
+      try {
+        return await textOf(session.request({ ':path': '/' }))
+      } catch {
+        return ''
+      } finally {
+        session.destroy()
+      }
+    }
+    expect(await over2(await shown('second'))).toBe('HTTP/2.0')
+    // With TLS 1.3 a client may speak before it hears that it was refused, so it sees an answer that is missing.
+    expect(await over2(await shown('first'))).toBe('')
+    expect(await over2({ rejectUnauthorized: false })).toBe('')
+    expect(served).toBe(2)
+  })
+
+  /** A connection of each protocol, and a way to ask over it. */
+  async function openBoth(url: string, options: object) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const session = connectHttp2(url, options)
+    session.on('error', () => {})
+    clients.push(agent, session)
+    let overHttp1: Socket | undefined
+    const overBoth = async () => {
+      const request = get(url, { agent, ...options })
+      const [response] = await once(request, 'response')
+      overHttp1 = request.socket ?? undefined
+      return [await textOf(response), await textOf(session.request({ ':path': '/' }))]
+    }
+    return { session, overBoth, http1: () => overHttp1! }
+  }
+
+  it('keeps connections open when it is replaced together with others, and the certificate too', async () => {
+    const { url } = await start({}, true)
+    const { overBoth, http1 } = await openBoth(url, await shown('second'))
+    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    const before = http1()
+    await trust('second', 'first')
+    await install('second')
+    await eventually(async () => expect(await ask(url, await shown('first'))).toBe('HTTP/1.1'))
+    expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    expect(http1()).toBe(before)
+  })
+
+  it.each([
+    ['whose certificate was in the file itself', 'second', 'second'],
+    ['with an intermediate', 'authority', 'client'],
+  ])('that is removed costs clients %s their connections, and no others', async (_name, authority, client) => {
+    await trust('first', authority)
+    const { url } = await start({}, true)
+    const removed = await openBoth(url, await shown(client))
+    const kept = await openBoth(url, await shown('first'))
+    for (const { overBoth } of [removed, kept]) expect(await overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    const keptSocket = kept.http1()
+
+    const gone = Promise.all([closed(removed.http1()), closed(removed.session)])
+    await trust('first')
+    await gone
+    await expect(ask(url, await shown(client))).rejects.toThrow()
+    expect(await kept.overBoth()).toEqual(['HTTP/1.1', 'HTTP/2.0'])
+    expect(kept.http1()).toBe(keptSocket)
+  })
+
+  it('that is removed does not let a handshake finish that began before', async () => {
+    const running = await start({}, true)
+    const tcp = connectTcp(running.port, '127.0.0.1')
+    tcp.on('error', () => {})
+    clients.push(tcp)
+    await once(tcp, 'connect')
+    // The server has the client's hello, and the client holds its answer back.
+    const [near, far] = duplexPair()
+    const socket = connect({ socket: far, ...(await shown('second')) })
+    socket.on('error', () => {})
+    near.once('data', (hello) => tcp.write(hello))
+    const [answer] = await once(tcp, 'data')
+    tcp.pause()
+
+    await trust('first')
+    await eventually(async () => expect(await ask(running.url, await shown('first'))).toBe('HTTP/1.1'))
+    const before = served
+    near.on('data', (chunk) => tcp.write(chunk))
+    near.write(answer)
+    tcp.on('data', (chunk) => near.write(chunk)).resume()
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await closed(tcp)
+    expect(served).toBe(before)
+  })
+
+  it('that is replaced does not let clients in that resume an earlier TLS session', async () => {
+    const running = await start({}, true)
+    const { port } = running
+    let ticket: Buffer | undefined
+    const first = connect({ port, host: '127.0.0.1', ...(await shown('second')) })
+    first.on('session', (session) => {
+      ticket = session
+    })
+    first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(first, 'data')
+    await eventually(() => expect(ticket).toBeDefined())
+    first.destroy()
+
+    /** Whether a client with that ticket gets an answer, and has not had to prove itself again. */
+    const resume = async () => {
+      const socket = connect({ port, host: '127.0.0.1', session: ticket, ...(await shown('second')) })
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      const answered = await Promise.race([
+        new Promise<boolean>((resolve) => socket.once('data', () => resolve(true))),
+        new Promise<boolean>((resolve) => socket.once('close', () => resolve(false))),
+      ])
+      const resumed = socket.isSessionReused()
+      socket.destroy()
+      return { answered, resumed }
+    }
+    expect(await resume()).toEqual({ answered: true, resumed: true })
+    await trust('first')
+    await eventually(async () => expect(await ask(running.url, await shown('first'))).toBe('HTTP/1.1'))
+    expect((await resume()).answered).toBe(false)
+  })
+
+  it('file with no certificate in it stops the start, and does not replace one in use', async () => {
+    const running = await start({}, true)
+    await writeFile(join(folder, 'ca.pem'), 'nothing')
+    await eventually(() => expect(log.lines.join('\n')).toContain('the certificate was not reloaded'))
+    expect(await ask(running.url, await shown('second'))).toBe('HTTP/1.1')
+    await expect(ask(running.url, { rejectUnauthorized: false })).rejects.toThrow()
+    await running.close(0)
+    await expect(start({}, true)).rejects.toThrow(/cannot use the client CA .*ca\.pem.*no certificate/)
+  })
+})

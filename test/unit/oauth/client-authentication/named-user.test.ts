@@ -1,0 +1,24 @@
+import { describe, expect, it } from '@jest/globals'
+import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import { NamedUser } from '../../../../src/oauth/client-authentication/named-user.ts'
+
+const NOW = new Date('2030-01-01T12:00:00Z')
+
+/** A user with live keys of these ids. */
+function withKeys(...keyIds: string[]): ServiceUser {
+  const keys = keyIds.map((keyId) => ({ keyId, createdAt: NOW, expiresAt: null }))
+  return { enabled: true, keys, secrets: [] } as unknown as ServiceUser
+}
+
+describe('a named user', () => {
+  it.each([
+    [['a'], true],
+    [['a', 'b'], true],
+    [['a', 'gone'], false],
+    [[], false],
+  ])('with the keys a and b has proved possession by the keys %j: %j', (keyIds, proved) => {
+    const user = new NamedUser(withKeys('a', 'b'), null)
+    user.proof = { kind: 'key', keyIds }
+    expect(user.hasProved(NOW)).toBe(proved)
+  })
+})

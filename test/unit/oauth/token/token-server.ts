@@ -1,0 +1,185 @@
+/**
+ * The token endpoint on a port of its own, with or without users in memory, and what it noted about each request.
+ */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:http2'
+import { text } from 'node:stream/consumers'
+import { Provider } from 'oidc-provider'
+import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
+import type { KeySnapshot } from '../../../../src/app/keys/live-key-ring.ts'
+import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import type { ClientSecrets } from '../../../../src/domain/integrity.ts'
+import { DEFAULT_LIMITS } from '../../../../src/http/connections/limits.ts'
+import { listen } from '../../../../src/http/listener.ts'
+import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
+import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
+import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
+import { setHead } from '../../../../src/oauth/head.ts'
+import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
+import type { Issuing, TokenHandler } from '../../../../src/oauth/token/fast-path.ts'
+import { TokenService } from '../../../../src/oauth/token-service.ts'
+import { createRecordingLog } from '../../../support/log.ts'
+import type { TokenRequestCase } from './token-requests.ts'
+
+/** What there is to serve. */
+export interface TokenServerOptions {
+  readonly issuer: string
+  readonly keys: KeySnapshot
+  readonly users: ReadonlyMap<string, ServiceUser>
+  readonly secrets: ClientSecrets
+  readonly now: () => Date
+  /** Where users are; or whether the engine answers everything. */
+  readonly answers: 'from memory' | 'from the database' | 'by the engine'
+  /** From one address. */
+  readonly maxFailures?: number
+}
+
+/** An answer as it came over the wire. */
+export interface Received {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+/** Starts one. Stop it in the end. */
+export async function startTokenServer(options: TokenServerOptions) {
+  const { issuer, keys, users, secrets, now, answers, maxFailures = 1e6 } = options
+  const log = createRecordingLog()
+  const notes = new RequestContexts(createAddressReader([]))
+  const used: string[] = []
+  const failed: string[] = []
+  const audited: string[] = []
+  const answered: Pick<Answered, 'status' | 'clientId' | 'failure'>[] = []
+  let lookUps = 0
+  let engineCalls = 0
+  let failure: Error | undefined
+  let held: Promise<void> | undefined
+  class Attempts extends AttemptLimiter {
+    override blockedForSeconds(attempt: Parameters<AttemptLimiter['fail']>[0]): number {
+      if (Provider.ctx !== undefined) engineCalls += 1
+      return super.blockedForSeconds(attempt)
+    }
+    override fail(attempt: Parameters<AttemptLimiter['fail']>[0]): void {
+      failed.push(attempt.name)
+      super.fail(attempt)
+    }
+  }
+  const attempts = new Attempts({
+    clock: { monotonic: () => 0 },
+    maxPerName: maxFailures,
+    maxPerAddress: maxFailures,
+  })
+  const service = new TokenService({
+    issuer,
+    tokenLifetimeSeconds: 600,
+    assertionAudience: 'issuer',
+    now,
+    directory: {
+      secrets,
+      recallServiceUser: (userId) => (answers === 'from memory' ? users.get(userId) : undefined),
+      readServiceUser: async (userId) => {
+        lookUps += 1
+        await held
+        if (failure !== undefined) throw failure
+        return users.get(userId)
+      },
+    },
+    assertions: { useAssertionOnce: async () => true },
+    attempts,
+    audit: {
+      refuse: (entry, outcome) => audited.push(`${entry.actor} ${entry.resource} ${entry.clientAddress} ${outcome}`),
+    },
+    secretUses: { note: (secretId, at) => used.push(`${secretId} ${at.toISOString()}`) },
+    notes,
+    log,
+  })
+  service.switchTo(keys)
+  const byTheEngine: TokenHandler = (req, res, head) => {
+    setHead(res, head)
+    return (service.current.issuing as Issuing).engine(req, res)
+  }
+  const documents = { current: service.current, discovery: service.discovery }
+  const routes = createOAuthRoutes({
+    service: answers === 'by the engine' ? { ...documents, token: byTheEngine } : service,
+    jwksMaxAgeSeconds: 300,
+    isFresh: () => true,
+    stalenessSeconds: () => 0,
+    notes,
+  })
+  const handler = createRouter({
+    routes: new Map([[OAUTH_PATHS.token, { methods: { POST: routes.token }, cors: null, sendsHead: true }]]),
+    fallback: notFound,
+    maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+    log,
+    notes,
+    onAnswered: ({ status, clientId, failure }) =>
+      answered.push({
+        status,
+        ...(clientId === undefined ? {} : { clientId }),
+        ...(failure === undefined ? {} : { failure }),
+      }),
+  })
+  const listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
+  return {
+    url: listener.url,
+    port: listener.port,
+    attempts,
+    log,
+    /** What is known about all requests so far. */
+    record: () => ({ used: [...used], failed: [...failed], audited: [...audited], answered: [...answered] }),
+    /** How often a user has been looked up, and how often the engine has asked for a client. */
+    lookUps: () => lookUps,
+    engineCalls: () => engineCalls,
+    /** Look-ups take until this is called back. */
+    holdLookUps: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
+    /** What becomes of look-ups from now on. */
+    failWith: (error: Error | undefined) => {
+      failure = error
+    },
+    /** Serves another key ring from now on. */
+    switchTo: (snapshot: KeySnapshot) => service.switchTo(snapshot),
+    stop: () => listener.close(1000),
+  }
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** Sends a request over HTTP/1.1. */
+export function post(url: string, { headers = {}, body, chunked = false }: TokenRequestCase): Promise<Received> {
+  return new Promise((resolve, reject) => {
+    const length = chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(body)) }
+    const outgoing = request(url + OAUTH_PATHS.token, { method: 'POST', headers: { ...FORM, ...length, ...headers } })
+    outgoing.once('error', reject).once('response', (response) => {
+      text(response).then(
+        (received) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received }),
+        reject,
+      )
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Sends a request over HTTP/2, on a connection of its own. */
+export async function postOverHttp2(
+  url: string,
+  { headers = {}, body, chunked = false }: TokenRequestCase,
+): Promise<Received> {
+  const session = connect(url)
+  try {
+    const length = chunked ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const stream = session.request({ ...FORM, ...length, ...headers, ':method': 'POST', ':path': OAUTH_PATHS.token })
+    const head = once(stream, 'response')
+    stream.end(body)
+    const [[received], content] = await Promise.all([head, text(stream)])
+    const { ':status': status, ...rest } = received as Record<string, unknown>
+    return { status: Number(status), headers: rest, body: content }
+  } finally {
+    session.close()
+  }
+}

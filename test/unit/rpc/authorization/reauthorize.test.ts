@@ -1,0 +1,48 @@
+import { createContextValues, type Interceptor } from '@connectrpc/connect'
+import { describe, expect, it } from '@jest/globals'
+import type { UserAuthority } from '../../../../src/domain/identities/authority.ts'
+import { setActor } from '../../../../src/rpc/authorization/actor.ts'
+import { reauthorize } from '../../../../src/rpc/authorization/reauthorize.ts'
+
+type Next = Parameters<Interceptor>[0]
+type Request = Parameters<Next>[0]
+
+const authority: UserAuthority = {
+  kind: 'user',
+  userId: 'somebody',
+  permission: 'iam.user.read',
+  credential: { kind: 'personal_access_token', tokenId: 'token' },
+}
+
+/** A call that the gate has let through, or has not seen. */
+function aCall({ stream = false, gated = true }): Request {
+  const contextValues = createContextValues()
+  if (gated) setActor(contextValues, { actor: 'somebody', action: 'Call', requestId: 'request-1', authority })
+  return { stream, contextValues, method: { name: 'Call' } } as unknown as Request
+}
+
+/** What happens to a call, in order. */
+async function stepsOf(call: Request): Promise<unknown[]> {
+  const steps: unknown[] = []
+  const access = { assertStillAuthorized: async (checked: UserAuthority) => void steps.push(checked) }
+  const next = async () => {
+    steps.push('handled')
+    return {} as Awaited<ReturnType<Next>>
+  }
+  await reauthorize(access)(next)(call).catch((error: Error) => steps.push(error.message))
+  return steps
+}
+
+describe('the check after the body', () => {
+  it('is about the authority that the gate has granted, and comes before the handler', async () => {
+    expect(await stepsOf(aCall({}))).toEqual([authority, 'handled'])
+  })
+
+  it('lets no call through that has not passed the gate', async () => {
+    expect(await stepsOf(aCall({ gated: false }))).toEqual(['the call has not passed the gate'])
+  })
+
+  it('lets no stream through, because its messages would come after the check', async () => {
+    expect(await stepsOf(aCall({ stream: true }))).toEqual([expect.stringContaining('Call streams')])
+  })
+})

@@ -1,0 +1,68 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { describe, expect, it } from '@jest/globals'
+import { DomainError } from '../../../../src/domain/errors.ts'
+import { toConnectError } from '../../../../src/rpc/messages/errors.ts'
+import { createRecordingLog } from '../../../support/log.ts'
+
+const MUCH = '\u00e9'.repeat(20_000)
+
+/** What the validation throws. */
+function violated(messages: readonly string[]): ConnectError {
+  const value = create(ViolationsSchema, { violations: messages.map((message) => ({ message })) })
+  const details = [{ desc: ViolationsSchema, value }]
+  return new ConnectError(messages.join(), Code.InvalidArgument, undefined, details)
+}
+
+describe('the error for a refusal', () => {
+  it.each(['change_not_in_force', 'change_outcome_unknown'] as const)(
+    'does not invite clients to repeat a change that is stored, or may be: %s',
+    (code) => {
+      const refusal = new DomainError(code, 'the change is stored, or may be')
+      const error = toConnectError(refusal, new Headers(), createRecordingLog())
+      expect([error.code, error.metadata.has('retry-after')]).toEqual([Code.Unknown, false])
+    },
+  )
+
+  it('says when to try again if the database cannot be reached [RFC 9110 §10.2.3]', () => {
+    const refusal = new DomainError('storage_unavailable', 'the database cannot be reached')
+    const error = toConnectError(refusal, new Headers(), createRecordingLog())
+    expect([error.code, error.metadata.get('retry-after')]).toEqual([Code.Unavailable, '5'])
+  })
+
+  it.each<[string, () => Error]>([
+    ['a domain error', () => new DomainError('project_not_found', MUCH, { metadata: { project_id: MUCH } })],
+    ['a Connect error', () => new ConnectError(MUCH, Code.NotFound)],
+    ['an invalid argument', () => new ConnectError(MUCH, Code.InvalidArgument)],
+    ['many violations', () => violated(Array.from({ length: 10_000 }, (_, i) => `states[${i}]`))],
+    ['a long violation', () => violated(['states', MUCH])],
+  ])('is short, whatever the client has sent: %s', (_, fail) => {
+    const error = toConnectError(fail(), new Headers(), createRecordingLog())
+    const sizes = error.details.map((detail) =>
+      'desc' in detail ? toBinary(detail.desc, create(detail.desc, detail.value)).byteLength : detail.value.byteLength,
+    )
+    expect(encodeURIComponent(error.rawMessage).length).toBeLessThan(2_048)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_048)
+  })
+
+  it('has the violations that it has room for, and the reason after them', () => {
+    const error = toConnectError(violated(['states', MUCH]), new Headers(), createRecordingLog())
+    const [violations] = error.findDetails(ViolationsSchema)
+    expect(violations?.violations.map(({ message }) => message)).toEqual(['states'])
+    expect(error.details.map((detail) => 'desc' in detail && detail.desc.typeName)).toEqual([
+      'buf.validate.Violations',
+      'google.rpc.BadRequest',
+      'google.rpc.ErrorInfo',
+    ])
+  })
+
+  it('is not cut in the middle of a character', () => {
+    const { rawMessage } = toConnectError(
+      new ConnectError(`a${'\u{1f511}'.repeat(200)}`, Code.NotFound),
+      new Headers(),
+      createRecordingLog(),
+    )
+    expect(rawMessage.isWellFormed()).toBe(true)
+  })
+})

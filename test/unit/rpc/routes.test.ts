@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { text } from 'node:stream/consumers'
+import { createConnectRouter } from '@connectrpc/connect'
+import { afterEach, expect, it } from '@jest/globals'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { DEFAULT_LIMITS } from '../../../src/http/connections/limits.ts'
+import { type Listener, listen } from '../../../src/http/listener.ts'
+import { createAddressReader } from '../../../src/http/requests/client-address.ts'
+import { cutOff, type Handler } from '../../../src/http/requests/exchange.ts'
+import { RequestContexts } from '../../../src/http/requests/request-context.ts'
+import { createRouter, notFound, type Route } from '../../../src/http/requests/router.ts'
+import { CallContexts } from '../../../src/rpc/protocol/call-context.ts'
+import { connectOptions, routesOf } from '../../../src/rpc/routes.ts'
+import { createRecordingLog } from '../../support/log.ts'
+
+const log = createRecordingLog()
+let listener: Listener
+
+afterEach(() => listener.close(0))
+
+const MAX_MESSAGE_BYTES = 65_536
+const router = createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(WebKeyService, {
+  listWebKeys: () => ({}),
+})
+
+/** Serves the web key service on a port. */
+async function serve(served = router): Promise<void> {
+  const notes = new RequestContexts(createAddressReader([]))
+  const options = { notes: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
+  const routes = [...routesOf(served, options)].map(([path, { answer }]): [string, Route] => {
+    const handler: Handler = (req, res) => answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
+    return [path, { methods: { GET: handler, POST: handler }, cors: null }]
+  })
+  const handler = createRouter({
+    routes: new Map(routes),
+    fallback: notFound,
+    maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
+    log,
+    notes,
+    onAnswered: () => {},
+  })
+  listener = await listen({ host: '127.0.0.1', port: 0, tls: null, limits: DEFAULT_LIMITS, log, handler })
+}
+
+const OVER = {
+  async 'HTTP/1.1'(path: string, method = 'GET') {
+    const response = await fetch(listener.url + path, { method })
+    return { status: response.status, body: await response.text() }
+  },
+  async 'HTTP/2'(path: string, method = 'GET') {
+    const session = connect(listener.url)
+    try {
+      const request = session.request({ ':method': method, ':path': path })
+      const [head] = await once(request, 'response')
+      return { status: head[':status'], body: await text(request) }
+    } finally {
+      session.destroy()
+    }
+  },
+}
+
+const LIST = '/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&message=%7B%7D'
+
+for (const [protocol, get] of Object.entries(OVER)) {
+  it.each(['%C4%80', '%0A', 'a+b', ''])(`a GET over ${protocol} with the compression "%s" is invalid`, async (name) => {
+    await serve()
+    const { status, body } = await get(`${LIST}&encoding=json&compression=${name}`)
+    expect([status, JSON.parse(body)]).toMatchObject([400, { code: 'invalid_argument' }])
+  })
+
+  it.each(['constructor', '__proto__', '%C4%80'])(
+    `a GET over ${protocol} for the encoding "%s" gets 415`,
+    async (name) => {
+      await serve()
+      expect((await get(`${LIST}&encoding=${name}`)).status).toBe(415)
+    },
+  )
+
+  it(`HEAD over ${protocol} is answered as GET is, without the body`, async () => {
+    await serve()
+    const path = `${LIST}&encoding=json`
+    const logged = log.lines.length
+    const { status, body } = await get(path)
+    expect([status, body]).toEqual([200, '{}'])
+    expect(await get(path, 'HEAD')).toEqual({ status, body: '' })
+    expect((await get(LIST, 'HEAD')).status).toBe((await get(LIST)).status)
+    expect(log.lines.slice(logged)).toEqual([])
+  })
+
+  it(`a call over ${protocol} that fails before there is an answer gets 500`, async () => {
+    const fails = () => Promise.reject(new Error('no answer'))
+    await serve({ ...router, handlers: router.handlers.map((handler) => Object.assign(fails.bind(null), handler)) })
+    const { status, body } = await get(`${LIST}&encoding=json`)
+    expect([status, JSON.parse(body)]).toMatchObject([500, { error: 'server_error' }])
+  })
+}

@@ -1,0 +1,34 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { DomainError } from '../../../src/domain/errors.ts'
+import { credentialsFile } from '../../../src/secret-files/credentials-file.ts'
+import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+
+const CREDENTIALS = { clientId: 'me@acme', clientSecret: 'only here' }
+
+let folder: string
+beforeEach(async () => {
+  folder = await temporaryFolder()
+})
+afterEach(() => removeFolder(folder))
+
+/** Writes credentials around a change that fails, and returns the message. */
+async function writeAround(error: DomainError): Promise<string> {
+  const file = credentialsFile(join(folder, 'admin.json'), 'http://localhost')
+  const change = () => Promise.reject(error)
+  return await file.writeAround(CREDENTIALS, change).then(String, ({ message }: Error) => message)
+}
+
+describe('credentials that a change makes work', () => {
+  it('are kept where the message says, if the change may be stored', async () => {
+    const message = await writeAround(new DomainError('change_outcome_unknown', 'the change may be stored'))
+    const [, path = ''] = /^the change may be stored; then its credentials are in (.+)$/.exec(message) ?? []
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ client_id: 'me@acme', client_secret: 'only here' })
+  })
+
+  it('are gone if the change is not stored', async () => {
+    expect(await writeAround(new DomainError('storage_unavailable', 'not stored'))).toBe('not stored')
+    expect(await readdir(folder)).toEqual([])
+  })
+})
