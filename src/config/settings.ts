@@ -100,7 +100,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_TRUSTED_PROXIES',
     default: 'none',
     meaning:
-      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. From them, and from nobody else, `X-Forwarded-For` is believed.',
+      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. `X-Forwarded-For` is believed from them only.',
   },
   {
     variable: 'KEYTURN_DRAIN_SECONDS',

@@ -1,7 +1,7 @@
 /**
  * Time as the machine has it.
  */
-import type { Clock } from '../app/replica/replica.ts'
+import type { Clock } from '../domain/time.ts'
 
 /** Timers do not keep the process alive. */
 export const systemClock: Clock = {

@@ -1,9 +1,10 @@
 /**
  * The place of one worker: whoever dies in it is replaced, later and later if that happens again and again.
  */
-import type { Clock } from '../app/replica/replica.ts'
+
 import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
+import type { Clock } from '../domain/time.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerFacts } from './protocol.ts'
 import type { Exit, WorkerProcess } from './worker-process.ts'

@@ -3,7 +3,7 @@
  */
 import type { Log } from '../../domain/ports.ts'
 
-/** How many pairs of caller and method are counted apart; the calls of others are counted together. */
+/** How many pairs of caller and method are counted separately. All other calls are counted together. */
 const MAX_COUNTED = 1000
 
 const OTHERS = 'others'

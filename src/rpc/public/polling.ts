@@ -1,7 +1,7 @@
 /**
  * Waits for conditions that nobody announces: one timer for all who wait, and none while nobody does.
  */
-import type { Clock } from '../../app/replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
 interface Waiter {
   readonly condition: () => boolean
