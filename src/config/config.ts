@@ -1,7 +1,7 @@
 /**
- * The configuration of the server, read from variables and flags and checked.
+ * The configuration of the server, read from variables and flags and validated.
  *
- * The only place that reads the environment. All mistakes are reported at once, and nothing starts with one.
+ * Only this folder reads the environment. All mistakes are reported at once, and the server does not start with one.
  */
 import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
@@ -70,12 +70,12 @@ export interface Config {
   readonly maxPatLifetimeDays: number
   /** Null: no metrics. */
   readonly metricsListen: ListenAddress | null
-  /** The collector of traces; null: there are none. The exporter reads all about it from the environment itself. */
+  /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
   readonly tracesTo: string | null
   readonly logLevel: string
 }
 
-/** Everything that is wrong with the settings. The messages repeat no value that may be secret. */
+/** All mistakes in the settings. The messages repeat no value that may be secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
@@ -126,10 +126,10 @@ export function processEnvironment(): Readonly<Record<string, string | undefined
 }
 
 /**
- * Reads the settings from the environment. Flags go before variables.
+ * Reads the settings from the environment. Flags override variables.
  *
  * @param flags Values by variable name, such as `{ KEYTURN_LISTEN: '127.0.0.1:0' }`.
- * @throws {ConfigError} that names every mistake, also variables that start with `KEYTURN_` and mean nothing.
+ * @throws {ConfigError} that names every mistake, also unknown variables that start with `KEYTURN_`.
  */
 export function readConfig(
   flags: Readonly<Record<string, string | undefined>>,
@@ -143,7 +143,7 @@ export function readConfig(
   return toConfig(parsed.data)
 }
 
-/** Where the credentials file is, for commands that need nothing else of the configuration. */
+/** The path of the credentials file, for commands that need no other setting. */
 export function credentialsFileFrom(
   flags: { readonly credentials?: string | undefined },
   environment: Readonly<Record<string, string | undefined>>,
@@ -160,7 +160,7 @@ function settingsIn(
 ): Record<string, string> {
   const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
   const { DATABASE_URL: database } = environment
-  // An empty variable is one that was not set: shells and compose files cannot always leave one out.
+  // An empty variable counts as not set, because shells and compose files cannot always leave one out.
   const given = defined(Object.fromEntries(named))
   if (given.KEYTURN_DATABASE_URL === undefined && database !== undefined && database !== '') {
     given.KEYTURN_DATABASE_URL = database

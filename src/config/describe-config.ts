@@ -1,10 +1,10 @@
 /**
- * The settings in force, to be shown: nothing in them is secret.
+ * The effective settings for display, without secrets.
  */
 import type { Config } from './config.ts'
 import { formatAddress, withoutPassword } from './values.ts'
 
-/** The settings in force, with nothing secret in them, by variable name. */
+/** The effective settings without secrets, by variable name. */
 export function describeConfig(config: Config): Record<string, string | number | null> {
   return {
     KEYTURN_LISTEN: formatAddress(config.listen),
@@ -39,7 +39,7 @@ export function describeConfig(config: Config): Record<string, string | number |
   }
 }
 
-/** A collector may take its secret anywhere else in the URL. */
+/** The other parts of the URL may hold a secret of the collector. */
 function placeOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`

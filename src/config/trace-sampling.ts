@@ -1,5 +1,5 @@
 /**
- * Which requests are traced, by the variables of OpenTelemetry, which its library leaves to the program to read.
+ * Trace sampling by the variables of OpenTelemetry, which its library does not read itself.
  *
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
@@ -7,9 +7,9 @@ import { ConfigError } from './config.ts'
 
 /** Which requests are traced. */
 export interface TraceSampling {
-  /** The share of traces that are recorded, 0 to 1. Decided by the trace's id, so alike in all services. */
+  /** The share of traces that are recorded, 0 to 1. The trace id decides, so all services decide alike. */
   readonly ratio: number
-  /** Whether a request that belongs to a trace of its sender's is recorded if, and only if, the sender's part is. */
+  /** Whether a request with a parent trace follows the sampling decision of the parent. */
   readonly followsSender: boolean
 }
 

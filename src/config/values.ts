@@ -1,5 +1,5 @@
 /**
- * The kinds of values that settings have: how they are read from text and shown again.
+ * Parsers and formatters for the values of settings.
  */
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -57,7 +57,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The most processes that share a port. */
+/** The greatest number of processes that share a port. */
 const MAX_WORKERS = 64
 
 export function toWorkers(text: string, context: z.RefinementCtx): number {
@@ -70,7 +70,7 @@ export function toWorkers(text: string, context: z.RefinementCtx): number {
   return workers
 }
 
-/** IP addresses and networks (RFC 4632, RFC 4291 §2.3), comma-separated; spaces around them do not count. */
+/** IP addresses and networks (RFC 4632, RFC 4291 §2.3), comma-separated, with optional spaces. */
 export function toNetworks(text: string, context: z.RefinementCtx): readonly string[] {
   const networks = text
     .split(',')

@@ -9,22 +9,22 @@ import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
 import type { AccessTokenVerifier } from '../domain/ports.ts'
 
-/** Anyone may send a token, so the work that one can cause is bounded before it is parsed. Just below what fits a header. */
+/** Bounds the work that an unauthenticated token causes, before it is parsed. Just below the size limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
 
-/** What a web key can be called: a thumbprint (RFC 7638) with SHA-256. */
+/** The form of a web key's id: a SHA-256 thumbprint (RFC 7638). */
 const KEY_ID = /^[\w-]{43}$/
 
 const NOT_VALID = 'the access token is not valid'
 
-/** What tokens must say, and the time at which they are looked at. */
+/** The required claims, and the time of the verification. */
 export interface AccessTokenVerifierOptions {
   readonly issuer: string
   readonly audience: string
   readonly now: () => Date
 }
 
-/** A verifier of tokens by this issuer for this audience. Verification takes no tolerance for clocks. */
+/** A verifier of tokens by this issuer for this audience. Verification has no clock tolerance. */
 export function createAccessTokenVerifier({ issuer, audience, now }: AccessTokenVerifierOptions): AccessTokenVerifier {
   return {
     async verify(token, ring) {
@@ -67,7 +67,7 @@ function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): 
   return key.publicJwk
 }
 
-// Claims are checked after the signature, so only a holder of a genuine token learns more than "not valid".
+// Claims are checked after the signature, so only the holder of a genuine token gets more detail than "not valid".
 function hintFor(cause: unknown): string {
   if (cause instanceof errors.JWTExpired) return 'the access token has expired: get a new one'
   if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'aud') {

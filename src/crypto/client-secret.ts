@@ -1,16 +1,16 @@
 /**
- * Client secrets and personal access tokens: how they are made, kept and compared. Which of a user's are live is decided
- * in the domain.
+ * Generation, hashing and constant-time comparison of client secrets and personal access tokens. The domain decides which of a
+ * user's are live.
  */
 import { createHmac, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ClientSecrets } from '../domain/integrity.ts'
 import type { DerivedKeys } from './integrity-key.ts'
 
-/** Let secret scanners and people recognise a secret that turns up where it should not. */
+/** Prefixes by which secret scanners and people recognise a leaked secret. */
 const SECRET_PREFIX = 'ktn_cs_'
 const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
-/** 96 bits cannot be guessed, and a guessed tag would gain no more than one query. */
+/** 96 bits cannot be guessed, and a guessed tag would gain one query only. */
 const TAG_BYTES = 12
 const HASH_BYTES = 32
 const BLOCK_BYTES = 64
@@ -21,19 +21,19 @@ const lengthOf = (bytes: number) => Math.ceil((bytes * 4) / 3)
 const UNTAGGED_LENGTH = PERSONAL_ACCESS_TOKEN_PREFIX.length + lengthOf(SECRET_BYTES)
 const TAGGED_LENGTH = UNTAGGED_LENGTH + lengthOf(TAG_BYTES)
 
-/** The keys of what is made and compared here. */
+/** The derived keys that are used here. */
 type SecretKeys = Pick<DerivedKeys, 'clientSecrets' | 'personalAccessTokens' | 'personalAccessTokenTags'>
 
 /**
- * Client secrets and personal access tokens with 256 random bits, each kept as the HMAC of its SHA-256: who can write to
- * the database cannot make one that works. The SHA-256 first, because that is what was kept before there were keys.
+ * Client secrets and personal access tokens with 256 random bits, each stored as the HMAC of its SHA-256, so that write access to
+ * the database is not enough to forge one. It is of the SHA-256, because older instances stored that alone.
  *
- * A personal access token ends in a tag, which is the beginning of its HMAC under a key of its own (decision 19). The tag tells
- * invented tokens from those that were made here, and nothing about which of these are still good.
+ * A personal access token ends in a tag, which is the beginning of its HMAC under a separate key (decision 19). The tag separates
+ * forged tokens from those that this instance made. It does not say which of these are live.
  */
 export function createClientSecrets(keys: SecretKeys): ClientSecrets {
-  const clientSecrets = createComparison(keys.clientSecrets)
-  const personalAccessTokens = createComparison(keys.personalAccessTokens)
+  const clientSecrets = createComparer(keys.clientSecrets)
+  const personalAccessTokens = createComparer(keys.personalAccessTokens)
   return {
     generate() {
       const secret = newSecret(SECRET_PREFIX)
@@ -61,9 +61,9 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
 }
 
 /**
- * What a secret is kept as, from its SHA-256: HMAC-SHA256 (RFC 2104).
+ * The stored hash of a secret, from its SHA-256: HMAC-SHA256 (RFC 2104).
  *
- * Written out as its two hashes: `createHmac` takes twice as long as all of it, on the way to every token.
+ * Written out as its two hashes, because `createHmac` takes twice as long and this is on the path of every token.
  */
 export function createSecretHash(key: Uint8Array): (sha256: Uint8Array) => Uint8Array {
   const mac = createMac(key)
@@ -74,11 +74,11 @@ export function createSecretHash(key: Uint8Array): (sha256: Uint8Array) => Uint8
   }
 }
 
-function createComparison(key: Uint8Array) {
+function createComparer(key: Uint8Array) {
   const mac = createMac(key)
-  // No secret has this hash, because none is known that does.
+  // A dummy hash that no known secret has, so that an empty list takes as long as a list of one.
   const standIn = randomBytes(HASH_BYTES)
-  // Hashes are compared where they come from here, one after the other. A buffer for each would cost as much as hashing.
+  // One buffer for all comparisons, which are synchronous. A new one each time would cost as much as hashing.
   const hash = Buffer.alloc(HASH_BYTES)
   return {
     hashOf(secret: string): Uint8Array {
@@ -91,7 +91,7 @@ function createComparison(key: Uint8Array) {
       mac(sha256(secret), hash)
       let found = false
       for (const candidate of hashes.length === 0 ? [standIn] : hashes) {
-        // The comparison stands first: none may be left out because an earlier one succeeded.
+        // Constant-time: the comparison stands first, so that a match does not skip the rest.
         found = equal(hash, candidate) || found
       }
       return found && hashes.length > 0
@@ -99,7 +99,7 @@ function createComparison(key: Uint8Array) {
   }
 }
 
-/** Writes the HMAC-SHA256 of 32 bytes, given as one character each, which is the quickest way to hand them around. */
+/** Writes the HMAC-SHA256 of 32 bytes, given as a binary string, which is the fastest way to pass them. */
 function createMac(key: Uint8Array): (message: string, result: Buffer) => void {
   const inner = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)
@@ -120,7 +120,7 @@ function tagOf(untagged: string, key: Uint8Array): string {
   return mac.subarray(0, TAG_BYTES).toString('base64url')
 }
 
-// A fast hash is right for a secret with 256 random bits: there is nothing to guess, so nothing to slow down.
+// A fast hash is right for a secret with 256 random bits, because it cannot be guessed.
 function sha256(secret: string): string {
   return digest('sha256', secret, 'binary')
 }

@@ -1,7 +1,7 @@
 /**
- * The two forms of an ECDSA signature: the one in which OpenSSL writes it, and the one of JOSE.
+ * Converts ECDSA signatures from the DER of OpenSSL to the form of JOSE.
  *
- * Node can convert too, but spends longer on that than on the signature.
+ * Node converts too, but takes longer for that than for the signature.
  */
 
 const SEQUENCE = 0x30

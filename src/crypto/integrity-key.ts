@@ -12,10 +12,10 @@ import { createKeySealer } from './sealed-key.ts'
 
 const KEY_BYTES = 32
 
-/** What it was sealed for. No sealed private key has this type, so none can stand in for it, and it for none. */
+/** The content type of the JWE. Sealed private keys have another one, so neither can replace the other. */
 const CTY = 'integrity-key'
 
-/** What each derived key is for: the `info` of HKDF (RFC 5869). Once released, none is edited. */
+/** The `info` of HKDF (RFC 5869) for each derived key. A released one must never change. */
 const USES = {
   webKeys: 'keyturn web keys',
   revokedWebKeys: 'keyturn revoked web keys',
@@ -34,7 +34,7 @@ export function deriveKeys(integrityKey: Uint8Array): DerivedKeys {
   return Object.fromEntries(Object.entries(USES).map(([use, info]) => [use, derive(info)])) as DerivedKeys
 }
 
-/** What can be done with these derived keys. */
+/** The operations with these derived keys. */
 export function createIntegrity(keys: DerivedKeys): Integrity {
   return { publicKeys: createPublicKeyMacs(keys), secrets: createClientSecrets(keys) }
 }
@@ -69,7 +69,7 @@ export function resealIntegrityKey(sealed: string, masterKeys: MasterKeys): Prom
 }
 
 /**
- * Hands over an integrity key, and wipes it when `use` is done.
+ * Passes an integrity key to `use`, and wipes it afterwards.
  *
  * @throws {Error} that says what to do, if no master key opens it, or something else was sealed.
  */

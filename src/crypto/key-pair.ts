@@ -1,5 +1,5 @@
 /**
- * Makes key pairs for web keys: generated off the main thread, named by their thumbprint, sealed at once and then wiped.
+ * Generates key pairs for web keys off the main thread, names them by their thumbprint, seals the private half and wipes it.
  */
 import { generateKeyPair } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
@@ -45,7 +45,7 @@ async function generateSealed(config: WebKeyConfig, sealer: KeySealer): Promise<
   }
 }
 
-/** Both halves written out. As a `KeyObject`, even that of the public half, the private one would live until a collection. */
+/** Both halves are exported. With a `KeyObject`, even that of the public half, the private half would live until a collection. */
 const ENCODINGS = {
   publicKeyEncoding: { format: 'jwk' },
   privateKeyEncoding: { format: 'der', type: 'pkcs8' },
@@ -62,7 +62,7 @@ function generate(config: WebKeyConfig): Promise<WrittenPair> {
       if (error) reject(error)
       else resolve({ publicJwk: toPublicJwk(publicKey as PublicJwk), pkcs8: privateKey as Buffer<ArrayBuffer> })
     }
-    // The types do not know that a key can be written as a JWK.
+    // The types do not know the export as a JWK.
     const write = generateKeyPair as (type: string, options: object, callback: typeof done) => void
     switch (config.kind) {
       case 'rsa':

@@ -1,7 +1,7 @@
 /**
- * The keys that seal private keys at rest: their text form, and which of them seals and opens.
+ * The master keys, which seal private keys at rest: their text form, and which of them seals and opens.
  *
- * Sealing itself is in `sealed-key.ts`; where the text comes from is the configuration's business.
+ * Sealing is in `sealed-key.ts`. The configuration says where the text comes from.
  */
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 

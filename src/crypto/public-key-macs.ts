@@ -1,7 +1,7 @@
 /**
  * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, and their thumbprints.
  *
- * What is authenticated is a JSON array of strings, so that no two keys have the same text.
+ * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
 import type { PublicKeyMacs } from '../domain/integrity.ts'
@@ -26,7 +26,7 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     revokedWebKeys([keyId, algorithm, canonical(publicJwk)])
   const ofUserKey: PublicKeyMacs['ofUserKey'] = (userId, { keyId, publicJwk }) => {
     const { kid, alg, ...jwk } = publicJwk
-    // Null where there is none: an empty text may be a `kid`.
+    // Null if there is none, because an empty text may be a `kid`.
     return userKeys([userId, keyId, canonical(jwk), kid ?? null, alg ?? null])
   }
   return {

@@ -1,5 +1,5 @@
 /**
- * Moves sealed keys from one master key to another, without a moment in which one is kept in clear.
+ * Reseals keys with another master key. The plaintext is never stored.
  */
 import type { KeyResealer, SealedKey } from '../domain/keys/sealed-keys.ts'
 import { resealIntegrityKey, withIntegrityKey } from './integrity-key.ts'
@@ -18,7 +18,7 @@ export function createKeyResealer(masterKeys: MasterKeys): KeyResealer {
 
     async reseal(key) {
       const sealed = await resealWith(masterKeys, key)
-      // What it was opened from is about to be lost, so that the first master key alone is enough is tried, not assumed.
+      // The old sealed text is about to be replaced, so the new one must open with the first master key alone.
       await assertOpensWith(first, { ...key, sealed })
       return sealed
     },

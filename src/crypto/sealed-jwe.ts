@@ -1,8 +1,8 @@
 /**
  * Compact JWEs (RFC 7516) under master keys: the form of everything that is sealed at rest.
  *
- * With WebCrypto and not with the ciphers of `node:crypto`, nor with jose: those leave a copy of the plaintext or of the
- * content key in memory that nothing can wipe. What a JWE is sealed for is checked by its callers, in the protected header.
+ * They use WebCrypto. The ciphers of `node:crypto` and jose leave a copy of the plaintext or of the content key in memory, which cannot
+ * be wiped. Callers check in the protected header what a JWE is sealed for.
  */
 import { randomBytes, webcrypto } from 'node:crypto'
 import { type CompactJWEHeaderParameters, decodeProtectedHeader } from 'jose'
@@ -53,7 +53,7 @@ export async function sealJwe(
 }
 
 /**
- * Opens a JWE, hands over what was sealed, and wipes it when `use` is done.
+ * Opens a JWE, passes the plaintext to `use`, and wipes it afterwards.
  *
  * @param use Must not keep the bytes.
  * @throws {CannotOpen} if no configured master key opens it, or anything of it was changed; whatever `use` throws.

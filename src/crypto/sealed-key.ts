@@ -1,5 +1,5 @@
 /**
- * How a private key is kept at rest: as a JWE that only a master key opens.
+ * Sealed private keys: JWEs that only a master key opens.
  *
  * The protected header binds the web key's id and algorithm, so that a sealed key moved to another row of the database does
  * not open there. Since that id is the thumbprint of the public key, a private key that opens for a web key belongs to it.
@@ -21,13 +21,13 @@ export interface KeySealer {
   seal(pkcs8: Uint8Array<ArrayBuffer>, owner: SealedFor): Promise<string>
   /** The private key that was sealed for this web key, to sign with. */
   open(sealed: string, owner: SealedFor): Promise<KeyObject>
-  /** Hands over the private key in DER of PKCS #8, and wipes it when `use` is done. */
+  /** Passes the private key in DER of PKCS #8 to `use`, and wipes it afterwards. */
   withPrivateKey<T>(sealed: string, owner: SealedFor, use: (pkcs8: Buffer<ArrayBuffer>) => T | Promise<T>): Promise<T>
-  /** Checks that it could be opened. The private key does not come to light: only its content key is unwrapped. */
+  /** Checks that it can be opened. Only its content key is unwrapped, and the private key stays encrypted. */
   assertOpens(sealed: string, owner: SealedFor): Promise<void>
 }
 
-// PKCS #8 rather than a JWK: a parser that fails on it has no text of the key to quote in its message.
+// PKCS #8 rather than a JWK, because the error of a JSON parser may quote the text.
 const CTY = 'pkcs8'
 
 /** A sealer that uses these master keys. */

@@ -1,5 +1,5 @@
 /**
- * Signs with the private key of the active web key, which never leaves this file once it is opened.
+ * Signs with the private key of the active web key. The opened key stays in the closure of its signer.
  */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { KEY_ALGORITHMS } from '../domain/keys/key-algorithm.ts'
@@ -17,8 +17,8 @@ export function createSignerFactory(sealer: KeySealer): SignerFactory {
 
       const { hash, quick } = KEY_ALGORITHMS[key.algorithm]
       const form = formOf(key)
-      // A slow signature would hold up all other requests; a quick one is not worth the way to another thread. The key is
-      // handed over as it is: Node spends tens of microseconds on an object with a key and options in it.
+      // A slow signature would block the event loop, and a quick one is not worth a thread of the pool. The key is passed without
+      // options, because Node spends tens of microseconds on an object with options.
       return quick
         ? { key, sign: async (data) => form(sign(hash, data, privateKey)) }
         : { key, sign: async (data) => form(await signOnThreadPool(hash, data, privateKey)) }
@@ -34,7 +34,7 @@ function assertBelongsTo(key: ActiveWebKey, privateKey: KeyObject): void {
   }
 }
 
-/** From what OpenSSL writes to what JOSE wants, which differ for ECDSA only. */
+/** Converts a signature of OpenSSL to the form of JOSE. They differ for ECDSA only. */
 function formOf({ publicJwk }: ActiveWebKey): (signature: Uint8Array) => Uint8Array {
   if (publicJwk.kty !== 'EC') return (signature) => signature
   const size = Buffer.from(publicJwk.x, 'base64url').length

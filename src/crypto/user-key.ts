@@ -1,7 +1,7 @@
 /**
  * Reads the public keys that service users prove themselves with (RFC 7523): a JWK or a JWK Set (RFC 7517).
  *
- * Nothing of the input is repeated in a message: who sends a private key by mistake must not find it in a log.
+ * No message repeats the input, because a private key that was sent by mistake must not reach a log.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
@@ -78,7 +78,7 @@ function parseKey(entry: unknown, name: string): UserJwk {
 
 function toKeyObject({ kty, crv, n, e, x, y }: Members, name: string): KeyObject {
   try {
-    // Only these members count, so that nothing else can make the parser see another key.
+    // Only these members are parsed, so that another member cannot change the key.
     return createPublicKey({ key: JSON.parse(JSON.stringify({ kty, crv, n, e, x, y })), format: 'jwk' })
   } catch {
     return refuse(`${name} is no valid public key of kty RSA, EC (P-256, P-384, P-521) or OKP (Ed25519)`)

@@ -1,5 +1,5 @@
 /**
- * What is written down about administration: who did what to which resource, and what came of it.
+ * The audit trail of administration: who did what to which resource, with which outcome.
  */
 
 /** An action on a resource, and who did it. Never has a secret in it. */
@@ -16,22 +16,22 @@ export interface AuditEntry {
   readonly resource: string
 }
 
-/** Refusals that were left out of the trail, because there were too many or the database could not be reached. */
+/** Refusals that were dropped from the trail, because of a rate limit or because the database could not be reached. */
 export interface Omission {
   /** At least 1. */
   readonly count: number
-  /** When the first of them was left out. */
+  /** When the first of them was dropped. */
   readonly since: Date
 }
 
-/** An entry as it is kept. */
+/** An entry as it is stored. */
 export interface AuditEvent extends AuditEntry {
   readonly clientAddress: string
   readonly eventId: string
   readonly at: Date
   /** `ok`, or the reason of the refusal. */
   readonly outcome: string
-  /** What the event stands for; null if for itself. */
+  /** The dropped refusals that the event stands for; null if it stands for itself. */
   readonly omission: Omission | null
 }
 

@@ -1,6 +1,6 @@
 /**
- * What makes a row of the database believed: it was written by a program that has the integrity key of the instance, which
- * is kept sealed. `crypto/` implements these ports (decision 11).
+ * Integrity of rows: a row is trusted only if a program with the integrity key of the instance has written it. That key is stored
+ * sealed. `crypto/` implements these ports (decision 11).
  */
 import type { UserKey } from './identities/credential.ts'
 import type { SealedWebKey } from './keys/sealed-keys.ts'
@@ -9,7 +9,7 @@ import type { KeyPairFacts } from './keys/web-key.ts'
 /**
  * Message authentication codes of public keys.
  *
- * Those of web keys and of revoked ones differ: the record of a revoked key is no key that can be published again.
+ * The codes of web keys and of revoked ones differ, so that the record of a revoked key cannot be published again.
  */
 export interface PublicKeyMacs {
   /** @throws {Error} if the key id is not the thumbprint of the key (RFC 7638). */
@@ -25,29 +25,29 @@ export interface PublicKeyMacs {
   assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array): void
 }
 
-/** Makes and compares client secrets and personal access tokens. */
+/** Generates client secrets and personal access tokens, and compares them in constant time. */
 export interface ClientSecrets {
   /** A new secret and the hash to keep. The secret is not kept anywhere. */
   generate(): { readonly secret: string; readonly hash: Uint8Array }
   /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
   /**
-   * What can be told of a personal access token without the database: its tag shows that this instance has made it, or it has
-   * the form of those from before there were tags, or neither. The time it takes tells nothing about the right tag.
+   * Classifies a personal access token without the database. `genuine`: its tag proves that this instance made it. `older`: it has
+   * the form without a tag. `invented`: neither. Constant-time in the tag.
    */
   originOfPersonalAccessToken(token: string): 'genuine' | 'older' | 'invented'
-  /** The hash under which a personal access token is kept. */
+  /** The stored hash of a personal access token. */
   hashPersonalAccessToken(token: string): Uint8Array
   /**
-   * Whether the client secret is one of those with these hashes. The time it takes tells nothing about the hashes, and an
-   * empty list takes as long as one.
+   * Whether one of the hashes is that of the client secret. Constant-time in the hashes, and an empty list takes as long as a list
+   * of one.
    */
   matches(secret: string, hashes: readonly Uint8Array[]): boolean
   /** The same for a personal access token. */
   matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
-/** What an open integrity key is good for. */
+/** What can be done with an open integrity key. */
 export interface Integrity {
   readonly publicKeys: PublicKeyMacs
   readonly secrets: ClientSecrets
@@ -58,17 +58,17 @@ export interface NewIntegrity extends Integrity {
   readonly sealedIntegrityKey: string
 }
 
-/** What it takes to give an instance from before there were integrity keys one, with everything that it has. */
+/** Gives an integrity key, and MACs for all its rows, to an instance that has none. */
 export interface TakeOver {
   readonly sealedIntegrityKey: string
   readonly publicKeys: PublicKeyMacs
   /**
-   * Proves a web key by its private key: opens the whole of it, and wipes it.
+   * Proves a web key by its private key, which it opens and wipes.
    *
    * @throws {Error} that says what to do.
    */
   prove(key: SealedWebKey): Promise<void>
-  /** The hash of a client secret, from the SHA-256 that was kept until now. */
+  /** The hash of a client secret, from the SHA-256 that was stored until now. */
   clientSecretHash(sha256: Uint8Array): Uint8Array
   /** The same for a personal access token. */
   personalAccessTokenHash(sha256: Uint8Array): Uint8Array

@@ -1,17 +1,17 @@
 /**
- * Which lines of a log are left out, because the same reason has been logged shortly before.
+ * A throttle for log lines: each reason is logged at most once a minute.
  */
 
-/** How often a reason that goes on is logged, in milliseconds. */
+/** The least time between two lines of a reason, in milliseconds. */
 const EVERY = 60_000
 
-/** How many reasons are remembered. The one that was logged longest ago is forgotten. */
+/** How many reasons are remembered. The one that was logged longest ago is evicted. */
 const MAX_REASONS = 100
 
 export class LogThrottle {
   readonly #loggedAt = new Map<string, number>()
 
-  /** Whether to log a reason now: once a minute. @param at Milliseconds of a clock that never jumps. */
+  /** Whether to log a reason now. @param at Milliseconds of a clock that never jumps. */
   admits(reason: string, at: number): boolean {
     const before = this.#loggedAt.get(reason)
     if (before !== undefined && at - before < EVERY) return false

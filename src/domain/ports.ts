@@ -20,16 +20,16 @@ export interface KeyStore {
    * or changes the ring in between.
    *
    * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the date of the
-   * change: by the clock of the database, and after every change before and anything that the ring already has, so that it may be
-   * up to a day ahead of that clock. If `decide` throws, nothing is stored and the error passes through. A change is stored together with `entry` as an audit event.
+   * change: by the clock of the database, and after every earlier date of the ring and of changes, so that it may be up to a day
+   * ahead of that clock. If `decide` throws, nothing is stored and the error passes through. `entry` becomes an audit event.
    *
    * Before `decide`, and whatever it decides, the authority of `entry` is checked in the same step, against the users,
    * credentials and keys as they are then, by the time of the database.
    *
    * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of a user does not hold any more.
    * @throws {DomainError} `storage_unavailable` when the database cannot be reached in time. Nothing is stored then.
-   * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change. It may be stored or not, so that
-   * only a change that can be made twice may be repeated.
+   * @throws {DomainError} `change_outcome_unknown` when the database has not confirmed a change, which may be stored or not. Only an
+   * idempotent change may be repeated then.
    */
   update<T>(
     entry: ChangeEntry,
@@ -53,7 +53,7 @@ export interface KeyStore {
 export interface KeyChange<T> extends KeyRingChange<T> {
   /** What to store about rotation. The same object as before, or none: it stays as it is. */
   readonly rotation?: Rotation
-  /** What turned out to be changed, if that is known better than when the change was asked for. For the audit event. */
+  /** The resource of the audit event, if the decision knows it better than the caller. */
   readonly resource?: string
 }
 
@@ -68,7 +68,7 @@ export interface StoredKeyChange<T> {
   readonly after: Revision
 }
 
-/** What becomes of a thing. The same object as before: nothing changes. Null: it is deleted. */
+/** The next state of a resource. The same object as before: nothing changes. Null: it is deleted. */
 export interface Change<A, T> {
   readonly next: A | null
   readonly result: T
@@ -100,7 +100,7 @@ export interface IdentityStore {
    * the clock besides the date, because credentials of a user end by the clock.
    *
    * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
-   * belong to or be granted something that does not exist; `last_owner` if nobody would be left to administer.
+   * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
    */
   changeUser<T>(
     userId: string,
@@ -122,7 +122,7 @@ export interface IdentityStore {
 
 /** The audit trail in the database. Changes are written by the stores that make them. */
 export interface AuditLog {
-  /** Writes down a refusal. `outcome` is its reason. @param omission Given if it stands for refusals that were left out. */
+  /** Writes a refusal. `outcome` is its reason. @param omission Given if it stands for dropped refusals. */
   refuse(entry: AuditEntry, outcome: string, omission?: Omission): Promise<void>
   /** Newest first. */
   list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
@@ -130,7 +130,7 @@ export interface AuditLog {
   deleteBefore(at: Date): Promise<number>
 }
 
-/** What comes with the use of credentials and is kept in the database. Neither is a change of the instance. */
+/** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {
   /** Notes when secrets last got a token. Dates only move forward; unknown ids are left out. */
   recordSecretUses(uses: ReadonlyMap<string, Date>): Promise<void>
@@ -138,13 +138,13 @@ export interface CredentialUses {
    * Marks the assertion of a client as used, in all replicas.
    *
    * @param id Stands for one assertion of one client, at most 200 characters.
-   * @param expiresAt From then on the mark may be forgotten.
-   * @returns Whether it had not been used before.
+   * @param expiresAt The mark may be deleted from then on.
+   * @returns Whether this was its first use.
    */
   useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
 }
 
-/** A reading of the database's clock, taken between two moments of a clock that nobody sets. */
+/** A reading of the database's clock, taken between two moments of a monotonic clock. */
 export interface ClockReading {
   readonly databaseTime: Date
   /** The date of the newest change, which may be ahead of a clock that has gone back. Null: there has been none. */
@@ -154,7 +154,7 @@ export interface ClockReading {
   readonly notAfter: number
 }
 
-/** What tells whether a replica is up to date. */
+/** The status by which a replica knows whether it is up to date. */
 export interface InstanceStatus extends Revision {
   /** The issuer of all replicas; null if none has been stored yet. */
   readonly issuer: string | null
@@ -181,11 +181,11 @@ export interface InstanceReader {
   findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
 }
 
-/** Tells of changes by other replicas, sooner than comparing versions would. Only a hint: it may miss any of them. */
+/** Announces changes of other replicas, sooner than polling versions would. It is only a hint, and may miss any of them. */
 export interface ChangeFeed {
   /** Calls `onChange` after changes, and after every reconnect, until the returned function is called. */
   subscribe(onChange: () => void): () => Promise<void>
-  /** Whether announcements would arrive now. `off`: nothing is announced, or nobody listens. */
+  /** Whether announcements would arrive now. `off`: nothing is announced, or nothing listens. */
   status(): 'connected' | 'disconnected' | 'off'
 }
 
@@ -219,10 +219,8 @@ export interface InstanceInitializer {
   /** Whether the instance has been initialised. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores the issuer, a project, a service user with `IAM_OWNER` and one client secret, and one active web key, in one
-   * transaction, unless the instance has them already.
-   *
-   * The integrity key is stored with them.
+   * Stores the issuer, the integrity key, a project, a service user with `IAM_OWNER` and one client secret, and one active
+   * web key, in one transaction, unless the instance has them already.
    *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
    * database. If it throws, nothing is stored and the error passes through.
@@ -252,7 +250,7 @@ export interface Signer {
   sign(data: Uint8Array): Promise<Uint8Array>
 }
 
-/** Opens the private key of the active web key, and no other. */
+/** Opens the private key of the active web key to sign with it. */
 export interface SignerFactory {
   /**
    * @throws {Error} if no configured master key opens it, or it is not the private key of this web key. The message
@@ -272,18 +270,18 @@ export interface AccessTokenVerifier {
 }
 
 /**
- * What is found out about a request while it is answered, for its line in the log, its span and the metrics.
+ * The context of a request, collected while it is answered, for its log line, its span and the metrics.
  *
- * `request` is the object by which the front door knows it.
+ * `request` is the request object of the public listener.
  */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
-  /** What stands for the connection that it came on. */
+  /** An object that stands for its connection. */
   connectionOf(request: object): object
   /**
-   * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. What
-   * does not have the form of one must not be given, because it could be a secret in the wrong field.
+   * Who makes the request, proved or only claimed: the client ID at the token endpoint, the user id at the API. A text without
+   * the form of one must not be given, because it could be a secret in the wrong field.
    */
   identified(request: object, clientId: string): void
   /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
@@ -297,7 +295,7 @@ export type Readiness =
   | { readonly ready: true; readonly warnings: readonly string[] }
   | { readonly ready: false; readonly reason: string }
 
-/** Something worth an operator's attention. Never carries a secret. */
+/** The log of the operator. It must never get a secret. */
 export interface Log {
   info(facts: object, message: string): void
   warn(facts: object, message: string): void

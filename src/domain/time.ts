@@ -1,12 +1,20 @@
 /**
- * Reckoning with moments.
+ * Moments, and arithmetic with them.
  */
 
 /**
- * A stored date that is further ahead of the clock is no evidence of what time it is, in seconds: it comes from a clock that was wrong
- * by more than a time zone.
+ * In seconds. A stored date that is further ahead of the clock does not count as evidence of the time: it comes from a clock that
+ * was wrong by more than a time zone.
  */
 export const MAX_DATE_AHEAD_SECONDS = 86_400
+
+/** Time as a process measures it. */
+export interface Clock {
+  /** Milliseconds of a clock that never jumps. */
+  monotonic(): number
+  /** Calls back once after so many milliseconds, unless the returned function is called before. */
+  after(milliseconds: number, callback: () => void): () => void
+}
 
 /** The moment of a change. */
 export interface ChangeMoment {

@@ -1,5 +1,5 @@
 /**
- * A row of the database that cannot be taken for what it should be: a replica must not go on as if it were not there.
+ * A row of the database that is invalid. A replica must not ignore it, because that would drop the key or user that it should be.
  */
 
 /** What the row should be. Few, because each is the value of a metric's label. */

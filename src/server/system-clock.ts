@@ -1,7 +1,7 @@
 /**
  * The clocks of this machine.
  */
-import type { Clock } from '../app/replica/replica.ts'
+import type { Clock } from '../domain/time.ts'
 
 /** Timers do not keep the process alive. */
 export const systemClock: Clock = {

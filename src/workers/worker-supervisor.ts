@@ -1,9 +1,10 @@
 /**
  * Supervises one worker: restarts it when it exits, with exponential backoff.
  */
-import type { Clock } from '../app/replica/replica.ts'
+
 import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
+import type { Clock } from '../domain/time.ts'
 import { STOP_LIMIT } from '../server/stop-limit.ts'
 import type { ServerFacts } from './protocol.ts'
 import type { Exit, WorkerProcess } from './worker-process.ts'

@@ -1,7 +1,7 @@
 /**
  * A clock that stands still until a test moves it.
  */
-import type { Clock } from '../../src/app/replica/replica.ts'
+import type { Clock } from '../../src/domain/time.ts'
 
 interface Timer {
   readonly at: number

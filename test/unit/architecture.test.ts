@@ -103,6 +103,32 @@ describe('the source', () => {
     expect(made).toEqual([])
   })
 
+  it('names the algorithms of web keys in the table, and where another list is meant', () => {
+    const naming = sources.filter((file) =>
+      /['"](RS|ES)(256|384|512)['"]|['"]EdDSA['"]|\b((RS|ES)\d{3}|EdDSA): /.test(read(file)),
+    )
+    expect(naming.sort()).toEqual([
+      'src/cli/server/demo-steps.ts',
+      'src/crypto/user-key.ts',
+      'src/domain/keys/key-algorithm.ts',
+      'src/domain/keys/kind-warnings.ts',
+      'src/oauth/client-authentication/assertion-keys.ts',
+      'src/oauth/client-authentication/assertions.ts',
+      'src/storage/migrations/0001-initial-schema.ts',
+    ])
+  })
+
+  it('opens a private key to sign with it in one place, which is given the active key', () => {
+    const opening = (text: RegExp) => sources.filter((file) => text.test(read(file)))
+    expect(opening(/\bsealer\.open\(/)).toEqual(['src/crypto/signer.ts'])
+    // Those in telemetry wrap the signers that they are given.
+    expect(opening(/\bsigners\.open\(/).sort()).toEqual([
+      'src/app/keys/live-key-ring.ts',
+      'src/telemetry/metrics/request-metrics.ts',
+      'src/telemetry/tracing/signature-spans.ts',
+    ])
+  })
+
   it('reads the environment in config/, and the arguments in cli/ only', () => {
     const readers = (text: RegExp) => sources.filter((file) => text.test(read(file))).map(folderOf)
     expect(new Set(readers(/process\.env/))).toEqual(new Set(['config']))

@@ -1,8 +1,8 @@
 /**
  * Who is calling and whether they may: bearer tokens of this service, and permissions looked up live (Spec §5).
  *
- * Whatever goes wrong on the way to "yes" is a refusal. Failed authentications are limited, and callers who prove themselves do
- * not wait behind those who do not (decision 19).
+ * It fails closed: any error is a refusal. Failed authentications are rate limited, and callers who prove themselves do not queue
+ * behind those who do not (decision 19).
  */
 
 import { DomainError, databaseBusy } from '../../domain/errors.ts'
@@ -24,20 +24,17 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import type { Replica } from '../replica/replica.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
-import { KnownTokens } from './known-tokens.ts'
+import { TokenOutcomeCache } from './token-outcome-cache.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
-/** What tells personal access tokens from access tokens, which are JWTs. */
+/** The prefix of personal access tokens. Access tokens are JWTs. */
 const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
 
-/**
- * How many credible personal access tokens and callers who have proved themselves are looked up at the same time, and how many
- * calls may wait for that.
- */
+/** The semaphore for look-ups of credible personal access tokens and of callers who have proved themselves. */
 const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
-/** The same for all others: one, so that they never hold more than one connection to the database. */
+/** The semaphore for all other look-ups: one at a time, so that they never hold more than one database connection. */
 const DOUBTFUL_LOOKUPS = { maxRunning: 1, maxWaiting: 20, refusal: databaseBusy }
 
 /** What access is decided with. */
@@ -60,7 +57,7 @@ export interface AuthenticatedCaller {
   readonly credential: Credential
 }
 
-/** What an `Authorization` header has, as far as that can be told without much work. */
+/** What an `Authorization` header holds, as far as a cheap look shows it. */
 interface Presented {
   /** Undefined if the header cannot be read. */
   readonly token: string | undefined
@@ -68,18 +65,17 @@ interface Presented {
   readonly digest: string
   /** Null if it is no personal access token. */
   readonly origin: ReturnType<ClientSecrets['originOfPersonalAccessToken']> | null
-  /** Whether it was accepted the last time, or was made here and has not been refused yet. */
+  /** Whether the token was accepted the last time, or has the tag of this instance and has not been refused yet. */
   readonly isCredible: boolean
 }
 
 export class Access {
   readonly #options: AccessOptions
-  readonly #known = new KnownTokens()
-  /** The replica needs the database for itself as well. */
+  readonly #outcomes = new TokenOutcomeCache()
   readonly #lookups = new Semaphore(LOOKUPS)
   /** Reads callers who have proved themselves, before they are denied anything. */
   readonly #callers = new SingleFlightByKey((userId) => this.#lookups.run(() => this.#options.store.findUser(userId)))
-  /** Tokens in the form from before there were tags are made up easily. */
+  /** Tokens of the older form, without a tag, are easy to forge. */
   readonly #doubtfulLookups = new Semaphore(DOUBTFUL_LOOKUPS)
 
   constructor(options: AccessOptions) {
@@ -104,12 +100,12 @@ export class Access {
     if (!presented.isCredible) assertMayTry(attempt, attempts)
     try {
       const caller = await this.#prove(presented)
-      this.#known.accepted(presented.digest)
+      this.#outcomes.accepted(presented.digest)
       return caller
     } catch (error) {
       if (isFailure(error)) {
         attempts.fail(attempt)
-        this.#known.refused(presented.digest, presented.origin === 'genuine')
+        this.#outcomes.refused(presented.digest, presented.origin === 'genuine')
       }
       throw error
     }
@@ -129,8 +125,8 @@ export class Access {
   }
 
   /**
-   * Checks a right again that has been granted, as far as this replica knows by now. Personal access tokens are looked up in
-   * the database again, without waiting behind callers who have not proved anything.
+   * Checks again a right that was granted, against what this replica knows now. Personal access tokens are looked up in the
+   * database again, without queueing behind unproved callers.
    *
    * @throws {DomainError} `token_invalid`, `permission_missing`, `storage_unavailable`.
    */
@@ -142,14 +138,14 @@ export class Access {
     try {
       assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
     } catch {
-      // Memory alone denies nothing: the database may know better.
+      // Memory may be stale, so the database confirms a denial.
       await replica.confirm()
       const asStored = await this.#asStored(userId)
       assertAuthorized(authority, { user: asStored, ring: replica.keys().ring, now: now() })
     }
   }
 
-  /** @throws {DomainError} `storage_unavailable` at once, instead of letting the caller wait for the database. */
+  /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */
   assertStorageReachable(): void {
     this.#options.replica.assertCurrent()
   }
@@ -160,7 +156,7 @@ export class Access {
     const digest = digestOf(token ?? authorization)
     const isPersonal = token !== undefined && PERSONAL_ACCESS_TOKEN.test(token)
     const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
-    const outcome = this.#known.outcomeOf(digest)
+    const outcome = this.#outcomes.outcomeOf(digest)
     const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'
     return { token, digest, origin, isCredible }
   }
@@ -183,7 +179,7 @@ export class Access {
     return { user, credential }
   }
 
-  /** A key that is not known here may be a new one: that is looked at once before the token is refused. */
+  /** An unknown key may be a new one, so memory is refreshed once before the token is refused. */
   async #verify(token: string): Promise<VerifiedAccessToken> {
     const { replica, verifier } = this.#options
     try {
@@ -195,13 +191,13 @@ export class Access {
     }
   }
 
-  /** The caller as the database has it now. Not behind the client IDs at the token endpoint, which prove nothing. */
+  /** The caller as the database has it now. It does not queue behind the client IDs of the token endpoint. */
   async #asStored(userId: string): Promise<ServiceUser | undefined> {
     this.#options.replica.assertReachable()
     return this.#callers.request(userId)
   }
 
-  /** Asks the database each time, so that a token which is revoked on one replica is refused on all others at once. */
+  /** Asks the database each time, so that a token revoked on one replica is refused on all others at once. */
   async #ownerOf(token: string, lookups: Semaphore): Promise<AuthenticatedCaller> {
     const { replica, store, secrets, now } = this.#options
     replica.assertReachable()
@@ -222,7 +218,7 @@ function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): vo
   })
 }
 
-/** Whether a token was refused for what it is. */
+/** Whether the token itself is the reason of the refusal. */
 function isFailure(error: unknown): boolean {
   return error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')
 }

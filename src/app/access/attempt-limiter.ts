@@ -1,11 +1,11 @@
 /**
- * Limits failed authentications, at the token endpoint and at the API: per client id or token and address, and per address.
+ * Rate limit for failed authentications, at the token endpoint and at the API: per client id or token and address, and per address.
  *
- * Never per client id alone: whoever fails on purpose must not lock out a client that proves itself from another
- * address. Secrets and keys cannot be guessed anyway; what is limited is the work and the noise that guessing makes.
+ * There is no limit per client id alone, because an attacker could then lock a client out from another address. Secrets and
+ * keys cannot be guessed anyway. The limit bounds the work and the log lines that guessing causes.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 import { networkOf } from './network.ts'
 
 /** The longest client id that a service user can have: a UUID, `@` and a project name. */
@@ -28,7 +28,7 @@ export interface AttemptLimiterOptions {
   readonly maxPerAddress?: number
   /** From the first failure on, in seconds. Default 60. */
   readonly windowSeconds?: number
-  /** How many pairs, and how many addresses, are remembered: those not seen for long are forgotten. Default 10,000. */
+  /** How many pairs, and how many addresses, are remembered. The least recently used is evicted. Default 10,000. */
   readonly capacity?: number
 }
 
@@ -57,9 +57,9 @@ export class AttemptLimiter {
   }
 
   /**
-   * For how many whole seconds the attempt must not be made; 0 if it may be made now.
+   * How many whole seconds the caller must wait before the attempt; 0 if it may be made now.
    *
-   * An attempt that is not made must not be counted as a failure, so that waiting helps.
+   * An attempt that was not made must not be counted as a failure, so that waiting helps.
    */
   blockedForSeconds(attempt: Attempt): number {
     const network = networkOf(attempt.address)
@@ -79,14 +79,14 @@ export class AttemptLimiter {
   }
 
   /**
-   * Counts an attempt that could not be judged, because the database cannot be asked: for that name from that address, so that
-   * an outage is no time to guess. Not for the address: others there, whose clients are in memory, get tokens meanwhile.
+   * Counts an attempt that could not be judged because the database is out of reach, so that an outage does not lift the limit. It
+   * counts for the pair only: other clients at the address, who are in memory, still get tokens.
    */
   leaveOpen(attempt: Attempt): void {
     this.#count(this.#perName, pairOf(attempt, networkOf(attempt.address)))
   }
 
-  /** What is remembered: never more than twice the capacity. */
+  /** How many entries there are, at most twice the capacity. */
   get size(): number {
     return this.#perName.size + this.#perAddress.size
   }
@@ -104,7 +104,7 @@ export class AttemptLimiter {
   }
 }
 
-// What is cut off is longer than any client id, so no client shares its count with a longer one.
+// A name that is cut off is longer than any client id, so it shares no count with one.
 function pairOf({ name }: Attempt, network: string): string {
   return `${network} ${name.slice(0, MAX_CLIENT_ID_LENGTH + 1)}`
 }

@@ -1,8 +1,8 @@
 /**
- * Which addresses are counted as one: those that one client can choose among.
+ * The network of an address, which rate limits count as one source: a client can choose among its addresses.
  */
 
-/** An IPv4 address as it is; of an IPv6 address the first 64 bits, because everybody there has all the others. */
+/** An IPv4 address as it is; of an IPv6 address the first 64 bits, because a client usually has a whole /64. */
 export function networkOf(address: string): string {
   const ipv4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (ipv4 !== undefined || !address.includes(':')) return ipv4 ?? address

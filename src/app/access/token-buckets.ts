@@ -1,10 +1,10 @@
 /**
- * A rate limit for each of many sources: so much at once, and so much a second after that (token bucket).
+ * Token buckets: a rate limit with a burst for each of many sources.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
-/** How much one source may. */
+/** The rate limit of one source. */
 export interface RateLimit {
   readonly burst: number
   readonly perSecond: number
@@ -13,7 +13,7 @@ export interface RateLimit {
 /** What the buckets need. */
 export interface TokenBucketsOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** How many sources are remembered: those not seen for long are forgotten, and begin with a full bucket again. */
+  /** How many sources are remembered. The least recently used is evicted, and begins with a full bucket again. */
   readonly capacity: number
 }
 
@@ -26,12 +26,12 @@ export class TokenBuckets {
     this.#buckets = new LRUCache({ max: options.capacity })
   }
 
-  /** Whether the source may once more. */
+  /** Whether the source has a token left. */
   has(source: string): boolean {
     return this.#left(source) >= 1
   }
 
-  /** Counts one of what the source may. Only after `has`. */
+  /** Takes a token of the source. Only after `has`. */
   take(source: string): void {
     this.#buckets.set(source, { left: this.#left(source) - 1, at: this.#options.clock.monotonic() })
   }

@@ -1,5 +1,5 @@
 /**
- * How the audit trail names what was done to: a path of kinds and ids, so that a filter finds a thing with its parts.
+ * The resource names of the audit trail: paths of kinds and ids, so that a filter finds a resource with its parts.
  */
 
 /** All web keys. */

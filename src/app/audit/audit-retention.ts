@@ -2,7 +2,7 @@
  * Deletes audit events that are older than they have to be kept. Every replica does; deleting twice deletes nothing.
  */
 import type { AuditLog, Log } from '../../domain/ports.ts'
-import type { Clock } from '../replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
 /** How often old events are looked for, in milliseconds. */
 const EVERY = 60 * 60 * 1000

@@ -1,24 +1,24 @@
 /**
- * Writes down who was refused, behind the answer. Changes are written down by the stores, in their own transaction.
+ * Writes refusals to the audit trail, asynchronously. The stores write changes, in the transaction of the change.
  *
- * Refusals are queued and written one after the other. Each kind of caller has limits and a queue of its own, so that no
- * kind can hide another (`refusal-limits.ts`). What does not fit, or cannot be written, is left out and counted: at most
- * once a minute and for each kind, the number becomes an event.
+ * Refusals are queued and written one after the other. Each kind of caller has its own rate limits and its own queue, so that no
+ * kind can hide another (`refusal-limits.ts`). A refusal that exceeds them, or cannot be written, is dropped and counted. At
+ * most once a minute, the count of each kind becomes an event.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from '../../domain/audit.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { AuditLog, Log, Page } from '../../domain/ports.ts'
-import type { Clock } from '../replica/replica.ts'
-import { Omissions } from './omissions.ts'
+import type { Clock } from '../../domain/time.ts'
+import { OmissionCounter } from './omission-counter.ts'
 import { kindOf, REFUSAL_KINDS, type RefusalKind, RefusalLimits } from './refusal-limits.ts'
 
 /** How many refusals of a kind may wait to be written. */
 const MAX_WAITING = 1000
 
-/** How often it is written down and logged that refusals were left out, in milliseconds. */
-const TELL_EVERY = 60_000
+/** How often the count of dropped refusals is logged and becomes an event, in milliseconds. */
+const REPORT_EVERY = 60_000
 
-/** The outcome of an event that stands for refusals which were left out. */
+/** The outcome of an event that stands for dropped refusals. */
 const OMITTED = 'OMITTED'
 
 /** What the trail needs. */
@@ -33,31 +33,31 @@ export interface AuditTrailOptions {
 interface Refusal {
   readonly entry: AuditEntry
   readonly outcome: string
-  /** Given if it stands for those that were left out. */
+  /** Given if it stands for dropped refusals. */
   readonly omission?: Omission
 }
 
-/** What one kind of caller has for itself. */
+/** The queue and the counter of one kind of caller. */
 interface Lane {
   readonly waiting: Refusal[]
-  readonly omissions: Omissions
+  readonly omissions: OmissionCounter
 }
 
 export class AuditTrail {
   readonly #options: AuditTrailOptions
   readonly #limits: RefusalLimits
   readonly #lanes: Readonly<Record<RefusalKind, Lane>>
-  /** Whose turn it is. */
+  /** The index of the kind whose turn it is. */
   #turn = 0
   readonly #throttle = new LogThrottle()
   #writing: Promise<void> | undefined
-  #cancelTelling: (() => void) | undefined
+  #cancelReport: (() => void) | undefined
   #stopped = false
 
   constructor(options: AuditTrailOptions) {
     this.#options = options
     this.#limits = new RefusalLimits(options.clock)
-    const lane = (): Lane => ({ waiting: [], omissions: new Omissions() })
+    const lane = (): Lane => ({ waiting: [], omissions: new OmissionCounter() })
     this.#lanes = { caller: lane(), claimed_user: lane(), anonymous: lane() }
   }
 
@@ -70,7 +70,7 @@ export class AuditTrail {
   }
 
   /**
-   * Writes down a refusal soon, if it can. Never throws.
+   * Queues a refusal to be written. Never throws.
    *
    * @param entry Of an anonymous caller: with a resource if it tried to be a user that exists, and then only.
    * @param outcome The reason of the refusal.
@@ -85,8 +85,8 @@ export class AuditTrail {
   /** Writes what is waiting, unless the database cannot be reached, and takes nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#cancelTelling?.()
-    this.#tell()
+    this.#cancelReport?.()
+    this.#reportOmissions()
     await this.#writing
   }
 
@@ -96,7 +96,7 @@ export class AuditTrail {
   }
 
   async #write(): Promise<void> {
-    // The caller goes on first.
+    // The caller answers first.
     await Promise.resolve()
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const { kind, refusal } = next
@@ -131,16 +131,16 @@ export class AuditTrail {
   #omit(kind: RefusalKind, { entry, omission = { count: 1, since: this.#options.now() } }: Refusal): void {
     this.#lanes[kind].omissions.add(entry, omission)
     if (this.#stopped) return
-    this.#cancelTelling ??= this.#options.clock.after(TELL_EVERY, () => {
-      this.#cancelTelling = undefined
-      this.#tell()
+    this.#cancelReport ??= this.#options.clock.after(REPORT_EVERY, () => {
+      this.#cancelReport = undefined
+      this.#reportOmissions()
     })
   }
 
-  /** Logs how many were left out, and writes it down, besides what the queues take. */
-  #tell(): void {
+  /** Logs the counts of dropped refusals, and queues an event for each, whatever the limit of the queue. */
+  #reportOmissions(): void {
     for (const kind of REFUSAL_KINDS) {
-      const omitted = this.#lanes[kind].omissions.take()
+      const omitted = this.#lanes[kind].omissions.drain()
       if (omitted === undefined) continue
       const { entry, omission } = omitted
       this.#options.log.warn({ kind, dropped: omission.count }, 'refused calls were not written to the audit trail')

@@ -1,13 +1,13 @@
 /**
- * How many refusals of whom are written down.
+ * Rate limits of the refusals that are written to the audit trail.
  *
- * Anyone can cause refusals, and must neither fill the database with them nor hide those of others behind them. So each kind of
- * caller has limits of its own, which no other kind can use up, and in each kind every source has.
+ * Anyone can cause refusals, and must neither fill the database with them nor hide the refusals of others. So each kind of
+ * caller has its own limits, and so has each source of a kind.
  */
 import { ANONYMOUS, type AuditEntry } from '../../domain/audit.ts'
+import type { Clock } from '../../domain/time.ts'
 import { networkOf } from '../access/network.ts'
 import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
-import type { Clock } from '../replica/replica.ts'
 
 /**
  * Who was refused: a caller who has proved who it is, an anonymous one who tried to be a user that exists, or any other
@@ -22,7 +22,7 @@ export function kindOf({ actor, resource }: AuditEntry): RefusalKind {
   return resource === '' ? 'anonymous' : 'claimed_user'
 }
 
-/** By each process. Two addresses are one if they are of one IPv6 network of 64 bits. */
+/** Per process. The addresses of one IPv6 network (/64) count as one. */
 const LIMITS = {
   /** Of a user, or of the system. */
   caller: { burst: 200, perSecond: 1 },
@@ -59,7 +59,7 @@ export class RefusalLimits {
     }
   }
 
-  /** Whether a refusal may be written down; it is counted if it may. */
+  /** Whether a refusal may be written; it counts if it may. */
   admits(entry: AuditEntry): boolean {
     const sources = this.#sourcesOf(entry)
     if (!sources.every(([buckets, source]) => buckets.has(source))) return false

@@ -1,8 +1,8 @@
 /**
- * The use cases of what service users prove themselves with: client secrets, public keys, personal access tokens.
+ * The use cases of credentials of service users: client secrets, public keys, personal access tokens.
  *
- * A secret is returned once, by the call that makes it, and kept nowhere: the store, the log and the audit trail see
- * ids and hashes. Secrets and key pairs are made before the store is locked.
+ * A secret is returned once, by the call that makes it, and stored nowhere: the store, the log and the audit trail get ids and
+ * hashes. Secrets and key pairs are made before the store is locked.
  */
 import type { Actor } from '../../domain/identities/authority.ts'
 import {

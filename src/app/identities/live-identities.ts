@@ -1,8 +1,8 @@
 /**
  * The service users that this replica needs, in memory, each as of the newest version that the replica knows.
  *
- * A user is read from the database at its first use, with one query, again when `replica.ts` hears of a change, and before
- * anything is denied by it. That there is no such user is not remembered: it would have to be looked up again anyway.
+ * A user is read from the database at its first use, after a change, and before a denial. Unknown user ids are not cached, because a
+ * denial reads the database anyway.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -14,11 +14,11 @@ import { SingleFlightByKey } from '../replica/single-flight.ts'
 
 const DEFAULT_CAPACITY = 10_000
 
-/** How many users are read at the same time unless it is said, and how many requests may wait for that in each queue. */
+/** The semaphore of reads: how many run at the same time by default, and how many wait in each queue. */
 const DEFAULT_MAX_READS = 4
 const MAX_WAITING = 1000
 
-/** How much is kept and read. */
+/** The limits of the cache and of its reads. */
 export interface IdentitiesLimits {
   /** The greatest number of users in memory. Default 10 000. */
   readonly capacity?: number | undefined
@@ -31,7 +31,7 @@ interface Entry {
   user: ServiceUser
 }
 
-/** How often users were asked for, and how many are in memory. */
+/** The counters of the cache. */
 export interface IdentityCounts {
   /** Look-ups answered from memory. */
   readonly hits: number
@@ -43,13 +43,13 @@ export interface IdentityCounts {
 export class LiveIdentities {
   readonly #reader: Pick<InstanceReader, 'findServiceUser'>
   readonly #users: LRUCache<string, Entry>
-  /** Client IDs are made up easily, and the replica needs the database for itself as well. */
+  /** Forged client IDs must not take every database connection. */
   readonly #semaphore: Semaphore
   readonly #named = new SingleFlightByKey((userId) => this.#semaphore.run(() => this.#read(userId)))
-  /** Apart from those who are only named, also for the same user: that read may have to wait. */
+  /** Separate from `#named` also for the same user, because that read may have to wait. */
   readonly #proved = new SingleFlightByKey((userId) => this.#semaphore.runFirst(() => this.#read(userId)))
   #version = -1
-  /** How often the database has gone back. */
+  /** How often the database has gone back to an older state. */
   #setbacks = 0
   #hits = 0
   #misses = 0
@@ -62,8 +62,8 @@ export class LiveIdentities {
   }
 
   /**
-   * The user with this id, or undefined if there is none: for callers who have proved that they are this user. They do not wait
-   * behind those of `read`.
+   * The user with this id, or undefined if there is none, for callers who have proved to be this user. They go before the callers
+   * of `read`.
    *
    * @throws {DomainError} `storage_unavailable` if the user is not in memory and the database cannot be reached, or is
    * asked for too many users already.
@@ -73,8 +73,8 @@ export class LiveIdentities {
   }
 
   /**
-   * The user with this id as the database has it after this call, whatever is in memory: for requests that only name the user.
-   * Each user is read once at a time.
+   * The user with this id as the database has it after this call, for requests that only name the user. Concurrent reads of a user
+   * are a single flight.
    *
    * @throws {DomainError} `storage_unavailable` like `find`.
    */
@@ -82,7 +82,7 @@ export class LiveIdentities {
     return this.#request(this.#named, userId)
   }
 
-  /** The user with this id, if it is in memory. Only what is found is counted. */
+  /** The user with this id, if it is in memory. A miss is not counted. */
   recall(userId: string): ServiceUser | undefined {
     const known = this.#users.get(userId)
     if (known !== undefined) this.#hits++
@@ -102,7 +102,7 @@ export class LiveIdentities {
   /**
    * Takes over another state. It must have been loaded with `requestedIds`.
    *
-   * It is newer than the one before, or the database has gone back: then whatever it did not confirm is forgotten.
+   * If it is not newer than the one before, the database has gone back, and every entry that it does not confirm is dropped.
    */
   replace(state: InstanceState, requestedIds: readonly string[]): void {
     const hasGoneBack = state.version <= this.#version
@@ -132,8 +132,7 @@ export class LiveIdentities {
   async #read(userId: string): Promise<ServiceUser | undefined> {
     const setbacks = this.#setbacks
     const { version, user } = await this.#reader.findServiceUser(userId)
-    // An answer that is older than what has been taken over since may lack a change, so it is not kept; nor is one of
-    // before the database went back.
+    // An answer that is older than memory, or than a setback of the database, may lack a change, so it is not cached.
     if (version >= this.#version && setbacks === this.#setbacks) this.#remember(userId, version, user)
     return user
   }

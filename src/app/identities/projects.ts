@@ -109,7 +109,7 @@ export class Projects {
   }
 }
 
-/** The caller is told what is stored. */
+/** The result is what is stored. */
 function becoming(project: Project): Change<Project, Project> {
   return { next: project, result: project }
 }

@@ -1,17 +1,17 @@
 /**
- * Remembers when secrets last got a token, and writes it down later and together: nothing on the way to a token waits
- * for it, or fails with it.
+ * Records when secrets last got a token. Uses are collected and written in batches, so that no token request waits for the write
+ * or fails with it.
  */
 import { LRUCache } from 'lru-cache'
 import type { CredentialUses, Log } from '../../domain/ports.ts'
-import type { Clock } from '../replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
 const MINUTE = 60_000
 
-/** How many secrets are remembered until they are written; beyond that those not used for long are forgotten. */
+/** How many unwritten uses are kept. The least recently used is evicted. */
 const DEFAULT_CAPACITY = 50_000
 
-/** What it takes. */
+/** What it needs. */
 export interface SecretUsesOptions {
   readonly store: Pick<CredentialUses, 'recordSecretUses'>
   readonly clock: Pick<Clock, 'after'>
@@ -32,7 +32,7 @@ export class SecretUses {
     this.#unwritten = new LRUCache({ max: options.capacity ?? DEFAULT_CAPACITY })
   }
 
-  /** Remembers that a secret got a token, to the minute. Writes within a minute, and at most once a minute. */
+  /** Records a use, to the minute. It is written within a minute, and there is at most one write a minute. */
   note(secretId: string, at: Date): void {
     const minute = this.#minuteOf(at)
     if (this.#unwritten.get(secretId) === minute) return
@@ -40,7 +40,7 @@ export class SecretUses {
     this.#schedule()
   }
 
-  /** Writes what is left. What cannot be written is lost, and logged. */
+  /** Writes the rest. Uses that cannot be written are lost, and logged. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
@@ -48,7 +48,7 @@ export class SecretUses {
     await this.#write()
   }
 
-  /** The same object for all of a minute: thousands that live for a minute each would keep the collector busy. */
+  /** One object for all uses of a minute, to spare the garbage collector thousands of them. */
   #minuteOf(at: Date): Date {
     const begin = Math.floor(at.getTime() / MINUTE) * MINUTE
     if (begin !== this.#minute.getTime()) this.#minute = new Date(begin)

@@ -1,5 +1,5 @@
 /**
- * The use cases of service users and what they are granted. What they prove themselves with is in `credentials.ts`.
+ * The use cases of service users and what they are granted. Their credentials are in `credentials.ts`.
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
@@ -99,7 +99,7 @@ export class ServiceUsers {
     await replica.refreshAfterWrite()
   }
 
-  /** Sets the roles over the instance; those that are not named are taken away. @throws {DomainError} `last_owner`. */
+  /** Sets the roles over the instance; other roles are revoked. @throws {DomainError} `last_owner`. */
   setInstanceRoles(actor: Actor, userId: string, roles: readonly InstanceRole[]): Promise<ServiceUser> {
     const instanceRoles = [...new Set(roles)].sort()
     return this.#change(actor, userId, ['instance_roles'], (user) =>

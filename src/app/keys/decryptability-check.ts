@@ -36,7 +36,7 @@ export class DecryptabilityCheck {
     this.#options = options
   }
 
-  /** Checks one key. A key that does not exist, or has no private key, is not among the result. @throws {DomainError} `storage_unavailable`. */
+  /** Checks one key, if it exists and has a private key. @throws {DomainError} `storage_unavailable`. */
   async checkKey(keyId: string): Promise<CheckedKeys> {
     return this.#check(await this.#options.keys.find([keyId]))
   }

@@ -48,7 +48,7 @@ export interface ChangedPolicy {
  */
 export class KeyRotation {
   readonly #options: KeyRotationOptions
-  /** Key pairs that are being made, each by the id of the key that it replaces. */
+  /** Key pairs that are being generated, by the id of the key that they replace. */
   readonly #replacements = new Map<string, Promise<SealedKeyPair>>()
 
   constructor(options: KeyRotationOptions) {
@@ -72,7 +72,7 @@ export class KeyRotation {
   }
 
   /**
-   * Stops trusting a key at once. For a key that is revoked already, nothing changes: whoever lost the answer gets it again.
+   * Stops trusting a key at once. It is idempotent: for a revoked key, the result is the same again.
    *
    * If a new key has to take over, its generation neither waits behind `CreateWebKey` nor needs room in the key ring.
    */
@@ -117,7 +117,7 @@ export class KeyRotation {
     return change.result
   }
 
-  /** What became of a revocation; undefined if the key was not revoked. */
+  /** The result of an earlier revocation; undefined if the key was not revoked. */
   async #findRevocation(keyId: string): Promise<Revocation | undefined> {
     const key = await this.#options.store.findRevoked(keyId)
     if (key === undefined) return undefined
@@ -171,14 +171,14 @@ export class KeyRotation {
     return result
   }
 
-  /** What will happen next if nobody interferes, in order. */
+  /** The steps that follow if no administrator interferes, in order. */
   async schedule(count: number): Promise<readonly PlannedStep[]> {
     const { reader, limits, now } = this.#options
     const { ring, rotation } = await reader.load([])
     return schedule(rotation, ring, { now: now(), limits, count })
   }
 
-  /** One pair for all calls that revoke the same key at once: one of them succeeds, and the others find that it is done. */
+  /** Concurrent calls that revoke the same key share one pair: one of them succeeds, and the others find the key revoked. */
   #replacementOf(keyId: string): Promise<SealedKeyPair> {
     const { generator, replica } = this.#options
     const running = this.#replacements.get(keyId)

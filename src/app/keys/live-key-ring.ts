@@ -1,5 +1,5 @@
 /**
- * The key ring that this replica serves from memory, with the one private key that is open.
+ * The key ring that this replica serves from memory, with the signer of the active key.
  *
  * `replica.ts` decides when there is a new ring, and listeners subscribe to it.
  */

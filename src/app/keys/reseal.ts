@@ -1,23 +1,23 @@
 /**
- * Seals every sealed key of the instance, the private ones and the integrity key, under the first master key, while servers serve, and says which master key
- * seals what.
+ * Reseals every sealed key of the instance, the private keys and the integrity key, with the first master key, while servers
+ * serve. Reports which master key seals what.
  *
- * Each key is a change of its own. So there is nothing to resume: whoever starts again finds what is left.
+ * Each key is a change of its own, so an interrupted run needs no recovery: the next one reseals the rest.
  */
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { KeyResealer, SealedKey, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
 import { INTEGRITY_KEY, webKeyResource } from '../audit/audit-resources.ts'
 
-/** How often new keys that were sealed by another master key are looked for. */
+/** How often the store is searched for new keys that another master key has sealed. */
 const MAX_LOOKS = 10
 
-/** What is needed for it. */
+/** What it needs. */
 export interface ResealOptions {
   readonly store: SealedKeyStore
   readonly resealer: KeyResealer
 }
 
-/** What was done, and what is left. */
+/** The result of a run. */
 export interface Resealed {
   /** The master key that seals everything now. */
   readonly masterKeyId: string
@@ -83,7 +83,7 @@ export interface MasterKeyUse {
   readonly sealedKeys: number
 }
 
-/** How things are. */
+/** Which master keys are in use, and what is lost. */
 export interface MasterKeyStatus {
   /** The configured ones in their order, then the others that seal something. */
   readonly uses: readonly MasterKeyUse[]
@@ -91,7 +91,7 @@ export interface MasterKeyStatus {
   readonly lost: readonly { readonly key: SealedKey; readonly reason: string }[]
 }
 
-/** Tells which master key seals how much, and what cannot be opened. Changes nothing. */
+/** Reports which master key seals how much, and what cannot be opened. Changes nothing. */
 export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Promise<MasterKeyStatus> {
   const counts = new Map<string | null, number>(resealer.masterKeyIds.map((id) => [id, 0]))
   const lost: { key: SealedKey; reason: string }[] = []

@@ -1,6 +1,6 @@
 /**
- * Rotates keys as the policy says, by itself. Every replica runs one, and none is the leader: who is first makes the step,
- * and for the others, who decide again under the lock, "somebody else did it" is a normal outcome.
+ * Rotates keys as the policy says. Every replica runs a rotator, and none is the leader. The first one makes a step. The others
+ * decide again under the lock, where "already done" is a normal outcome.
  */
 
 import { backoffMillis } from '../../domain/backoff.ts'
@@ -12,22 +12,22 @@ import { planStep } from '../../domain/keys/rotation-plan.ts'
 import type { RotationLimits } from '../../domain/keys/rotation-policy.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { KeyPairGenerator, KeyStore, Log } from '../../domain/ports.ts'
-import { after } from '../../domain/time.ts'
+import { after, type Clock } from '../../domain/time.ts'
 import { webKeyResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
-import type { Clock, Replica } from '../replica/replica.ts'
+import type { Replica } from '../replica/replica.ts'
 import type { DecryptabilityCheck } from './decryptability-check.ts'
 
-/** How often the next step is looked at, in milliseconds. It is a look at memory. */
+/** How often the rotator looks for a step that is due, in milliseconds. It looks at memory only. */
 const LOOK_EVERY = 1000
 
-/** A replica waits up to so long before a step, at random, so that they do not all make a key for the same one. */
-const MAX_HEAD_START = 500
+/** The jitter before a step, in milliseconds, so that replicas do not all generate a key for the same step. */
+const MAX_JITTER = 500
 
-/** Dates that are so far ahead of this replica's time are no matter of accuracy any more, in seconds. */
+/** A date that is further ahead of this replica's time is no inaccuracy any more, in seconds. */
 const MAX_AHEAD_SECONDS = 60
 
-/** The backoff after a look in which a step failed. The head start is its jitter. */
+/** The backoff after a look in which a step failed. `MAX_JITTER` comes on top. */
 const RETRY = { first: 1000, longest: 5 * 60_000 }
 
 /** What a rotator is made of. */
@@ -48,15 +48,15 @@ export interface RotatorOptions {
 
 export class Rotator {
   readonly #options: RotatorOptions
-  /** Since the last time that no step failed. */
+  /** Consecutive looks in which a step failed. */
   #failures = 0
-  /** Before that no step is tried again, by the monotonic clock. */
+  /** No step is tried again before that, by the monotonic clock. */
   #retryAt = 0
   readonly #throttle = new LogThrottle()
-  /** Of single steps, since the start. */
+  /** Failed steps since the start. */
   #totalFailures = 0
-  /** The active key and its date, if that was in the future when it was looked at last. */
-  #toldOf = ''
+  /** The active key and its date, if a warning was logged because the date is in the future. */
+  #warnedOf = ''
   #cancel = () => {}
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -69,14 +69,14 @@ export class Rotator {
     this.#after(LOOK_EVERY)
   }
 
-  /** Makes no more steps. The one under way is awaited. */
+  /** Makes no more steps. A step under way is awaited. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel()
     await this.#running
   }
 
-  /** What an operator wants to know of the rotation. */
+  /** For the metrics. */
   get status(): { readonly enabled: boolean; readonly overdueSeconds: number; readonly failures: number } {
     const { ring, rotation } = this.#options.replica.status()
     const { enabled, rotationIntervalSeconds } = rotation.policy
@@ -99,11 +99,11 @@ export class Rotator {
   /** Dates publications, and makes the steps whose time has come, if there are any. */
   async #look(): Promise<void> {
     const { clock } = this.#options
-    this.#tellOfFutureDate()
+    this.#warnOfFutureDate()
     if (this.#due().length === 0) this.#failures = 0
     if (this.#toMake().length === 0 && !this.#hasUnpublished()) return
     await new Promise<void>((resolve) => {
-      const cancel = clock.after(Math.random() * MAX_HEAD_START, resolve)
+      const cancel = clock.after(Math.random() * MAX_JITTER, resolve)
       this.#cancel = () => {
         cancel()
         resolve()
@@ -133,28 +133,28 @@ export class Rotator {
     return waits ? [] : this.#due()
   }
 
-  /** The steps whose time has come, also one that will fail. A replica that is out of touch leaves them to others. */
+  /** The steps that are due, also one that will fail. A replica that is not current leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, changeTime } = this.#options
-    if (!this.#isInTouch()) return []
+    if (!this.#isCurrent()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
     return steps.filter(({ at }) => at <= changeTime())
   }
 
-  #isInTouch(): boolean {
+  #isCurrent(): boolean {
     const { replica } = this.#options
     return replica.isFresh() && replica.isCurrent()
   }
 
   #hasUnpublished(): boolean {
-    return this.#isInTouch() && unpublishedKeys(this.#options.replica.status().ring).length > 0
+    return this.#isCurrent() && unpublishedKeys(this.#options.replica.status().ring).length > 0
   }
 
   /**
-   * Dates the publication of keys whose creator has not done so: it has died, or its commit took so long that it gave up. It
-   * waits for no step: verifiers may know the key already.
+   * Dates the publication of keys whose creator has not, because it died or its commit timed out. No backoff delays it, because
+   * verifiers may know the key already.
    */
   async #publish(): Promise<void> {
     if (this.#stopped || !this.#hasUnpublished()) return
@@ -196,10 +196,10 @@ export class Rotator {
   }
 
   /**
-   * Tells once of an active key that is dated in the future, as by a database whose clock was ahead: the next rotation waits
-   * for that date and the interval, and until then nothing is overdue.
+   * Warns once of an active key that is dated in the future, as by a database whose clock was ahead. The next rotation waits for
+   * that date and the interval, and until then nothing is overdue.
    */
-  #tellOfFutureDate(): void {
+  #warnOfFutureDate(): void {
     const { replica, now, log } = this.#options
     const { ring, rotation } = replica.status()
     const active = activeKey(ring)
@@ -207,8 +207,8 @@ export class Rotator {
     const { keyId, activatedAt } = active
     if (activatedAt <= after(now(), MAX_AHEAD_SECONDS)) return
     const state = `${keyId} ${activatedAt.toISOString()}`
-    if (state === this.#toldOf) return
-    this.#toldOf = state
+    if (state === this.#warnedOf) return
+    this.#warnedOf = state
     const facts = { keyId, activatedAt, rotatesAt: after(activatedAt, rotation.policy.rotationIntervalSeconds) }
     log.warn(facts, 'the active web key is dated in the future: until then keys rotate only by hand (keys activate)')
   }
@@ -223,7 +223,7 @@ export class Rotator {
     this.#totalFailures += 1
     if (this.#stopped) return
     log.error({ err: error, step: step.kind, due: at, failures: this.#totalFailures }, 'a step of the rotation failed')
-    // It may be stored, and is an event then.
+    // The step may be stored, with its audit event.
     if (error instanceof DomainError && error.code === 'change_outcome_unknown') return
     const resource = 'keyId' in step ? webKeyResource(step.keyId) : ''
     audit.refuse({ ...SYSTEM, action: `rotation/${step.kind}`, resource }, 'ROTATION_FAILED')

@@ -57,7 +57,7 @@ export class WebKeys {
   /**
    * Creates an initial key, and dates its publication once this replica serves it. The first of its kind is warned about.
    *
-   * @param signal Nothing is stored any more once it is aborted: nobody would learn of the key.
+   * @param signal Once it is aborted nothing is stored, because no caller would learn of the key.
    * @throws {DomainError} also `key_generation_busy`; the reason of the signal.
    */
   async create(actor: Actor, config: WebKeyConfig, signal: AbortSignal): Promise<CreatedWebKey> {

@@ -1,6 +1,6 @@
 /**
- * Fills an empty instance with its issuer and what is needed to administer it: a project, an owner with one client secret, one
- * active web key, and the integrity key that proves them.
+ * Initialises an empty instance: its issuer, a project, an owner with one client secret, one active web key, and the integrity
+ * key.
  */
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { NewIntegrity } from '../../domain/integrity.ts'
@@ -9,7 +9,7 @@ import type { InstanceInitializer, KeyPairGenerator } from '../../domain/ports.t
 
 const PROJECT_NAME = 'keyturn'
 
-/** Keeps the credentials of the first administrator for the operator. Nothing else ever sees the secret. */
+/** Keeps the credentials of the first administrator for the operator. */
 export interface CredentialsSink {
   /** Stores them durably, without destroying what an earlier call stored. */
   write(credentials: { readonly clientId: string; readonly clientSecret: string }): Promise<void>
@@ -31,8 +31,8 @@ export interface BootstrapOptions {
 /**
  * Initialises the instance unless that has been done, also when several replicas start on it at once.
  *
- * The credentials are stored before the instance is: a crash in between leaves credentials that do not work and an
- * empty instance that the next start initialises, never an instance that nobody can enter.
+ * The credentials are stored before the instance is. A crash in between leaves credentials that do not work and an empty
+ * instance, which the next start initialises. It never leaves an instance without an administrator.
  *
  * @returns Whether this call initialised it.
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.

@@ -1,18 +1,18 @@
 /**
- * How long changes of other processes take to get here.
+ * The replication lag: how long changes of other processes take to reach this one.
  */
 
 export class ChangeLag {
   readonly #listeners = new Set<(seconds: number) => void>()
   #seconds: number | null = null
 
-  /** The last one in seconds, at most; null if there has been none. */
+  /** Of the last change, at most; null if there has been none. */
   get seconds(): number | null {
     return this.#seconds
   }
 
-  /** A change of this date has been taken over so many milliseconds after the database's clock was read. */
-  note(changedAt: Date, databaseTime: Date, sinceReading: number): void {
+  /** Measures a change. @param sinceReading Milliseconds since the database's clock was read. */
+  observe(changedAt: Date, databaseTime: Date, sinceReading: number): void {
     const seconds = Math.max(0, databaseTime.getTime() - changedAt.getTime() + sinceReading) / 1000
     this.#seconds = seconds
     for (const listener of this.#listeners) listener(seconds)

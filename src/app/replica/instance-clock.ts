@@ -4,12 +4,12 @@
  *
  * All replicas go by it, so that one whose clock is wrong, or is set while the database is away, does what the others do.
  *
- * A database whose clock goes back is believed only if the clock of this machine says the same: decision 15.
+ * If the database's clock goes back, it is followed only if the clock of this machine agrees (decision 15).
  */
 import type { ClockReading, Log } from '../../domain/ports.ts'
 import { MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
 
-/** How far clocks may differ without a word to the operator, and how far the database's may go back unquestioned, in seconds. */
+/** In seconds: how far clocks may differ without a warning, and how far the database's may go back and still be followed. */
 const TOLERANCE = 5
 
 /** For how long the time is held against the database's clock, which is what replicas have in common, in seconds. */
@@ -25,9 +25,9 @@ export interface InstanceClockOptions {
 }
 
 /**
- * How the database's clock stands to what is known otherwise.
+ * How the database's clock relates to what else is known of the time.
  *
- * `behind`: it has gone back and this machine's has not, so the time is held. `overruled`: so it is, but for too long.
+ * `behind`: it has gone back and this machine's has not, so the time is held. `overruled`: the same for too long, so it is followed.
  * `ahead`: it was ahead when the newest change was made, and this machine's clock agrees with what it says now.
  */
 type Agreement = 'agrees' | 'behind' | 'overruled' | 'ahead'
@@ -47,7 +47,7 @@ export class InstanceClock {
   #agreement: Agreement = 'agrees'
   /** By the monotonic clock. */
   #disagreesSince: number | undefined
-  #toldOffset = 0
+  #loggedOffset = 0
 
   constructor(options: InstanceClockOptions) {
     this.#options = options
@@ -75,7 +75,7 @@ export class InstanceClock {
     return this.#agreement === 'behind' ? toSeconds(this.#offset - this.#databaseOffset) : 0
   }
 
-  /** What the operator should know while it lasts. */
+  /** Warnings for the operator while the clocks disagree. */
   warnings(): readonly string[] {
     switch (this.#agreement) {
       case 'agrees':
@@ -92,10 +92,10 @@ export class InstanceClock {
   /** Takes a reading of the database's clock into account. */
   adjust({ databaseTime, latestChange, notBefore, notAfter }: ClockReading): void {
     const middle = this.#begin + (notBefore + notAfter) / 2
-    // The database tells whole milliseconds.
+    // The database's clock has whole milliseconds.
     const uncertainty = (notAfter - notBefore) / 2 + 1
     const measured = databaseTime.getTime() - middle
-    // What is known already may as well be right, and a time that does not jump is the better one.
+    // Within the uncertainty the known offset is as good, and the time does not jump.
     if (Math.abs(measured - this.#databaseOffset) > uncertainty) {
       this.#databaseOffset = Math.abs(measured) <= uncertainty ? 0 : Math.round(measured)
     }
@@ -105,9 +105,9 @@ export class InstanceClock {
     const agreement = this.#judge(known, Math.max(TOLERANCE * 1000, uncertainty))
     this.#offset = agreement === 'behind' ? known : this.#databaseOffset
     this.#hasReading = true
-    this.#note(agreement, toSeconds(known - this.#databaseOffset))
+    this.#setAgreement(agreement, toSeconds(known - this.#databaseOffset))
     // The clock of the machine may have been set meanwhile.
-    if (agreement !== 'behind') this.#tellOffset()
+    if (agreement !== 'behind') this.#logOffset()
   }
 
   /** The latest of what proves that time has come so far: the time until now, and what is stored. */
@@ -129,7 +129,7 @@ export class InstanceClock {
     return isHeldTooLong ? 'overruled' : 'behind'
   }
 
-  #note(agreement: Agreement, seconds: number): void {
+  #setAgreement(agreement: Agreement, seconds: number): void {
     const before = this.#agreement
     this.#agreement = agreement
     if (agreement === 'behind') this.#disagreesSince ??= this.#options.monotonic()
@@ -160,10 +160,10 @@ export class InstanceClock {
     }
   }
 
-  #tellOffset(): void {
+  #logOffset(): void {
     const { offsetSeconds } = this
-    if (Math.abs(offsetSeconds - this.#toldOffset) <= TOLERANCE) return
-    this.#toldOffset = offsetSeconds
+    if (Math.abs(offsetSeconds - this.#loggedOffset) <= TOLERANCE) return
+    this.#loggedOffset = offsetSeconds
     const facts = { offsetSeconds }
     if (Math.abs(offsetSeconds) <= TOLERANCE) {
       this.#options.log.info(facts, 'the clock of this machine agrees with that of the database again')

@@ -8,21 +8,21 @@ import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
 import type { IssuerStore, Log } from '../../domain/ports.ts'
 import { issuerResource } from '../audit/audit-resources.ts'
 
-/** What it takes to settle whether this server may start. */
+/** What decides whether this server may start. */
 export interface IssuerOptions {
   readonly store: IssuerStore
   /** The issuer of this server. */
   readonly issuer: string
   /**
-   * Whether the issuer of this server was not configured, and no other replica can have another one: then one that differs in the
-   * port only is replaced, because it was not configured either or could as well not have been.
+   * Whether the issuer of this server was not configured and this is the only replica. Then a stored issuer that differs in the
+   * port only is replaced.
    */
   readonly followsPort: boolean
   readonly log: Log
 }
 
 /**
- * Stores the issuer of this server, if the instance has none yet, and otherwise sees to it that they are the same.
+ * Stores the issuer of this server if the instance has none yet, and checks otherwise that it is the same.
  *
  * @throws {Error} that says what to do, if the instance has another issuer. {DomainError} `storage_unavailable`.
  */

@@ -1,37 +1,29 @@
 /**
  * Keeps this process's memory in step with the database.
  *
- * The truth is the version in the database, compared once a second, after every own write and at every hint of the
- * change feed. How long the replica goes on without that is the matter of `staleness-guard.ts`.
+ * The version in the database is authoritative. It is compared once a second, after own writes, and at every hint of the change
+ * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
 import { DomainError } from '../../domain/errors.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
-import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory, StoredKeyChange } from '../../domain/ports.ts'
-import { isSameRevision, type Revision } from '../../domain/revision.ts'
+import { isSameRevision } from '../../domain/revision.ts'
+import type { Clock } from '../../domain/time.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
-import { ChangeLag } from './change-lag.ts'
 import type { InstanceClock } from './instance-clock.ts'
 import { assertSameIssuer } from './issuer.ts'
+import { ReplicaMemory } from './replica-memory.ts'
 import { SingleFlight, Throttled } from './single-flight.ts'
 import { StalenessGuard } from './staleness-guard.ts'
 import { UnreadableRows } from './unreadable-rows.ts'
 import { VersionPoller } from './version-poller.ts'
 
-/** How often callers can make it be compared, in milliseconds: a made-up token does. */
+/** The rate limit of comparisons that callers cause, for example with a forged token, in milliseconds. */
 const CONFIRM_EVERY = 100
 const NOT_IN_FORCE = 'the change is stored, but this replica could not take it over: its log and /readyz say why'
-
-/** Time as a replica measures it. */
-export interface Clock {
-  /** Milliseconds of a clock that never jumps. */
-  monotonic(): number
-  /** Calls back once after so many milliseconds, unless the returned function is called before. */
-  after(milliseconds: number, callback: () => void): () => void
-}
 
 /** What a replica is made of. */
 export interface ReplicaOptions {
@@ -39,7 +31,7 @@ export interface ReplicaOptions {
   readonly feed: ChangeFeed
   readonly signers: SignerFactory
   readonly clock: Clock
-  /** Is kept right by the readings that come with each comparison. */
+  /** Corrected by the reading that comes with each comparison. */
   readonly time: Pick<InstanceClock, 'adjust'>
   readonly log: Log
   /** The issuer of this replica. */
@@ -49,11 +41,6 @@ export interface ReplicaOptions {
   /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
 }
-
-const GONE_BACK = 'the database has gone back, as after a fail-over that lost changes: its state is taken over'
-
-/** What holds before anything is known: nothing is to be done. */
-const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
 
 /** What is in memory, however old it is. */
 export interface ReplicaStatus {
@@ -70,29 +57,29 @@ export interface ReplicaStatus {
 
 export class Replica {
   readonly #options: ReplicaOptions
-  readonly #keys: LiveKeyRing
-  readonly #identities: LiveIdentities
+  readonly #memory: ReplicaMemory
   readonly #guard: StalenessGuard
   readonly #loads = new SingleFlight(() => this.#load())
   readonly #confirmations: Throttled
-  readonly #loop: VersionPoller
-  readonly #lag = new ChangeLag()
-  #rotation = NO_ROTATION
-  #known: Revision = { version: -1, changedAt: null }
+  readonly #poller: VersionPoller
 
   constructor(options: ReplicaOptions) {
     const { reader, feed, signers, clock, log, maxReads, maxStalenessSeconds } = options
     this.#options = options
     this.#guard = new StalenessGuard(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
-    this.#loop = new VersionPoller({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
-    this.#keys = new LiveKeyRing(signers, log)
+    this.#poller = new VersionPoller({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     const rows = new UnreadableRows(options)
     const findServiceUser: InstanceReader['findServiceUser'] = async (userId) => {
       this.#guard.assertReachable()
       return rows.refuse(() => reader.findServiceUser(userId))
     }
-    this.#identities = new LiveIdentities({ findServiceUser }, { maxReads })
+    this.#memory = new ReplicaMemory({
+      keys: new LiveKeyRing(signers, log),
+      identities: new LiveIdentities({ findServiceUser }, { maxReads }),
+      clock,
+      log,
+    })
   }
 
   /**
@@ -102,12 +89,12 @@ export class Replica {
    */
   async start(): Promise<void> {
     await this.refresh()
-    this.#loop.start()
+    this.#poller.start()
   }
 
-  /** Stops following. What is under way is awaited. */
+  /** Stops following. A comparison under way is awaited. */
   async stop(): Promise<void> {
-    await this.#loop.stop()
+    await this.#poller.stop()
     await this.#loads.settled()
   }
 
@@ -118,7 +105,7 @@ export class Replica {
    */
   keys(): KeySnapshot {
     this.#guard.assertFresh()
-    return this.#keys.current
+    return this.#memory.keys.current
   }
 
   /**
@@ -129,33 +116,33 @@ export class Replica {
    */
   async findServiceUser(userId: string): Promise<ServiceUser | undefined> {
     this.#guard.assertFresh()
-    return this.#identities.find(userId)
+    return this.#memory.identities.find(userId)
   }
 
   /**
-   * A service user as the database has it now, by which anything must be denied: what is not in memory may have been made
-   * elsewhere a moment ago. It takes as long for a user in memory as for one who does not exist.
+   * A service user as the database has it now. Every denial must rest on it, because another replica may have made the user a moment
+   * ago. It takes as long for a user in memory as for one who does not exist.
    *
    * @throws {DomainError} `storage_unavailable` if it cannot be read.
    */
   async readServiceUser(userId: string): Promise<ServiceUser | undefined> {
     this.#guard.assertFresh()
-    return this.#identities.read(userId)
+    return this.#memory.identities.read(userId)
   }
 
-  /** A service user, if it is in memory and that may still be served. */
+  /** A service user, if it is in memory and memory is fresh. */
   recallServiceUser(userId: string): ServiceUser | undefined {
-    return this.#guard.isFresh() ? this.#identities.recall(userId) : undefined
+    return this.#guard.isFresh() ? this.#memory.identities.recall(userId) : undefined
   }
 
   /** Calls `listener` now and with each new key ring, until the returned function is called. */
   onKeys(listener: (snapshot: KeySnapshot) => void): () => void {
-    return this.#keys.subscribe(listener)
+    return this.#memory.keys.subscribe(listener)
   }
 
   /** Calls `listener` with the lag of each change, in seconds, until the returned function is called. */
   onLag(listener: (lagSeconds: number) => void): () => void {
-    return this.#lag.subscribe(listener)
+    return this.#memory.lag.subscribe(listener)
   }
 
   /** How long ago the database confirmed what is in memory. */
@@ -164,38 +151,38 @@ export class Replica {
   }
 
   status(): ReplicaStatus {
-    const { ring } = this.#keys.current
+    const { keys, rotation, revision, lag } = this.#memory
     const { stalenessSeconds, unreadableRow } = this.#guard
-    const lagSeconds = this.#lag.seconds
-    return { ring, rotation: this.#rotation, version: this.#known.version, stalenessSeconds, lagSeconds, unreadableRow }
+    const { ring } = keys.current
+    return { ring, rotation, version: revision.version, stalenessSeconds, lagSeconds: lag.seconds, unreadableRow }
   }
 
-  /** How well the memory of service users does. */
+  /** The hits and misses of the cache of service users. */
   identityCounts(): IdentityCounts {
-    return this.#identities.counts
+    return this.#memory.identities.counts
   }
 
-  /** Whether what this replica knows has been confirmed recently enough to be served. */
+  /** Whether memory was confirmed recently enough to be served. */
   isFresh(): boolean {
     return this.#guard.isFresh()
   }
 
-  /** Whether the database could be used the last time that versions were compared. */
+  /** Whether the database could be used at the last comparison. */
   isReachable(): boolean {
     return this.#guard.isReachable()
   }
 
-  /** Whether, the last time that versions were compared, all that was in the database was taken over. */
+  /** Whether memory had everything at the last comparison. */
   isCurrent(): boolean {
     return this.#guard.isCurrent()
   }
 
-  /** @throws {DomainError} `storage_unavailable` at once, where a call to the database would only wait for it. */
+  /** @throws {DomainError} `storage_unavailable` at once if the database is known to be out of reach. */
   assertReachable(): void {
     this.#guard.assertReachable()
   }
 
-  /** @throws {DomainError} `storage_unavailable` unless this replica can make changes and see what comes of them. */
+  /** @throws {DomainError} `storage_unavailable` unless this replica can make changes and read them back. */
   assertCurrent(): void {
     this.#guard.assertCurrent()
   }
@@ -204,7 +191,7 @@ export class Replica {
   readiness(): Readiness {
     const reason = this.#guard.whyNotReady()
     if (reason !== undefined) return { ready: false, reason }
-    if (this.#keys.current.signer === null)
+    if (this.#memory.keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
     return { ready: true, warnings: this.#guard.warnings() }
   }
@@ -219,8 +206,7 @@ export class Replica {
   }
 
   /**
-   * Like `refresh`, for what something is about to be denied by. However many ask for it, versions are compared ten times a
-   * second at most.
+   * Like `refresh`, before a denial. Versions are compared ten times a second at most, however many calls there are.
    *
    * @throws {DomainError} `storage_unavailable` if the newest state is not known.
    */
@@ -233,13 +219,13 @@ export class Replica {
   /**
    * Like `refresh`, after an own write.
    *
-   * @throws {DomainError} `change_not_in_force`: the write is done and this replica does not know what came of it.
+   * @throws {DomainError} `change_not_in_force`: the write is stored, and this replica could not read it back.
    */
   async refreshAfterWrite(): Promise<void> {
     try {
       await this.refresh()
     } catch (cause) {
-      this.#tell()
+      this.#logFailure()
       throw new DomainError('change_not_in_force', NOT_IN_FORCE, { cause })
     }
   }
@@ -255,14 +241,14 @@ export class Replica {
     if (!(await this.#adopt(change, sealed))) await this.refreshAfterWrite()
   }
 
-  /** Like `takeOverOwnChange`, where a failure is for the log. */
+  /** Like `takeOverOwnChange`, but only logs a failure. */
   async takeOverOwnChangeOrLog(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {
     if (!(await this.#adopt(change, sealed))) await this.refreshOrLog()
   }
 
-  /** Like `refresh`, where a failure is for the log: the next comparison may succeed. */
+  /** Like `refresh`, but only logs a failure: the next comparison may succeed. */
   async refreshOrLog(): Promise<void> {
-    await this.refresh().catch(() => this.#tell())
+    await this.refresh().catch(() => this.#logFailure())
   }
 
   async #load(): Promise<void> {
@@ -273,8 +259,8 @@ export class Replica {
       const status = await reader.status()
       time.adjust(status.clock)
       assertSameIssuer(status.issuer, issuer)
-      version = isSameRevision(status, this.#known) ? undefined : status.version
-      if (version !== undefined) await this.#takeOver()
+      version = isSameRevision(status, this.#memory.revision) ? undefined : status.version
+      if (version !== undefined) await this.#memory.load(reader)
     } catch (error) {
       this.#guard.failed({ at, version, error })
       throw error
@@ -282,44 +268,12 @@ export class Replica {
     this.#guard.confirmed(at)
   }
 
-  async #takeOver(): Promise<void> {
-    const { reader, clock, log } = this.#options
-    const before = this.#known
-    const userIds = this.#identities.cachedIds()
-    const startedAt = clock.monotonic()
-    const state = await reader.load(userIds)
-    const snapshot = await this.#keys.prepare(state)
-    // `#adopt` has taken over a newer state in the meantime.
-    if (this.#known !== before && state.version <= this.#known.version) return
-    if (state.version <= before.version && !isSameRevision(state, before))
-      log.warn({ before: before.version, now: state.version }, GONE_BACK)
-    // Synchronous from here, so that no request sees the keys of one version and the users of another.
-    // The revision comes last, so that a failure on the way is tried again.
-    this.#identities.replace(state, userIds)
-    this.#keys.publish(snapshot)
-    this.#rotation = state.rotation
-    this.#known = { version: state.version, changedAt: state.changedAt }
-    if (before.version < 0 || state.changedAt === null) return
-    this.#lag.note(state.changedAt, state.clock.databaseTime, clock.monotonic() - startedAt)
+  /** A failure is reported by the `refresh` that follows. */
+  async #adopt(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<boolean> {
+    return this.#guard.isCurrent() && (await this.#memory.adopt(change, sealed).catch(() => false))
   }
 
-  /** Whether memory has the change now: not if another change came in between. */
-  async #adopt(
-    { ring, rotation, before, after }: StoredKeyChange<unknown>,
-    sealed: ReadonlyMap<string, string> = new Map(),
-  ): Promise<boolean> {
-    if (!this.#guard.isCurrent() || !isSameRevision(before, this.#known)) return isSameRevision(after, this.#known)
-    const snapshot = await this.#keys.prepareOwn(ring, sealed)
-    if (snapshot === undefined || !isSameRevision(before, this.#known)) return isSameRevision(after, this.#known)
-    // Synchronous from here, as in `#takeOver`.
-    this.#identities.advance(after.version)
-    this.#keys.publish(snapshot)
-    this.#rotation = rotation
-    this.#known = after
-    return true
-  }
-
-  #tell(): void {
-    if (!this.#loop.isStopped) this.#guard.tell()
+  #logFailure(): void {
+    if (!this.#poller.isStopped) this.#guard.logFailure()
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Lets many callers share one run of something that each of them needs to begin after its call.
+ * Single flight: callers share one run of an operation. Each caller gets a run that began after its call.
  */
-import type { Clock } from './replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
-/** One run at a time: who calls while one is under way shares the next one, because that one may have looked too early. */
+/** One run at a time. Callers during a run share the next one, because the current one may have read too early. */
 export class SingleFlight<T> {
   readonly #run: () => Promise<T>
   #running: Promise<T> | undefined
@@ -34,13 +34,13 @@ export class SingleFlight<T> {
     return this.#running === undefined && this.#next === undefined
   }
 
-  /** Waits for what is under way, whatever comes of it. */
+  /** Waits until nothing runs, whether it fails or not. */
   async settled(): Promise<void> {
     await Promise.allSettled([this.#running, this.#next])
   }
 }
 
-/** The same for each key by itself. Only keys for which something is under way are remembered. */
+/** A single flight for each key. Only keys with a run are remembered. */
 export class SingleFlightByKey<T> {
   readonly #run: (key: string) => Promise<T>
   readonly #runs = new Map<string, SingleFlight<T>>()
@@ -59,7 +59,7 @@ export class SingleFlightByKey<T> {
   }
 }
 
-/** A pause between the beginnings of two runs. A run that takes longer than the pause does not hold up the next one. */
+/** A throttle: the least time from the beginning of a run to that of the next. A longer run does not delay the next one. */
 export class Throttled {
   readonly #options: { readonly clock: Clock; readonly everyMilliseconds: number; readonly run: () => Promise<void> }
   #beganAt = Number.NEGATIVE_INFINITY

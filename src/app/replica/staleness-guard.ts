@@ -1,21 +1,21 @@
 /**
  * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
  *
- * Memory goes stale in two ways. The database cannot be asked: then nothing is known to have changed, and tokens go on for the
- * configured time. Or the database has a newer state that cannot be taken over, because of a row that cannot be read, because
- * the database refuses to hand it over, or because it has not handed it over in two comparisons in a row: then what is in memory is
- * known to be out of date, and tokens go on only for as long as it takes to notice.
+ * Memory goes stale in two ways. If the database is out of reach, no change is known, and tokens go on for the configured time.
+ * If the database has a newer state that cannot be taken over, memory is known to be out of date, and tokens go on only for as
+ * long as it takes to notice. The reasons are a row that cannot be read, a refusal of the database, and two comparisons in a row
+ * after which the newer state did not arrive.
  */
 import { DomainError, StorageRefusal } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import type { Clock } from './replica.ts'
 
 /** How long tokens go on when a newer state cannot be taken over, in seconds: never longer than without the database. */
 const UNREADABLE_GRACE_SECONDS = 10
 
-/** What is needed to judge. */
+/** What the guard needs. */
 export interface StalenessGuardOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
@@ -23,7 +23,7 @@ export interface StalenessGuardOptions {
   readonly maxStalenessSeconds: number
 }
 
-/** An attempt to confirm what is in memory that failed. */
+/** A failed attempt to confirm what is in memory. */
 export interface FailedComparison {
   /** When it began, by the monotonic clock. */
   readonly at: number
@@ -32,7 +32,7 @@ export interface FailedComparison {
   readonly error: unknown
 }
 
-/** What cannot be taken over. */
+/** A newer state that cannot be taken over. */
 interface Unreadable {
   /** Since when that is known, by the monotonic clock. */
   readonly since: number
@@ -46,18 +46,18 @@ export class StalenessGuard {
   #confirmedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
   #unreadable: Unreadable | undefined
-  /** A version that the database had instead of the one in memory. It stays known while the database is out of reach. */
+  /** The newer version that the database had. It stays known while the database is out of reach. */
   #newerVersion: number | undefined
-  /** When the last comparison began, if it found a newer version, which then did not come in time. */
+  /** When the last comparison began, if it found a newer version that did not arrive in time. */
   #missedAt: number | undefined
-  /** What was logged since the state was confirmed. Undefined: nothing. */
+  /** Undefined if nothing was logged since the state was confirmed. */
   #throttle: LogThrottle | undefined
 
   constructor(options: StalenessGuardOptions) {
     this.#options = options
   }
 
-  /** What was in the database is in memory. @param at When that was asked for, by the monotonic clock. */
+  /** Memory has what the database had. @param at When the comparison began, by the monotonic clock. */
   confirmed(at: number): void {
     this.#confirmedAt = at
     if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
@@ -78,14 +78,14 @@ export class StalenessGuard {
       this.#unreadable = { since: this.#unreadable?.since ?? at, row }
       return
     }
-    // The database is out of reach, which may be waited for. It is not, if it says again that it has a newer version.
+    // The database is out of reach, unless it says again that it has a newer version.
     if (version === undefined) return
     this.#missedAt = at
     if (missedBefore !== undefined) this.#unreadable ??= { since: missedBefore, row: NO_SINGLE_ROW }
   }
 
   /** Logs the failure: when it begins, and each reason once a minute. */
-  tell(): void {
+  logFailure(): void {
     const { clock, log } = this.#options
     this.#throttle ??= new LogThrottle()
     if (!this.#throttle.admits(String(this.#failure), clock.monotonic())) return
@@ -108,12 +108,12 @@ export class StalenessGuard {
     return this.stalenessSeconds <= this.#options.maxStalenessSeconds && !this.#isUnreadableForTooLong()
   }
 
-  /** Whether the database could be used the last time. */
+  /** Whether the database could be used at the last comparison. */
   isReachable(): boolean {
     return unavailability(this.#failure) === undefined
   }
 
-  /** Whether what is in memory was, the last time, all that there is. */
+  /** Whether memory had everything at the last comparison. */
   isCurrent(): boolean {
     return this.isReachable() && this.#unreadable === undefined
   }

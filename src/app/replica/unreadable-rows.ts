@@ -1,16 +1,16 @@
 /**
- * What becomes of a read that meets a row which cannot be read: the caller gets `storage_unavailable`, because the row has to
- * be mended, and the log names it. What a replica takes over is not among it: `staleness-guard.ts` judges that.
+ * Handles reads that meet an unreadable row: the log names the row, which an operator has to repair, and the caller gets
+ * `storage_unavailable`. The rows that a replica serves from memory are the matter of `staleness-guard.ts`.
  */
 import { DomainError } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
-import type { Clock } from './replica.ts'
 
 const UNREADABLE = 'what is asked for cannot be read from the database, the log says why'
 
-/** What it takes. */
+/** What it needs. */
 export interface UnreadableRowsOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log

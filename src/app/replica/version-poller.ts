@@ -1,16 +1,16 @@
 /**
- * When a replica compares versions by itself: periodically, and at each hint of the change feed.
+ * Polls the version of the instance: periodically, and at each hint of the change feed.
  */
 import type { ChangeFeed } from '../../domain/ports.ts'
-import type { Clock } from './replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
 /** How often versions are compared, in milliseconds. */
 const COMPARE_EVERY = 1000
 
-/** They are compared at least so many times before what is in memory is too old. */
+/** The least number of comparisons within the greatest staleness. */
 const COMPARISONS_WHILE_FRESH = 3
 
-/** What the loop is made of. */
+/** What the poller is made of. */
 export interface VersionPollerOptions {
   readonly feed: ChangeFeed
   readonly clock: Clock

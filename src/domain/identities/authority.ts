@@ -1,7 +1,7 @@
 /**
- * The right to make a call or a change, and what it rests on: the user, the permission, and the credential that proved
- * the user. Each of them can be lost while a call is under way, so the right is checked when the headers of a request
- * are there, again when its body is, and again under the lock of the change that it asks for.
+ * The right to make a call or a change. It rests on the user, the permission, and the credential that proved the user. Each of
+ * them can be revoked during a call, so the right is checked after the headers of a request, after its body, and under the lock
+ * of the change.
  */
 import type { AuditEntry } from '../audit.ts'
 import { DomainError } from '../errors.ts'
@@ -43,7 +43,7 @@ export interface UserAuthority {
   readonly credential: Credential
 }
 
-/** By what right something is changed: that of a user, or the system's own, for what no caller has asked for. */
+/** The right by which something is changed: that of a user, or that of the system, for changes without a caller. */
 export type Authority = UserAuthority | { readonly kind: 'system' }
 
 /** Who is calling, in which request, and by what right. */
@@ -51,12 +51,12 @@ export interface Actor extends Omit<AuditEntry, 'resource'> {
   readonly authority: UserAuthority
 }
 
-/** A change that is asked for: what the audit trail says about it, and by what right it is made. */
+/** A requested change: its audit entry, and the right by which it is made. */
 export interface ChangeEntry extends AuditEntry {
   readonly authority: Authority
 }
 
-/** What changes without a caller: rotation, the first start, and commands that work on the database itself. */
+/** The entry of changes without a caller: rotation, the first start, and commands that work on the database itself. */
 export const SYSTEM: Omit<ChangeEntry, 'action' | 'resource'> = {
   actor: 'system',
   requestId: '',
@@ -88,8 +88,8 @@ export function assertAuthorized({ credential, permission }: UserAuthority, fact
 }
 
 /**
- * The user, if it is there and enabled and may go on using the credential. That the credential belongs to the user must
- * have been proved.
+ * The user, if it exists, is enabled, and the credential is still live. That the credential belongs to the user must have been
+ * proved before.
  *
  * @throws {DomainError} `token_invalid`.
  */
@@ -105,7 +105,7 @@ export function assertPermitted({ instanceRoles }: Pick<CallingUser, 'instanceRo
   throw new DomainError('permission_missing', `the permission ${permission} is required`, { metadata: { permission } })
 }
 
-/** One refusal for a personal access token that never existed, is gone, or has expired, and for a disabled user. */
+/** The same refusal for a personal access token that never existed, was revoked, or has expired, and for a disabled user. */
 export function invalidPersonalAccessToken(): DomainError {
   return new DomainError(
     'token_invalid',

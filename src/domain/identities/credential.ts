@@ -1,8 +1,8 @@
 /**
- * What service users prove themselves with: client secrets, public keys (RFC 7523), personal access tokens.
+ * Credentials of service users: client secrets, public keys (RFC 7523), personal access tokens.
  *
- * Each may end by itself at a time; secrets can be deactivated, so that a rotation can be looked at before the old one
- * is deleted (Spec §5). Secrets and tokens are kept as hashes only.
+ * Each may have an expiry. Secrets can be deactivated, so that a rotation can be tried before the old one is deleted (Spec §5).
+ * Secrets and tokens are stored as hashes only.
  */
 import { DomainError } from '../errors.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
@@ -13,13 +13,13 @@ const MAX_LIVE = 10
 
 const DAY = 86_400_000
 
-/** How much longer than it may a personal access token lives, in milliseconds: who asks for it goes by another clock. */
+/** The tolerance for the clock of the caller who sets the expiry of a personal access token, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000
 
 /** How many secrets of a user are kept, working or not. */
 const MAX_SECRETS = 100
 
-/** A client secret as it is kept: never the secret itself. */
+/** A client secret as it is stored: never the secret itself. */
 export interface ClientSecret {
   readonly secretId: string
   /** Made of the secret and the integrity key of the instance. */
@@ -40,7 +40,7 @@ export interface UserKey {
   readonly expiresAt: Date | null
 }
 
-/** A personal access token as it is kept: never the token itself. */
+/** A personal access token as it is stored: never the token itself. */
 export interface PersonalAccessToken {
   readonly tokenId: string
   /** Made of the token and the integrity key of the instance. */
@@ -112,7 +112,7 @@ export function removeKey(user: ServiceUser, keyId: string): ServiceUser {
 }
 
 /**
- * Those that a user has already stay as they are, whatever the limit was then.
+ * Existing tokens keep their expiry, whatever the limit was when they were made.
  *
  * @param options.clock As for `addSecret`. The lifetime counts from it.
  * @throws {DomainError} `personal_access_token_limit_reached`; `expiration_in_past`; `expiration_too_late`.

@@ -1,8 +1,8 @@
 /**
  * A group of services that trust the same tokens, with the roles and custom scopes that are configured for it.
  *
- * Who has a role or scope is the matter of `service-user.ts`. That names are unique, and that a project with users stays,
- * is held by the store, which alone sees all projects and users.
+ * Grants of roles and scopes are in `service-user.ts`. The store checks that names are unique, and that a project with users is not
+ * deleted.
  */
 import { DomainError } from '../errors.ts'
 import { isStandardScope } from './token-grant.ts'

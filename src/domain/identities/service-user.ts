@@ -1,8 +1,7 @@
 /**
- * A machine that has an account: what it is, what it was granted, and the only moves it may make.
+ * A service user: the account of a machine, its grants, and its legal transitions.
  *
- * What it proves itself with is in `credentials.ts`. That granted roles and scopes exist is held by the store, which
- * alone sees all projects.
+ * Its credentials are in `credential.ts`. The store checks that granted roles and scopes exist.
  */
 
 import { DomainError } from '../errors.ts'
@@ -30,7 +29,7 @@ export interface ServiceUser {
   readonly customScopes: readonly string[]
 }
 
-/** What a new user is made of. */
+/** The facts of a new user. */
 export type NewServiceUser = Pick<
   ServiceUser,
   'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
@@ -67,7 +66,7 @@ export function isEnabledOwner(user: ServiceUser): boolean {
 }
 
 /**
- * Checks that somebody is left to administer the instance after a change of a user.
+ * Checks that an owner of the instance is left after a change of a user.
  *
  * @param after What becomes of the user; null: it is deleted.
  * @param otherOwners How many other enabled owners there are.
@@ -76,7 +75,7 @@ export function isEnabledOwner(user: ServiceUser): boolean {
 export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, otherOwners: number): void {
   if (!isEnabledOwner(before) || otherOwners > 0) return
   if (after !== null && isEnabledOwner(after)) return
-  throw new DomainError('last_owner', 'this is the last enabled IAM_OWNER: make somebody else one first', {
+  throw new DomainError('last_owner', 'this is the last enabled IAM_OWNER: make another user one first', {
     metadata: { user_id: before.userId },
   })
 }

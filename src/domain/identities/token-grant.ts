@@ -1,7 +1,7 @@
 /**
  * The token policy: which scopes, audience and roles an authenticated service user gets (Spec §4.1, §7).
  *
- * Proving the client secret comes before and is not decided here; signing comes after.
+ * Client authentication comes before it, signing after it.
  */
 import type { ServiceUser } from './service-user.ts'
 
@@ -34,7 +34,7 @@ export function projectAudienceScope(projectId: string): string {
   return `urn:service:iam:org:project:id:${projectId}:aud`
 }
 
-/** A token request of a user who has proved a client secret. */
+/** A token request of an authenticated user. */
 export interface TokenRequest {
   /** The project that the client ID names. */
   readonly projectName: string

@@ -1,8 +1,9 @@
 /**
- * Every fact about a signing algorithm, in one table. Nothing else switches on the name of an algorithm.
+ * Every fact that signing with a web key needs about an algorithm, in one table. Signing, verifying and storing switch on these facts, and
+ * not on the name.
  */
 
-/** The public half of a key pair as a JWK (RFC 7517), with nothing but the members that its thumbprint covers. */
+/** The public half of a key pair as a JWK (RFC 7517), reduced to the members that its thumbprint covers. */
 export type PublicJwk =
   | { readonly kty: 'RSA'; readonly n: string; readonly e: string }
   | { readonly kty: 'EC'; readonly crv: EcCurve; readonly x: string; readonly y: string }
@@ -23,7 +24,7 @@ export type WebKeyConfig =
   | { readonly kind: 'ecdsa'; readonly curve: EcCurve }
   | { readonly kind: 'ed25519' }
 
-/** What signing and verifying with an algorithm takes. */
+/** What signing and verifying with an algorithm need. */
 export type AlgorithmFacts = {
   /** Whether a signature takes tens of microseconds, and not hundreds or more. */
   readonly quick: boolean
@@ -101,9 +102,9 @@ export function isSameConfig(a: WebKeyConfig, b: WebKeyConfig): boolean {
   return a.kind === b.kind
 }
 
-/** A modulus has its highest bit set, so its length in base64url tells the bits: 6 to a character. */
+/** A modulus has its highest bit set, so its length in base64url gives the number of bits: 6 per character. */
 function modulusBits(modulus: string): RsaBits {
   const bytes = Math.floor((modulus.length * 3) / 4)
   for (const bits of [2048, 3072, 4096] as const) if (bytes * 8 === bits) return bits
-  throw new Error(`an RSA key of ${bytes * 8} bits is none of ours`)
+  throw new Error(`an RSA key of ${bytes * 8} bits is not supported`)
 }

@@ -1,5 +1,5 @@
 /**
- * All web keys of an instance and the rules over the set: at most one is active, only inactive ones go (Spec §3).
+ * All web keys of an instance and the rules over the set: at most one is active, only inactive ones can be deleted (Spec §3).
  *
  * Plans are pure. They say what has to change; a `KeyStore` stores it.
  */
@@ -205,7 +205,7 @@ export interface Revocation {
   readonly trustedUntil: Date
 }
 
-/** What a revocation is planned with. */
+/** The options of a revocation. */
 export interface RevocationOptions extends Decryptability {
   readonly now: Date
   /** How long clients may reuse the key set, in seconds. */
@@ -217,15 +217,14 @@ export interface RevocationOptions extends Decryptability {
 }
 
 /**
- * Stops trusting a key at once, in whatever state it is. If it was active, another takes over in the same change: the first
- * that there is of
+ * Stops trusting a key at once, in any state. If it was active, another key takes over in the same change: the first of
  *
  * 1. an initial key of the policy's kind that every verifier knows, because it has been published for the cache time,
  * 2. an initial key of another kind that every verifier knows: tokens that verify come before the kind that is wanted,
  * 3. an initial key of the policy's kind, and 4. of another, that some verifiers know,
  * 5. the replacement, which none of them knows yet.
  *
- * Among equals it is the oldest, which most verifiers know. A key that cannot be opened is passed over.
+ * Among equals it is the oldest, which most verifiers know. An undecryptable key is skipped.
  *
  * @returns Undefined if a replacement is needed and none was given.
  * @throws {DomainError} `web_key_not_found`.
@@ -253,7 +252,7 @@ export function planRevocation(
   return { steps, result: { key: revoked, active, trustedUntil: trustedUntil(revoked, options) } }
 }
 
-/** What a revocation of some time ago did, as it stands now. */
+/** The result of an earlier revocation, as of now. */
 export function revocationOf(
   key: RevokedWebKey,
   { ring, jwksMaxAgeSeconds }: { readonly ring: KeyRing; readonly jwksMaxAgeSeconds: number },

@@ -1,5 +1,5 @@
 /**
- * Since when verifiers can know an initial key (Spec §8): it counts from its publication, never from its creation.
+ * From when on verifiers know an initial key (Spec §8). It counts from the publication, never from the creation.
  *
  * `planPublication` in `key-ring.ts` dates the publication.
  */
@@ -7,7 +7,7 @@ import { DomainError } from '../errors.ts'
 import { after } from '../time.ts'
 import type { InitialWebKey } from './web-key.ts'
 
-/** When it is asked, and how long clients may reuse the key set, in seconds. */
+/** The time now, and how long clients may reuse the key set, in seconds. */
 export interface PublicationRules {
   readonly now: Date
   readonly jwksMaxAgeSeconds: number

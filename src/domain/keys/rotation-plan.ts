@@ -1,5 +1,5 @@
 /**
- * Turns the next step of a rotation into a change of the ring, and shows the steps that will follow.
+ * Turns a step of the rotation into a change of the ring, and lists the steps that will follow.
  */
 
 import { after, latest } from '../time.ts'
@@ -34,8 +34,8 @@ export interface PlanOptions {
 }
 
 /**
- * Does a step that was wanted a moment ago. The result is undefined if its time has not come after all: somebody else has
- * done it, or wants something else by now.
+ * Plans a step that was due a moment ago. The result is undefined if it is not due any more: another replica has made it, or the
+ * policy has changed.
  *
  * @param pair For a step that creates a key.
  */
@@ -79,7 +79,7 @@ function isSame(a: RotationStep, b: RotationStep): boolean {
   return a.kind === b.kind && a.keyId === b.keyId
 }
 
-/** A rotation that somebody asked for. */
+/** A requested rotation. */
 export interface RequestedRotation {
   /** Whether another key signs already. */
   readonly done: boolean
@@ -119,7 +119,7 @@ export function planRequestedRotation(
 }
 
 /**
- * What will happen, if nobody interferes, in order. Steps of keys that do not exist yet have an empty key id.
+ * The steps that will follow if no administrator interferes, in order. Steps of keys that do not exist yet have an empty key id.
  *
  * @param count The greatest number of steps.
  */
@@ -129,7 +129,7 @@ export function schedule(
   { now, limits, count }: PlanOptions & { readonly count: number },
 ): readonly PlannedStep[] {
   const steps: PlannedStep[] = []
-  // Whatever is not dated yet will be within seconds.
+  // Keys without a date of publication get one within seconds.
   let imagined: KeyRing = ring.map((key) =>
     key.state === 'initial' && key.publishedAt === null ? publish(key, now) : key,
   )
@@ -158,7 +158,7 @@ function imagine(ring: KeyRing, step: RotationStep, at: Date, number: number): K
     : applySteps(ring, stepsOf(step, ring, at))
 }
 
-/** A key of the right kind, published at once. Its public key is none, and it leaves no process. */
+/** A placeholder of the right kind, published at once. Its public key is not valid. */
 function imagineKey(config: WebKeyConfig, at: Date, number: number): InitialWebKey {
   const facts = { keyId: `${IMAGINED}${number}`, algorithm: algorithmOf(config), publicJwk: imagineJwk(config) }
   return publish(createWebKey(facts, at), at)

@@ -1,11 +1,10 @@
 /**
- * How an instance wants its keys to rotate (Spec §4.3, "Recommended rotation sequence"), and which wishes would break a
- * verifier.
+ * The rotation policy of an instance (Spec §4.3, "Recommended rotation sequence"), and the rules that protect verifiers.
  */
 import { DomainError } from '../errors.ts'
 import { DEFAULT_WEB_KEY_CONFIG, isSameConfig, type WebKeyConfig } from './key-algorithm.ts'
 
-/** The wishes. Times are in whole seconds. */
+/** The policy. Times are in whole seconds. */
 export interface RotationPolicy {
   /** Whether keys rotate by themselves. */
   readonly enabled: boolean
@@ -23,7 +22,7 @@ export interface RotationPolicy {
   readonly keepStandby: boolean
 }
 
-/** What the policy has to agree with: settings of the replicas, the same for all. */
+/** The settings that limit the policy. They are the same for all replicas. */
 export interface RotationLimits {
   /** How long clients may reuse the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
@@ -34,12 +33,12 @@ export interface RotationLimits {
   readonly maxWebKeys: number
 }
 
-/** Times that hold, whatever the policy says. In seconds. */
+/** The effective times, in seconds. */
 export interface RotationTimes {
   readonly interval: number
-  /** Before its turn a key is created. */
+  /** How long before its turn a key is created. */
   readonly ahead: number
-  /** After its publication a key may sign when its turn has come already. */
+  /** How long after its publication a key may sign if its turn has come already. */
   readonly known: number
   readonly retention: number
   readonly rollback: number
@@ -64,9 +63,9 @@ export const DEFAULT_ROTATION_POLICY: RotationPolicy = {
   keepStandby: true,
 }
 
-/** Something that must hold of a policy. */
+/** A rule for policies. */
 interface Rule {
-  /** The settings that it is about. */
+  /** The settings that it concerns. */
   readonly settings: readonly (keyof RotationPolicy)[]
   /** @throws {DomainError} `rotation_policy_invalid`. */
   check(policy: RotationPolicy, limits: RotationLimits): void
@@ -108,10 +107,10 @@ const RULES: readonly Rule[] = [
 ]
 
 /**
- * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than there may be.
+ * Refuses a policy that would break a verifier, that contradicts itself, or that needs more keys than allowed.
  *
- * @param before The policy that it replaces. What it has in common with that is not refused: it may date from other settings
- * of the replicas, and to switch rotation off, say, must be possible all the same. Everything must hold to switch it on.
+ * @param before The policy that it replaces. Unchanged settings are not checked, because they may date from other settings of the
+ * replicas, and rotation must always be possible to switch off. Everything is checked when rotation is switched on.
  * @throws {DomainError} `rotation_policy_invalid`, with the name of the setting as metadata `field`.
  */
 export function assertPolicy(policy: RotationPolicy, limits: RotationLimits, before?: RotationPolicy): void {
@@ -132,7 +131,7 @@ export function changed(policy: RotationPolicy, changes: Partial<RotationPolicy>
 }
 
 /**
- * The times to act by. A policy was checked against the settings at the time; if those have changed since, they win.
+ * The effective times of a policy. If the settings have changed since the policy was checked, the settings take precedence.
  */
 export function timesOf(policy: RotationPolicy, limits: RotationLimits): RotationTimes {
   const { jwksMaxAgeSeconds: cached, tokenLifetimeSeconds, maxStalenessSeconds } = limits

@@ -1,9 +1,9 @@
 /**
- * What has to be done next for keys to rotate as the policy says. Pure: the same ring, policy and time give the same step,
- * so every replica can ask, and ask again under the lock; no leader is needed.
+ * The next steps for keys to rotate as the policy says. Pure: the same ring, policy and time give the same step, so every replica
+ * can decide, and decide again under the lock. No leader is needed.
  *
- * Keys that somebody has created or activated by hand count like any other: a rotation is due an interval after the last
- * activation, whoever made it, and an initial key of the wanted kind is the next one, whoever made it.
+ * Keys that were created or activated by hand count like any other. A rotation is due an interval after the last activation, and an
+ * initial key of the wanted kind is the next to sign.
  */
 
 import { after, earliest, latest } from '../time.ts'
@@ -16,7 +16,7 @@ import { datesOf, type InactiveWebKey, type InitialWebKey, type WebKey } from '.
 /** What is stored about rotation. */
 export interface Rotation {
   readonly policy: RotationPolicy
-  /** When somebody last asked for a rotation out of turn; null: never. Done once a key has been activated since. */
+  /** When a rotation out of turn was last requested; null: never. Done once a key has been activated since. */
   readonly requestedAt: Date | null
 }
 
@@ -34,16 +34,16 @@ export interface PlannedStep {
 }
 
 /**
- * How long after any change of the ring a standby key is made, at most: whoever is rotating by hand is not disturbed, and
- * nobody waits for a standby.
+ * The longest delay of a standby key after a change of the ring. The delay keeps out of the way of a rotation by hand, and a standby is
+ * not urgent.
  */
 const MAX_QUIET_SECONDS = 3600
 
 /**
- * Everything that can be said now to be done, now or later, in order. What follows from a step is not among it.
+ * The steps that are known now, due or later, in order, without those that follow from them.
  *
- * The steps whose time has come (`at <= now`) can be done at once, by whoever is first. None waits for another: a key that
- * cannot be made must not keep a private key from being destroyed.
+ * Any replica can make the steps that are due (`at <= now`), in any order: a key that cannot be created must not delay the
+ * destruction of a private key.
  */
 export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: RotationLimits): readonly PlannedStep[] {
   const times = timesOf(rotation.policy, limits)
@@ -56,8 +56,8 @@ export function plannedSteps(rotation: Rotation, ring: KeyRing, limits: Rotation
 }
 
 /**
- * The key that should be created and for which there is no room, if none comes before a rotation is due: it needs somebody
- * who decides which key can go. At the time of the step nothing is lost yet.
+ * The creation of a key for which there is no room, if no deletion makes room before a rotation is due. An operator has to delete a
+ * key. At the time of the step nothing is lost yet.
  */
 export function blockedStep(rotation: Rotation, ring: KeyRing, limits: RotationLimits): PlannedStep | undefined {
   const due = rotationDue(rotation, ring)
@@ -93,8 +93,8 @@ export function rotationDue(rotation: Rotation, ring: KeyRing): Date | undefined
 }
 
 /**
- * Whether a rotation that somebody asked for is still to come. In the millisecond of an activation the request counts as
- * the later of the two: to rotate once more does no harm, to forget the request could.
+ * Whether a requested rotation is still to come. In the millisecond of an activation the request counts as the later of the two:
+ * one rotation too many does no harm, a lost request could.
  */
 export function isRequested({ requestedAt }: Rotation, ring: KeyRing): boolean {
   const active = activeKey(ring)
@@ -112,7 +112,7 @@ function nextSigner(
   const standby = standbyOf(ring, policy)
   if (standby !== undefined) {
     const known = publishedFor(standby, times.known)
-    // Its publication changes the ring, and that comes within seconds.
+    // Its publication follows within seconds, and changes the ring.
     if (known === undefined) return undefined
     return { at: latest(due, known), step: { kind: 'activate', keyId: standby.keyId } }
   }

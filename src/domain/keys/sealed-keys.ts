@@ -1,5 +1,5 @@
 /**
- * What is known of keys that are sealed at rest, and the ports that keep them, check them and seal them anew.
+ * Keys that are sealed at rest, and the ports that store, check and reseal them.
  */
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { SealedKeyPair } from './key-ring.ts'
@@ -10,32 +10,32 @@ export interface SealedWebKey extends Pick<SealedKeyPair, 'keyId' | 'algorithm'>
   readonly sealed: string
 }
 
-/** A key as it is kept: the private key of a web key, or the integrity key of the instance. */
+/** A key as it is stored: the private key of a web key, or the integrity key of the instance. */
 export type SealedKey = SealedWebKey | { readonly kind: 'integrity_key'; readonly sealed: string }
 
 /** The sealed keys in the database. Every method throws {DomainError} `storage_unavailable`, and `replace` what `KeyStore.update` does. */
 export interface SealedKeyStore {
-  /** Every one that there is: the integrity key, then the private keys, oldest web key first. */
+  /** All of them: the integrity key, then the private keys, oldest web key first. */
   list(): Promise<readonly SealedKey[]>
-  /** The private keys of these web keys, those that are there. No other is read. */
+  /** The private keys of these web keys, as far as they exist. */
   find(keyIds: readonly string[]): Promise<readonly SealedWebKey[]>
-  /** The private keys of the initial web keys. No other is read. */
+  /** The private keys of the initial web keys. */
   findInitial(): Promise<readonly SealedWebKey[]>
   /** The integrity key; null if there is none. */
   integrityKey(): Promise<string | null>
   /**
-   * Puts another sealed text in the place of this one, with `entry` as an audit event.
+   * Replaces the sealed text, with `entry` as an audit event.
    *
-   * @returns Whether it did: not if the key is not there any more, or sealed anew already.
+   * @returns Whether it did: not if the key is gone, or was resealed already.
    */
   replace(key: SealedKey, sealed: string, entry: ChangeEntry): Promise<boolean>
 }
 
-/** Seals keys anew. */
+/** Reseals keys. */
 export interface KeyResealer {
   /** The ids of all master keys. The first one seals. */
   readonly masterKeyIds: readonly [string, ...string[]]
-  /** The id of the master key that is said to have sealed it; null if nothing is said. */
+  /** The id of the master key that the header names; null if it names none. */
   masterKeyOf(sealed: string): string | null
   /** @throws {Error} if none of the master keys opens it. The message says which is missing, and nothing of a key. */
   assertOpens(key: SealedKey): Promise<void>
@@ -43,7 +43,7 @@ export interface KeyResealer {
   reseal(key: SealedKey): Promise<string>
 }
 
-/** Tells whether private keys could be opened here, and opens none. */
+/** Checks whether private keys can be opened here, without opening one. */
 export interface SealedKeyCheck {
   /** @throws {Error} if none of the master keys opens it. The message says which is missing, and nothing of a key. */
   assertOpens(key: SealedWebKey): Promise<void>

@@ -1,5 +1,5 @@
 /**
- * The life of one signing key and the only moves it may make (Spec §3).
+ * The life of one signing key and its legal transitions (Spec §3).
  *
  * Rules about several keys at once, such as "at most one is active", are in `key-ring.ts`.
  */
@@ -55,20 +55,20 @@ export interface RevokedWebKey extends WebKeyFacts {
 /** A key pair that signs tokens, without its private half (Spec §2.2). */
 export type WebKey = InitialWebKey | ActiveWebKey | InactiveWebKey
 
-/** The word for what a web key does. */
+/** The state of a web key. */
 export type WebKeyState = WebKey['state']
 
-/** What is known of a key pair before it has a life. */
+/** The facts of a key pair before it has a state. */
 export type KeyPairFacts = Omit<WebKeyFacts, 'createdAt'>
 
-/** A key that has just been made (Spec §3, transition from "none"). */
+/** A new key (Spec §3, transition from "none"). */
 export function createWebKey(facts: KeyPairFacts, at: Date): InitialWebKey {
   const { keyId, algorithm, publicJwk } = facts
   return { keyId, algorithm, publicJwk, createdAt: at, publishedAt: null, state: 'initial' }
 }
 
 /**
- * Notes since when a key can be fetched.
+ * Dates the publication of a key.
  *
  * @param at A time at which a replica has read the key from the database; must not lie before the creation date.
  */
@@ -77,7 +77,7 @@ export function publish(key: InitialWebKey, at: Date): InitialWebKey {
 }
 
 /**
- * Puts a key to work. An inactive key may come back, to roll back a rotation: it is still published, so verifiers
+ * Makes a key active. An inactive key may become active again, to roll back a rotation: it is still published, so verifiers
  * know it.
  *
  * @param at Becomes the activation date.
@@ -97,7 +97,7 @@ export function deactivate(key: ActiveWebKey, at: Date): InactiveWebKey {
 }
 
 /**
- * Stops trusting a key, whatever it was doing.
+ * Stops trusting a key, in any state.
  *
  * @param at Becomes the revocation date.
  */

@@ -6,7 +6,7 @@
 import type { DescService } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type ServiceImpl } from '@connectrpc/connect'
 import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../../gen/grpc/health/v1/health_pb.js'
-import type { Clock } from '../../app/replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 import { Polling } from './polling.ts'
 import { StreamLimiter, type StreamOrigin } from './stream-limiter.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Polls conditions with one timer for all waiters, which runs only while there are waiters.
  */
-import type { Clock } from '../../app/replica/replica.ts'
+import type { Clock } from '../../domain/time.ts'
 
 interface Waiter {
   readonly condition: () => boolean

@@ -242,7 +242,7 @@ describe('a rotator', () => {
     expect(second.rotator.status).toEqual({ enabled: false, overdueSeconds: 0, failures: 0 })
   })
 
-  it('leaves a step to whoever is first: two of them create one key', async () => {
+  it('leaves a step to the first replica: two of them create one key', async () => {
     await seed(100)
     let waiting = 0
     let go = () => {}

@@ -96,7 +96,7 @@ describe('the retention of audit events', () => {
     await stop()
   })
 
-  it('ends when it is told to', async () => {
+  it('ends when it is stopped', async () => {
     start(1)
     await clock.waits.reached(1)
     await stop()

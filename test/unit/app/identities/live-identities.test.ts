@@ -175,7 +175,7 @@ describe('the identities in memory', () => {
     expect(identities.cachedIds().sort()).toEqual(['a', 'c'])
   })
 
-  it('do not lose users to ids that nobody has', async () => {
+  it('are not evicted by unknown ids', async () => {
     const instance = new Instance()
     instance.set(user('a'))
     const identities = new LiveIdentities(instance, { capacity: 2 })

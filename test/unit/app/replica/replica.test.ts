@@ -88,7 +88,7 @@ async function nextComparison(clock: ManualClock) {
 }
 
 describe('a replica', () => {
-  it('tells of a new key ring again after somebody could not take it over', async () => {
+  it('notifies of a new key ring again after a listener failed', async () => {
     const { instance, replica } = createInstance()
     await replica.start()
     const seen: number[] = []
@@ -224,7 +224,7 @@ describe('a replica', () => {
     await replica.stop()
   })
 
-  it('treats another issuer like the loss of the database, and tells its operator, and nobody else, how to go on', async () => {
+  it('treats another issuer like the loss of the database, and tells only its operator how to go on', async () => {
     const { instance, replica, clock, log } = createInstance()
     await replica.start()
     instance.issuer = 'https://tokens.example.com'

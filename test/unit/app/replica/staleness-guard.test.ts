@@ -22,7 +22,7 @@ function createGuard() {
   const fail = (second: number, version?: number, error: Error = TIMEOUT) => {
     now = second * 1000
     guard.failed({ at: now, version, error })
-    guard.tell()
+    guard.logFailure()
   }
   return { guard, log, fail }
 }

@@ -36,7 +36,7 @@ export const POLICY: RotationPolicy = {
   keepStandby: false,
 }
 
-/** A rotation that nobody has asked for out of turn. */
+/** A rotation without a request out of turn. */
 export function rotationOf(changes: Partial<RotationPolicy> = {}, requestedAt: Date | null = null): Rotation {
   return { policy: { ...POLICY, ...changes }, requestedAt }
 }

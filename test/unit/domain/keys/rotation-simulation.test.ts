@@ -46,7 +46,7 @@ const LAG = 1
 const MAX_HANG = 2_000
 const MAX_UNDATED = 600
 
-/** What somebody does by hand. */
+/** What an administrator does by hand. */
 type Intervention = 'create' | 'activate' | 'roll back' | 'revoke' | 'rotate' | 'change kind'
 
 /** Another replica, which does what it thinks is due when something happens, without knowing of that. */
@@ -66,7 +66,7 @@ interface Life {
   readonly latecomers: readonly (Latecomer | undefined)[]
   /** The days between what people do, and what it is. Without days: at the moment of the next step of the policy. */
   readonly interventions: readonly { readonly days: number | undefined; readonly what: Intervention }[]
-  /** For how long the commit of each change that makes a key hangs, in seconds: nobody sees the key until it ends. */
+  /** For how long the commit of each change that makes a key hangs, in seconds: no replica sees the key until it ends. */
   readonly hangs: readonly number[]
   /** How long after it is seen each key is dated as published, in seconds: at once by its creator, or later by others. */
   readonly publications: readonly number[]
@@ -253,7 +253,7 @@ function live({ policy, limits, delays, latecomers, interventions, hangs, public
       lastPersonAt = now
     } else {
       if (next === undefined) throw new Error('nothing is to be done any more')
-      // Perhaps somebody else has just done it.
+      // Perhaps another replica has just done it.
       actOn([next.step])
       const left = dueSteps({ rotation, ring }).map((step) => JSON.stringify(step))
       if (left.includes(JSON.stringify(next.step))) throw new Error(`${step} was not made`)
@@ -269,7 +269,7 @@ function intervene(
   { rotation, ring, limits, now }: { rotation: Rotation; ring: KeyRing; limits: RotationLimits; now: Date },
 ): { steps: readonly KeyRingStep[]; rotation: Rotation } {
   const { jwksMaxAgeSeconds, maxWebKeys } = limits
-  // The guard waits for the cache time; somebody who knows what replicas need waits for that as well.
+  // The guard waits for the cache time; a careful administrator waits for what replicas need as well.
   const rules = { guard: 'enforce', jwksMaxAgeSeconds: jwksMaxAgeSeconds + LAG, now } as const
   const named = (state: string) => ring.find((key) => key.state === state)?.keyId ?? 'nothing'
   switch (what) {
@@ -319,8 +319,8 @@ function undisturbed(life: Life): Life {
   return { ...life, delays: [0], interventions: [], hangs: [0], publications: [0] }
 }
 
-/** The same life in which nobody asks for a rotation out of turn. */
-function nobodyRotates(life: Life): Life {
+/** The same life without requests for a rotation out of turn. */
+function withoutRequests(life: Life): Life {
   return { ...life, interventions: life.interventions.filter(({ what }) => what !== 'rotate') }
 }
 
@@ -358,7 +358,7 @@ describe('ten years of rotation', () => {
         const active = activeKey(ring)
         if (index === 0 || active === undefined || activeKey(history[index - 1]?.ring ?? [])?.keyId === active.keyId)
           continue
-        // After a leak a key that is not known everywhere is better than one that is known to somebody else.
+        // After a leak a key that is not known everywhere is better than one that an attacker knows.
         if (by === 'revoke') continue
         const age = by === 'policy' || by === 'rotate' ? oldestCopy(life) : life.limits.jwksMaxAgeSeconds + LAG
         expect(has(ringAt(history, after(at, -age)), active.keyId)).toBe(true)
@@ -398,7 +398,7 @@ describe('ten years of rotation', () => {
     })
   })
 
-  it('rotates to the second when nothing fails and nobody interferes', () => {
+  it('rotates to the second when nothing fails and no administrator interferes', () => {
     everyLife((life, history) => {
       const activations = history.filter(
         ({ ring }, index) => activeKey(ring)?.keyId !== activeKey(history[index - 1]?.ring ?? [])?.keyId,
@@ -410,7 +410,7 @@ describe('ten years of rotation', () => {
     }, undisturbed)
   })
 
-  it('does nothing twice when several replicas want the same, or want what somebody else has just made needless', () => {
+  it('does nothing twice when several replicas want the same, or want what another has just made needless', () => {
     everyLife(({ policy }, history) => {
       for (const [index, { at, ring, by }] of history.entries()) {
         const before = history[index - 1]?.ring ?? []
@@ -426,7 +426,7 @@ describe('ten years of rotation', () => {
         if (signs.keyId === signed.keyId) continue
         expect(secondsBetween(signed.activatedAt, at)).toBeGreaterThanOrEqual(policy.rotationIntervalSeconds)
       }
-    }, nobodyRotates)
+    }, withoutRequests)
   })
 
   it('never changes the kind of key by itself, whatever keys people make by hand', () => {

@@ -27,7 +27,7 @@ const next = (rotation: Rotation, ring: KeyRing, limits = LIMITS) => nextStep(ro
 const create = { kind: 'create', config: RSA } as const
 
 describe('when a rotation is due', () => {
-  it('is an interval after the last activation, whoever made it', () => {
+  it('is an interval after the last activation, by hand or not', () => {
     expect(rotationDue(rotationOf(), [activeKeySince('a', at(7))])).toEqual(at(7 + 30 * DAY))
   })
 
@@ -41,14 +41,14 @@ describe('when a rotation is due', () => {
     expect(rotationDue(off, [])).toBeUndefined()
   })
 
-  it('is when somebody asked for it, on or off', () => {
+  it('is when it was requested, on or off', () => {
     for (const enabled of [true, false]) {
       expect(rotationDue(rotationOf({ enabled }, at(9)), [activeKeySince('a', at(0))])).toEqual(at(9))
       expect(rotationDue(rotationOf({ enabled }, at(9)), [])).toEqual(new Date(0))
     }
   })
 
-  it('is in turn if somebody asked for it too late to make a difference', () => {
+  it('is in turn if the request came too late to make a difference', () => {
     expect(rotationDue(rotationOf({}, at(40 * DAY)), [activeKeySince('a', at(0))])).toEqual(at(30 * DAY))
   })
 
@@ -124,7 +124,7 @@ describe('the next signer', () => {
     expect(next(rotationOf(), ring)).toEqual({ at: at(40 * DAY + 900), step: { kind: 'activate', keyId: 'b' } })
   })
 
-  it('signs as soon as it is known if no key is active, or if somebody asked for it', () => {
+  it('signs as soon as it is known if no key is active, or if it was requested', () => {
     const step = { kind: 'activate', keyId: 'b' } as const
     expect(next(rotationOf(), [initialKey('b', at(0))])).toEqual({ at: at(900), step })
     const ring = [activeKeySince('a', at(0)), initialKey('b', at(0))]
@@ -133,7 +133,7 @@ describe('the next signer', () => {
     expect(next(rotationOf({ enabled: false }, at(1000)), ring)).toEqual({ at: at(1000), step })
   })
 
-  it('may be one that somebody created by hand', () => {
+  it('may be one that was created by hand', () => {
     const ring = [activeKeySince('a', at(0)), initialKey('by hand', at(5))]
     expect(next(rotationOf({ keepStandby: true }), ring)?.step).toEqual({ kind: 'activate', keyId: 'by hand' })
   })

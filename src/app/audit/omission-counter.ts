@@ -1,17 +1,17 @@
 /**
- * Counts the refusals of one kind that were not written down, so that at least their number is.
+ * Counts the refusals of one kind that were dropped from the audit trail.
  */
 import type { AuditEntry, Omission } from '../../domain/audit.ts'
 import { networkOf } from '../access/network.ts'
 import { kindOf } from './refusal-limits.ts'
 
-/** How many sources are counted apart. Those beyond are only in the total. */
+/** How many sources are counted separately. Refusals of other sources count in the total only. */
 const MAX_SOURCES = 1000
 
-/** Whose refusals they were. */
+/** The origin of a refusal. */
 type Source = Pick<AuditEntry, 'actor' | 'resource' | 'clientAddress'>
 
-export class Omissions {
+export class OmissionCounter {
   #count = 0
   #since: Date | undefined
   readonly #sources = new Map<string, { readonly source: Source; count: number }>()
@@ -27,8 +27,8 @@ export class Omissions {
     else if (this.#sources.size < MAX_SOURCES) this.#sources.set(key, { source, count })
   }
 
-  /** The event for those that have been counted, and begins anew; undefined if there are none. */
-  take(): { readonly entry: AuditEntry; readonly omission: Omission } | undefined {
+  /** The event for the refusals counted so far, which resets the count; undefined if there are none. */
+  drain(): { readonly entry: AuditEntry; readonly omission: Omission } | undefined {
     if (this.#since === undefined) return undefined
     const omission = { count: this.#count, since: this.#since }
     const [most] = [...this.#sources.values()].sort((a, b) => b.count - a.count)

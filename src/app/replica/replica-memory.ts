@@ -1,0 +1,93 @@
+/**
+ * What a replica serves from memory: the keys, how they rotate, and the service users, all of one revision.
+ *
+ * `replica.ts` decides when it is loaded, and whether it may be served.
+ */
+import type { Rotation } from '../../domain/keys/rotation.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
+import type { InstanceReader, Log, StoredKeyChange } from '../../domain/ports.ts'
+import { isSameRevision, type Revision } from '../../domain/revision.ts'
+import type { Clock } from '../../domain/time.ts'
+import type { LiveIdentities } from '../identities/live-identities.ts'
+import type { LiveKeyRing } from '../keys/live-key-ring.ts'
+import { ChangeLag } from './change-lag.ts'
+
+/** Before the first load there is nothing to do. */
+const NO_ROTATION: Rotation = { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null }
+
+const GONE_BACK = 'the database has gone back, as after a fail-over that lost changes: its state is taken over'
+
+/** What the memory is made of. */
+export interface ReplicaMemoryOptions {
+  readonly keys: LiveKeyRing
+  readonly identities: LiveIdentities
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Log
+}
+
+export class ReplicaMemory {
+  readonly keys: LiveKeyRing
+  readonly identities: LiveIdentities
+  readonly lag = new ChangeLag()
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #log: Log
+  #rotation = NO_ROTATION
+  #revision: Revision = { version: -1, changedAt: null }
+
+  constructor({ keys, identities, clock, log }: ReplicaMemoryOptions) {
+    this.keys = keys
+    this.identities = identities
+    this.#clock = clock
+    this.#log = log
+  }
+
+  get rotation(): Rotation {
+    return this.#rotation
+  }
+
+  get revision(): Revision {
+    return this.#revision
+  }
+
+  /** Takes over the state of the database. What the reader or a listener of the keys throws passes through. */
+  async load(reader: Pick<InstanceReader, 'load'>): Promise<void> {
+    const before = this.#revision
+    const userIds = this.identities.cachedIds()
+    const startedAt = this.#clock.monotonic()
+    const state = await reader.load(userIds)
+    const snapshot = await this.keys.prepare(state)
+    // `adopt` has taken over a newer state in the meantime.
+    if (this.#revision !== before && state.version <= this.#revision.version) return
+    if (state.version <= before.version && !isSameRevision(state, before))
+      this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
+    // Synchronous from here, so that no request sees the keys of one version and the users of another.
+    // The revision comes last, so that a failure on the way is tried again.
+    this.identities.replace(state, userIds)
+    this.keys.publish(snapshot)
+    this.#rotation = state.rotation
+    this.#revision = { version: state.version, changedAt: state.changedAt }
+    if (before.version < 0 || state.changedAt === null) return
+    this.lag.observe(state.changedAt, state.clock.databaseTime, this.#clock.monotonic() - startedAt)
+  }
+
+  /**
+   * Takes over a change of the keys that this process has made, without reading it again.
+   *
+   * @param sealed Sealed private keys by key id, among them that of a key that the change has activated.
+   * @returns Whether memory has the change. Not if another change came in between: then everything must be loaded.
+   */
+  async adopt(
+    { ring, rotation, before, after }: StoredKeyChange<unknown>,
+    sealed: ReadonlyMap<string, string> = new Map(),
+  ): Promise<boolean> {
+    if (!isSameRevision(before, this.#revision)) return isSameRevision(after, this.#revision)
+    const snapshot = await this.keys.prepareOwn(ring, sealed)
+    if (snapshot === undefined || !isSameRevision(before, this.#revision)) return isSameRevision(after, this.#revision)
+    // Synchronous from here, as in `load`.
+    this.keys.publish(snapshot)
+    this.identities.advance(after.version)
+    this.#rotation = rotation
+    this.#revision = after
+    return true
+  }
+}
