@@ -10,11 +10,11 @@ export interface RemoteOptions {
 }
 
 /** Adds the options of a command that talks to a server. @param json What it prints with `--json`. */
-export function withRemoteOptions(command: Command, json = 'print what the API returns, as JSON'): Command {
+export function withRemoteOptions(command: Command): Command {
   return command
     .option(
       '--credentials <file>',
       'credentials file (default: KEYTURN_CREDENTIALS, or admin.json in the data directory)',
     )
-    .option('--json', json)
+    .option('--json', 'print what the API returns, as JSON')
 }

@@ -1,21 +1,17 @@
 /**
  * `keyturn keys list | create | activate | delete`, and the commands around rotation.
- *
- * With `--json` these four print the responses that the specification describes (Spec §2.2, §2.4), which are those of v2beta.
  */
-import { create } from '@bufbuild/protobuf'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { Argument, Command, Option } from 'commander'
 import { type RotationStep, RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
-import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { State, WebKeySchema } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 import {
   ActivateWebKeyResponseSchema,
   CreateWebKeyResponseSchema,
   DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
-} from '../../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+  WebKeyService,
+} from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import { connect } from '../api-client.ts'
 import type { Io } from '../io.ts'
@@ -35,14 +31,6 @@ const STATE_NAMES: Record<WebKeyState, string> = {
   [WebKeyState.REVOKED]: 'revoked',
 }
 
-const BETA_STATES: Record<WebKeyState, State> = {
-  [WebKeyState.UNSPECIFIED]: State.UNSPECIFIED,
-  [WebKeyState.INITIAL]: State.INITIAL,
-  [WebKeyState.ACTIVE]: State.ACTIVE,
-  [WebKeyState.INACTIVE]: State.INACTIVE,
-  [WebKeyState.REVOKED]: State.UNSPECIFIED,
-}
-
 /** The effect of a step on its key. */
 const STEP_NAMES: Record<RotationStepKind, string> = {
   [RotationStepKind.UNSPECIFIED]: 'unknown',
@@ -51,8 +39,6 @@ const STEP_NAMES: Record<RotationStepKind, string> = {
   [RotationStepKind.DESTROY_PRIVATE_KEY]: 'private key destroyed',
   [RotationStepKind.DELETE]: 'deleted',
 }
-
-const JSON_HELP = 'print what iam.webkey.v2beta would return, as JSON'
 
 /** How many steps of the schedule are read for the column NEXT. */
 const STEPS = 100
@@ -76,24 +62,19 @@ export function keysCommand(io: Io): Command {
 }
 
 function listCommand(io: Io): Command {
-  return withRemoteOptions(new Command('list'), JSON_HELP)
+  return withRemoteOptions(new Command('list'))
     .description('List all keys, oldest first, and what happens to each next.')
-    .addOption(new Option('--revoked', 'also list revoked keys; not with --json').conflicts('json'))
+    .addOption(new Option('--revoked', 'also list revoked keys'))
     .action(async (options: RemoteOptions & { readonly revoked?: true }) => {
       const client = await connect(io, options, WebKeyService)
       const states = options.revoked === true ? STATES_LISTED : []
-      const { webKeys } = await client.listWebKeys({ states })
+      const response = await client.listWebKeys({ states })
       const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
-      print(
-        io,
-        options,
-        ListWebKeysResponseSchema,
-        create(ListWebKeysResponseSchema, { webKeys: webKeys.map(toBeta) }),
-        () =>
-          formatTable(
-            ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'],
-            webKeys.map((key) => row(key, steps)),
-          ),
+      print(io, options, ListWebKeysResponseSchema, response, () =>
+        formatTable(
+          ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'],
+          response.webKeys.map((key) => row(key, steps)),
+        ),
       )
     })
 }
@@ -101,7 +82,7 @@ function listCommand(io: Io): Command {
 const STATES_LISTED = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
 function createCommand(io: Io): Command {
-  return withKindOptions(withRemoteOptions(new Command('create'), JSON_HELP))
+  return withKindOptions(withRemoteOptions(new Command('create')))
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
     .addOption(yesOption())
@@ -109,57 +90,49 @@ function createCommand(io: Io): Command {
       const client = await connect(io, options, WebKeyService)
       const algorithm = algorithmOfKind(kind, options)
       const shown = await confirmNewKind(io, client, { ...options, algorithm, question: 'Create the key?' })
-      const { webKey: key, warnings } = await client.createWebKey({ config: kindOf(kind, options) })
+      const response = await client.createWebKey({ config: kindOf(kind, options) })
+      const { webKey: key, warnings } = response
       printWarnings(
         io,
         warnings.filter((warning) => !shown.includes(warning)),
       )
-      const details =
-        key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state], algorithm: key.algorithm }
       print(
         io,
         options,
         CreateWebKeyResponseSchema,
-        create(CreateWebKeyResponseSchema, { details }),
+        response,
         () => `created ${key?.keyId} (${key?.algorithm}), initial`,
       )
     })
 }
 
 function activateCommand(io: Io): Command {
-  return withRemoteOptions(new Command('activate'), JSON_HELP)
+  return withRemoteOptions(new Command('activate'))
     .description('Make a key sign all new tokens. The key that was active becomes inactive.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const { webKey: key, knownFrom } = await (await connect(io, options, WebKeyService)).activateWebKey({ keyId })
+      const response = await (await connect(io, options, WebKeyService)).activateWebKey({ keyId })
+      const { webKey: key, knownFrom } = response
       if (knownFrom !== undefined) {
         printWarnings(io, [earlyActivationWarning(timestampDate(knownFrom))])
       }
-      const details = key === undefined ? {} : { keyId: key.keyId, state: BETA_STATES[key.state] }
       print(
         io,
         options,
         ActivateWebKeyResponseSchema,
-        create(ActivateWebKeyResponseSchema, { details }),
+        response,
         () => `activated ${key?.keyId}: it signs all new tokens`,
       )
     })
 }
 
 function deleteCommand(io: Io): Command {
-  return withRemoteOptions(new Command('delete'), JSON_HELP)
+  return withRemoteOptions(new Command('delete'))
     .description('Delete an inactive key. Tokens that it signed stop being valid.')
     .argument('<key-id>')
     .action(async (keyId: string, options: RemoteOptions) => {
-      const { deletionDate } = await (await connect(io, options, WebKeyService)).deleteWebKey({ keyId })
-      const details = deletionDate === undefined ? {} : { changeDate: deletionDate }
-      print(
-        io,
-        options,
-        DeleteWebKeyResponseSchema,
-        create(DeleteWebKeyResponseSchema, { details }),
-        () => `deleted ${keyId}`,
-      )
+      const response = await (await connect(io, options, WebKeyService)).deleteWebKey({ keyId })
+      print(io, options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
     })
 }
 
@@ -177,15 +150,4 @@ function nextOf(key: WebKey, steps: readonly RotationStep[]): string {
   const what = key.state === WebKeyState.ACTIVE ? 'replaced' : STEP_NAMES[step.kind]
   const left = timeLeft(step.date)
   return left === '-' ? `${what} now` : `${what} in ${left}`
-}
-
-function toBeta({ keyId, algorithm, state, creationDate, activationDate, deactivationDate }: WebKey) {
-  return create(WebKeySchema, {
-    keyId,
-    algorithm,
-    state: BETA_STATES[state],
-    ...(creationDate === undefined ? {} : { creationDate }),
-    ...(activationDate === undefined ? {} : { activationDate }),
-    ...(deactivationDate === undefined ? {} : { deactivationDate }),
-  })
 }

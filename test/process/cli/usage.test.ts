@@ -19,7 +19,6 @@ describe('wrong usage', () => {
     [['keys', 'activate'], "missing required argument 'key-id'"],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'list', 'x'], "too many arguments for 'list'. Expected 0 arguments but got 1: x."],
-    [['keys', 'list', '--json', '--revoked'], "option '--revoked' cannot be used with option '--json'"],
     [['users', 'tokens', 'create', USER], "required option '--expires <when>' not specified"],
     [
       ['secrets', 'generate', USER, '--expires', 'tomorrow'],
