@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoffMillis } from '../domain/backoff.ts'
 import type { Log } from '../domain/ports.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { assertNotFormer, DATABASE_FOLDER, type Makers, prepareDatabaseFolder } from './database-folder.ts'
@@ -15,10 +16,9 @@ import { LineLimit } from './server-log.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 import { serverUser } from './server-user.ts'
 
-/** How long to wait before a start after one that failed, in milliseconds; doubled each time until the longest. */
-const FIRST_RETRY = 250
-const LAST_RETRY = 30_000
-/** A server that has run for so long did not fail at its start. */
+/** The backoff before a restart, in milliseconds. */
+const RESTART = { first: 250, longest: 30_000 }
+/** After a run of so many milliseconds the backoff begins again. */
 const LONG_RUN = 60_000
 
 /** What an embedded database is started with. */
@@ -127,9 +127,8 @@ class Supervisor {
         if (performance.now() - startedAt >= LONG_RUN) failures = 0
         log.error({ reason }, 'the embedded PostgreSQL has ended and will be started again')
       }
-      const wait = Math.min(LAST_RETRY, FIRST_RETRY * 2 ** failures)
       failures += 1
-      await delay(wait, undefined, { signal }).catch(() => {})
+      await delay(backoffMillis(failures, RESTART), undefined, { signal }).catch(() => {})
       if (signal.aborted) return
       startedAt = performance.now()
       server = await this.#launch().catch((error: unknown) => {

@@ -1,9 +1,9 @@
 /**
- * Ends the server processes that a Keyturn has left behind which was killed: those that work on the database folder although
- * this process has the lock of the data directory. Each carries a marker of the folder on its command line.
+ * Ends orphaned server processes: those that use the database folder although this process holds the lock of the data
+ * directory, because their Keyturn was killed. Each has a marker of the folder on its command line.
  *
- * PostgreSQL's own lock, `postmaster.pid`, cannot tell them: after a restart of a container its number may be that of any
- * other process.
+ * PostgreSQL's own lock, `postmaster.pid`, does not identify them: after a restart of a container its process id may be that of
+ * any other process.
  */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -12,13 +12,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { SHELL } from './server-process.ts'
 
-/** How long a server has to end, by the signal that tells it to, in milliseconds. */
-const PATIENCE = [
+/** The signals in their order, and the timeout of each in milliseconds. */
+const ESCALATION = [
   ['SIGINT', 15_000],
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
 ] as const
-const LOOK_EVERY = 20
+/** How often the processes are looked up, in milliseconds. */
+const POLL_INTERVAL = 20
 
 /** Files that say which process has the folder and its socket. */
 const LOCK_FILES = ['postmaster.pid', '.s.PGSQL.5432', '.s.PGSQL.5432.lock']
@@ -44,10 +45,10 @@ export async function markerOf(folder: string): Promise<string> {
  * @throws {Error} that names the processes, if they do not end.
  */
 export async function stopOrphans(folder: string, marker: string): Promise<void> {
-  for (const [signal, patience] of PATIENCE) {
+  for (const [signal, timeout] of ESCALATION) {
     const found = await processesOf(marker)
     for (const { pid, isServer } of found) if (isServer || signal === 'SIGKILL') send(pid, signal)
-    if (await haveEnded(marker, found.length === 0 ? 0 : patience)) {
+    if (await haveEnded(marker, found.length === 0 ? 0 : timeout)) {
       for (const name of LOCK_FILES) await rm(join(folder, name), { force: true })
       return
     }
@@ -56,11 +57,11 @@ export async function stopOrphans(folder: string, marker: string): Promise<void>
   throw new Error(`processes of an earlier start still work on the folder and do not end: kill ${pids.join(' ')}`)
 }
 
-async function haveEnded(marker: string, patience: number): Promise<boolean> {
-  const deadline = performance.now() + patience
+async function haveEnded(marker: string, timeout: number): Promise<boolean> {
+  const deadline = performance.now() + timeout
   while ((await processesOf(marker)).length > 0) {
     if (performance.now() >= deadline) return false
-    await delay(LOOK_EVERY)
+    await delay(POLL_INTERVAL)
   }
   return true
 }
@@ -70,7 +71,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
     process.kill(pid, signal)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // Of a process of somebody else it is told at the end.
+    // The last error names a process of another user that does not end.
     if (code !== 'ESRCH' && code !== 'EPERM') throw error
   }
 }

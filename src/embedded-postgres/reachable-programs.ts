@@ -1,6 +1,6 @@
 /**
- * Sees to it that the user that PostgreSQL runs as can run its programs: below the home folder of root, for example, that
- * user cannot enter the folder in which npm has installed them. Then there is one copy for each version.
+ * Makes the programs of PostgreSQL executable for the user that PostgreSQL runs as. That user cannot enter a package that is
+ * installed below the home folder of root, for example. Then there is one copy for each version.
  *
  * PostgreSQL looks for its files beside its program, whose real path it must be able to walk: no trick with the working
  * directory, as for the database folder, helps here.
@@ -18,7 +18,7 @@ const EXECUTE = 0o1
 const WRITABLE_BY_OTHERS = 0o022
 const EVERYONE = { folder: 0o755, file: 0o644 }
 
-/** What only those need who write programs for PostgreSQL. */
+/** Files for the development of programs against PostgreSQL. */
 const LEFT_OUT = /\.a$|^pkgconfig$/
 
 /**
@@ -58,7 +58,7 @@ export async function canEnter({ uid, gid }: ServerUser, folder: string): Promis
   }
 }
 
-/** Whether it is there and nobody but root can have made it or change it. */
+/** Whether the copy is there, belongs to root, and is writable for root only. */
 async function isOwn(copy: string): Promise<boolean> {
   const found = await lstat(copy).catch(() => undefined)
   return found?.isDirectory() === true && found.uid === 0 && (found.mode & WRITABLE_BY_OTHERS) === 0

@@ -11,7 +11,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // Reached through a socket in the database folder only, which nobody but its owner can enter.
+  // Reached through a socket in the database folder only, which only its owner can enter.
   listen_addresses: '',
   port: '5432',
   unix_socket_directories: '.',

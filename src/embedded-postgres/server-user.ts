@@ -1,7 +1,7 @@
 /**
  * The user that PostgreSQL runs as: that of this process, but never root, whom PostgreSQL refuses.
  */
-import { chown, readdir, readFile, stat } from 'node:fs/promises'
+import { lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** A user of the system who is not root. */
@@ -34,13 +34,13 @@ export async function serverUser(folder: string, accounts = '/etc/passwd'): Prom
   )
 }
 
-/** Gives a folder and everything in it to the user. */
+/** Gives a folder and everything in it to the user. Follows no symbolic link: one could lead to a file of root. */
 export async function giveTo(user: ServerUser | null, folder: string): Promise<void> {
   if (user === null) return
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isSymbolicLink()) await chown(join(entry.parentPath, entry.name), user.uid, user.gid)
+    await lchown(join(entry.parentPath, entry.name), user.uid, user.gid)
   }
-  await chown(folder, user.uid, user.gid)
+  await lchown(folder, user.uid, user.gid)
 }
 
 function parseAccounts(text: string): ServerUser[] {

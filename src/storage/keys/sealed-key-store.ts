@@ -44,9 +44,9 @@ async function readAll(trx: Transaction<Tables>): Promise<readonly SealedKey[]> 
 }
 
 async function readSome(db: Kysely<Tables>, keyIds: readonly string[]): Promise<readonly SealedWebKey[]> {
-  const rows = await selectSealed(db)
-    .where(sql<boolean>`key_id = any(${[...keyIds]}::text[])`)
-    .execute()
+  // PostgreSQL has no NUL in texts, and refuses a statement with one.
+  const possible = keyIds.filter((keyId) => !keyId.includes('\0'))
+  const rows = await selectSealed(db).where(sql<boolean>`key_id = any(${possible}::text[])`).execute()
   return rows.flatMap(toSealedWebKey)
 }
 

@@ -217,6 +217,8 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     await existing()
     const keyId = await writeElsewhere()
     const before = await processesOn(database())
+    // Otherwise it replaces a server whose shells are gone.
+    worker?.process.kill('SIGSTOP')
     for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
     await worker?.kill()
     const orphan = serverAmong(before)!
@@ -229,6 +231,7 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
     await existing()
     await writeElsewhere()
     const before = await processesOn(database())
+    worker?.process.kill('SIGSTOP')
     for (const pid of shellsAmong(before)) process.kill(pid, 'SIGKILL')
     const orphan = serverAmong(before)!
     process.kill(orphan, 'SIGSTOP')
