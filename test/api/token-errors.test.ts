@@ -161,4 +161,13 @@ describe('a client that has proved its secret [Spec §7]', () => {
     const both = [...Object.entries(formOf(robot)), ['resource', baseUrl], ['resource', 'urn:elsewhere']]
     expect(await seen(await instance.postForm(both as [string, string][]))).toEqual(refusal(400, 'invalid_target'))
   })
+
+  it.each(['/', '/oauth/v2/token', '.elsewhere.example', '?x', ' '])(
+    'is told invalid_target for the resource that is the URL of this service with %j behind it [RFC 8707 §2]',
+    async (suffix) => {
+      const resource = instance.keyturn.baseUrl + suffix
+      const answer = await seen(await instance.postForm({ ...formOf(robot), resource }))
+      expect(answer).toEqual(refusal(400, 'invalid_target'))
+    },
+  )
 })

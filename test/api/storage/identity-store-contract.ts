@@ -179,6 +179,28 @@ export function describeIdentityStore(current: () => Database): void {
       expect([await version(), await events()]).toEqual([before, []])
     })
 
+    it('takes roles and scopes from this user only', async () => {
+      const project = await seedProject(current(), { roles: ['reader'], scopes: ['x'] })
+      const grants = {
+        project,
+        instanceRoles: ['IAM_OWNER_VIEWER' as const],
+        projectRoles: { [project.projectId]: ['reader'] },
+        customScopes: ['x'],
+      }
+      const { userId } = await seedUser(current(), grants)
+      const other = await store().findUser((await seedUser(current(), grants)).userId)
+      await operations().revokeRole(userId, project.projectId, 'reader')
+      await operations().revokeScope(userId, 'x')
+      await operations().setInstanceRoles(userId, [])
+      expect(await store().findUser(userId)).toMatchObject({
+        instanceRoles: [],
+        projectRoles: new Map(),
+        customScopes: [],
+      })
+      expect(other).toMatchObject({ projectRoles: new Map([[project.projectId, ['reader']]]), customScopes: ['x'] })
+      expect(await store().findUser(other!.userId)).toEqual(other)
+    })
+
     it('undoes everything when a part fails: no version, no event', async () => {
       const project = await seedProject(current(), { roles: ['reader'] })
       const userId = await newUser(project)

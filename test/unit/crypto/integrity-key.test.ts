@@ -83,6 +83,19 @@ describe('the mac of a public key', () => {
   const keys = deriveKeys(new Uint8Array(32).fill(1))
   const { publicKeys } = createIntegrity(keys)
 
+  it('of a user is refused for another user, another id and another key', () => {
+    const key = { keyId: 'k', publicJwk: pair.publicJwk }
+    const mac = publicKeys.ofUserKey('u', key)
+    expect(() => publicKeys.assertUserKey('u', key, mac)).not.toThrow()
+    for (const [userId, other] of [
+      ['v', key],
+      ['u', { ...key, keyId: 'l' }],
+      ['u', { ...key, publicJwk: newKeyPair().publicJwk }],
+    ] as const) {
+      expect(() => publicKeys.assertUserKey(userId, other, mac)).toThrow('its mac does not fit')
+    }
+  })
+
   it('is the HMAC-SHA256 of key id, algorithm and the members of its thumbprint [RFC 2104 §2, RFC 7638 §3]', () => {
     const { keyId, algorithm, publicJwk } = pair
     const { x, y } = publicJwk as { x: string; y: string }

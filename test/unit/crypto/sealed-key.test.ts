@@ -147,3 +147,26 @@ describe('opening a sealed private key', () => {
     expect(shown).not.toContain(Buffer.alloc(32, 1).toString('base64url'))
   })
 })
+
+describe('an opened private key', () => {
+  it.each([
+    ['was used', () => {}],
+    [
+      'could not be used',
+      () => {
+        throw new Error('it cannot be used')
+      },
+    ],
+  ])('is wiped once it %s', async (_, use) => {
+    const sealed = await sealer.seal(pkcs8.slice(), owner)
+    const kept: Uint8Array[] = []
+    await sealer
+      .withPrivateKey(sealed, owner, (opened) => {
+        expect(Buffer.compare(opened, pkcs8)).toBe(0)
+        kept.push(opened)
+        use()
+      })
+      .catch((error: Error) => expect(error.message).toBe('it cannot be used'))
+    expect(kept.map((bytes) => [...bytes])).toEqual([Array.from(pkcs8, () => 0)])
+  })
+})

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { Access } from '../../../../src/app/access/access.ts'
+import { Access, type AuthenticatedCaller } from '../../../../src/app/access/access.ts'
 import { AttemptLimiter } from '../../../../src/app/access/attempt-limiter.ts'
 import { InstanceClock } from '../../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../../src/app/replica/replica.ts'
@@ -58,15 +58,19 @@ async function startAccess() {
     queries: 0,
     verifications: 0,
     signed: new Set<string>(),
+    /** Access tokens whose web key is not in memory. */
+    ofUnknownKeys: new Set<string>(),
     outage: undefined as Error | undefined,
+    /** The user as a read finds it that is not for the memory. */
+    stored: user as ServiceUser | undefined,
     /** What a query for a token waits for. */
     hold: (_hash: Uint8Array): Promise<void> | undefined => undefined,
     /** What a read of a user for the memory waits for. */
     holdUsers: undefined as Promise<void> | undefined,
-    add(token: string): string {
+    add(token: string, { expiresAt = LATER, enabled = true } = {}): string {
       const hash = secrets.hashPersonalAccessToken(token)
-      const personalAccessTokens = [{ tokenId: token.slice(-8), hash, createdAt: NOW, expiresAt: LATER }]
-      tokens.set(hex(hash), { ...user, personalAccessTokens })
+      const personalAccessTokens = [{ tokenId: token.slice(-8), hash, createdAt: NOW, expiresAt }]
+      tokens.set(hex(hash), { ...user, enabled, personalAccessTokens })
       return token
     },
     remove: (token: string) => tokens.delete(hex(secrets.hashPersonalAccessToken(token))),
@@ -114,7 +118,7 @@ async function startAccess() {
     digest,
     now: () => NOW,
     store: {
-      findUser: async () => user,
+      findUser: async () => instance.stored,
       findUserByPersonalAccessToken: async (hash) => {
         instance.queries += 1
         await instance.hold(hash)
@@ -124,6 +128,7 @@ async function startAccess() {
     verifier: {
       verify: async (token) => {
         instance.verifications += 1
+        if (instance.ofUnknownKeys.has(token)) throw new DomainError('token_key_unknown', 'the web key is not known')
         if (!instance.signed.has(token)) throw new DomainError('token_invalid', 'the access token is not valid')
         return { subject: 'u', credential: { kind: 'access_token', keyId: webKey.keyId, expiresAt: LATER } }
       },
@@ -298,6 +303,35 @@ describe('an address from which too many authentications have failed', () => {
 })
 
 describe('what counts as a failed authentication', () => {
+  it('is an access token whose web key stays unknown', async () => {
+    const { clock, instance, codeOf } = await startAccess()
+    const token = 'header.claims.signature'
+    instance.ofUnknownKeys.add(token)
+    const codes: string[] = []
+    for (let i = 0; i < 4; i += 1) {
+      // Memory is refreshed only so often.
+      clock.advance(5_000)
+      codes.push(await codeOf(bearer(token)))
+    }
+    expect(codes).toEqual([...Array.from({ length: 3 }, () => 'token_key_unknown'), 'too_many_failures'])
+  })
+
+  it('is a personal access token of a disabled user', async () => {
+    const { instance, codeOf } = await startAccess()
+    expect(await codeOf(bearer(instance.add(newOlderToken(), { enabled: false })))).toBe('token_invalid')
+    expect(await codeOf(bearer(instance.add(newOlderToken())))).toBe('ok')
+  })
+
+  it('is a personal access token from its expiry on', async () => {
+    const { instance, codeOf } = await startAccess()
+    const millisecond = (count: number) => new Date(NOW.getTime() + count)
+    expect(await codeOf(bearer(instance.add(newOlderToken(), { expiresAt: millisecond(1) })))).toBe('ok')
+    const expired = bearer(instance.add(newOlderToken(), { expiresAt: millisecond(0) }))
+    const codes: string[] = []
+    for (let i = 0; i < 4; i += 1) codes.push(await codeOf(expired))
+    expect(codes).toEqual([...Array.from({ length: 3 }, () => 'token_invalid'), 'too_many_failures'])
+  })
+
   it('is not a token that could not be judged', async () => {
     const { instance, replica, clock, codeOf } = await startAccess()
     instance.outage = new DomainError('storage_unavailable', 'the database is not available')
@@ -319,5 +353,27 @@ describe('what counts as a failed authentication', () => {
     for (let i = 0; i < 10; i += 1) expect(await codeOf(bearer('old.old.old'))).toBe('too_many_failures')
     expect(await codeOf(bearer('a.b.c'))).toBe('ok')
     expect(await codeOf(bearer('old.old.old'), ELSEWHERE)).toBe('token_invalid')
+  })
+})
+
+describe('a caller whose permission is not in memory', () => {
+  const caller: AuthenticatedCaller = {
+    user: { ...newUser('u'), instanceRoles: ['IAM_OWNER_VIEWER'] },
+    credential: { kind: 'access_token', keyId: webKey.keyId, expiresAt: LATER },
+  }
+
+  it.each<[string, ServiceUser | undefined, string]>([
+    ['has it by now', newUser('u'), 'ok'],
+    ['has it by now and is disabled', { ...newUser('u'), enabled: false }, 'permission_missing'],
+    ['has not got it', { ...newUser('u'), instanceRoles: ['IAM_OWNER_VIEWER'] }, 'permission_missing'],
+    ['has been deleted', undefined, 'permission_missing'],
+  ])('%s', async (_, stored, expected) => {
+    const { access, instance } = await startAccess()
+    instance.stored = stored
+    const answer = await access.authorize(caller, 'iam.user.write').then(
+      () => 'ok',
+      (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
+    )
+    expect(answer).toBe(expected)
   })
 })

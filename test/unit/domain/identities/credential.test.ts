@@ -74,10 +74,10 @@ describe('a client secret', () => {
   })
 
   it.each([
-    ['before its expiry', after, true],
-    ['at its expiry', now, false],
-    ['after its expiry', before, false],
-  ])('%s: live is %3$s [Spec §7]', (_, expiresAt, live) => {
+    ['before its expiry', true, after],
+    ['at its expiry', false, now],
+    ['after its expiry', false, before],
+  ])('%s: live is %j [Spec §7]', (_, live, expiresAt) => {
     expect(isLive(secret({ expiresAt }), now)).toBe(live)
   })
 

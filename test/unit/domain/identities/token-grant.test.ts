@@ -184,6 +184,13 @@ describe('a token is denied', () => {
     expect(decide('invoices:write', { customScopes: [] })).toMatchObject({ reason: 'scope_not_allowed' })
   })
 
+  it.each(['invoices:writes', 'invoices:write:all', 'invoices:writ', 'invoices', 'Invoices:write', 'x:invoices:write'])(
+    'when a scope only resembles a custom scope that was granted: %s [Spec §7]',
+    (scope) => {
+      expect(decide(scope)).toEqual({ kind: 'denied', reason: 'scope_not_allowed', scope })
+    },
+  )
+
   it('with the first scope that is not allowed', () => {
     expect(decide('openid first second')).toMatchObject({ scope: 'first' })
   })

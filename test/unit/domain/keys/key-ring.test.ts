@@ -105,6 +105,18 @@ describe('activating a web key', () => {
     expect(result).not.toHaveProperty('knownFrom')
   })
 
+  it('is refused for an inactive key whose private key has been destroyed', () => {
+    const refusal = refusalOf(() => planActivation([active, { ...inactive, hasPrivateKey: false }], 'inactive', later))
+    expect(refusal).toMatchObject({ code: 'web_key_private_key_destroyed', metadata: { key_id: 'inactive' } })
+  })
+
+  it.each(['initial', 'inactive'])('is refused for an %s key whose private key cannot be opened', (keyId) => {
+    const refusal = refusalOf(() => planActivation(ring, keyId, { ...later, undecryptable: new Set([keyId]) }))
+    expect(refusal).toMatchObject({ code: 'web_key_cannot_be_opened', metadata: { key_id: keyId } })
+    const { result } = planActivation(ring, keyId, { ...later, undecryptable: new Set(['active']) })
+    expect(result.key).toMatchObject({ keyId, state: 'active' })
+  })
+
   it('is refused for an unknown key', () => {
     const refusal = refusalOf(() => planActivation(ring, 'unknown', later))
     expect(refusal.code).toBe('web_key_not_found')

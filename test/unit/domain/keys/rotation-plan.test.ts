@@ -131,6 +131,16 @@ describe('rotating out of turn', () => {
     }
   })
 
+  it.each([899, 900])('is refused if the standby cannot be opened, known or not yet (%d s)', (now) => {
+    const standby = initialKey('b', at(0))
+    const ask = (keyId: string) =>
+      planRequestedRotation(rotationOf(), [active, standby], { now: at(now), limits, undecryptable: new Set([keyId]) })
+    expect(() => ask('b')).toThrow(
+      expect.objectContaining({ code: 'web_key_cannot_be_opened', metadata: { key_id: 'b' } }),
+    )
+    expect(ask('a').result.key?.keyId).toBe('b')
+  })
+
   it('is refused if it would need a key and there is no room', () => {
     const ask = (ring: KeyRing) =>
       planRequestedRotation(rotationOf(), ring, { now: at(1), limits: { ...limits, maxWebKeys: 2 } })
