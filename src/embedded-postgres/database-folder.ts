@@ -4,7 +4,8 @@
  * Callers hold the lock of the data directory.
  */
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, chown, type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { POSTGRES_MAJOR } from './programs.ts'
@@ -24,6 +25,8 @@ const OWNER_ONLY = 0o700
 const ALL_MODES = 0o777
 
 const MEBIBYTE = 1024 * 1024
+
+const MAX_VERSION_BYTES = 16
 
 /** Free bytes without which nothing is tried: a new database takes 31 MiB, and its log grows by up to 32 MiB. */
 const NEEDED_FOR_NEW = 64 * MEBIBYTE
@@ -170,13 +173,26 @@ async function assertOwnMajor(folder: string): Promise<void> {
   )
 }
 
-/** Undefined if there is no database in the folder. */
+/**
+ * The version of the database in the folder; undefined if there is none.
+ *
+ * The folder belongs to the user that PostgreSQL runs as, and this process may be root: a link there could lead to any file, whose
+ * content must not get into a message, and a pipe would never end.
+ */
 async function versionIn(folder: string): Promise<string | undefined> {
+  let file: FileHandle
   try {
-    return (await readFile(join(folder, 'PG_VERSION'), 'utf8')).trim()
+    file = await open(join(folder, 'PG_VERSION'), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
+  }
+  try {
+    if (!(await file.stat()).isFile()) return undefined
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_VERSION_BYTES))
+    return /^(\d+)\n?$/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
+  } finally {
+    await file.close()
   }
 }
 

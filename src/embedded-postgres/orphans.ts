@@ -46,20 +46,20 @@ export async function markerOf(folder: string): Promise<string> {
  */
 export async function stopOrphans(folder: string, marker: string): Promise<void> {
   for (const [signal, timeout] of ESCALATION) {
-    const found = await processesOf(marker)
+    const found = await processesOf(folder, marker)
     for (const { pid, isServer } of found) if (isServer || signal === 'SIGKILL') send(pid, signal)
-    if (await haveEnded(marker, found.length === 0 ? 0 : timeout)) {
+    if (await haveEnded(() => processesOf(folder, marker), found.length === 0 ? 0 : timeout)) {
       for (const name of LOCK_FILES) await rm(join(folder, name), { force: true })
       return
     }
   }
-  const pids = (await processesOf(marker)).map(({ pid }) => pid)
+  const pids = (await processesOf(folder, marker)).map(({ pid }) => pid)
   throw new Error(`processes of an earlier start still work on the folder and do not end: kill ${pids.join(' ')}`)
 }
 
-async function haveEnded(marker: string, timeout: number): Promise<boolean> {
+async function haveEnded(find: () => Promise<readonly FoundProcess[]>, timeout: number): Promise<boolean> {
   const deadline = performance.now() + timeout
-  while ((await processesOf(marker)).length > 0) {
+  while ((await find()).length > 0) {
     if (performance.now() >= deadline) return false
     await delay(POLL_INTERVAL)
   }
@@ -76,9 +76,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-async function processesOf(marker: string): Promise<FoundProcess[]> {
+/** Of the owner of the folder, of this user and of root: any other user can put the marker on a command line too. */
+async function processesOf(folder: string, marker: string): Promise<FoundProcess[]> {
+  const owners = [(await stat(folder)).uid, process.getuid?.(), 0]
   const commands = process.platform === 'linux' ? await linuxCommands() : await otherCommands()
-  return commands.flatMap(({ pid, command }) => {
+  return commands.flatMap(({ pid, uid, command }) => {
+    if (!owners.includes(uid)) return []
     // The server renames its other processes to "postgres: <marker>: what it does". The shells beside it end with it.
     const isServer = /\/bin\/postgres[\0 ]/.test(command) && !command.startsWith(SHELL)
     return command.includes(marker) && (isServer || command.startsWith('postgres: ')) ? [{ pid, isServer }] : []
@@ -87,20 +90,29 @@ async function processesOf(marker: string): Promise<FoundProcess[]> {
 
 interface Command {
   readonly pid: number
+  readonly uid: number
   readonly command: string
 }
 
 /** Any process may read these, also where it may not look into the others of another user. */
 async function linuxCommands(): Promise<Command[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const commandOf = (pid: string) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-  return await Promise.all(pids.map(async (pid) => ({ pid: Number(pid), command: await commandOf(pid) })))
+  const commands = pids.map(async (pid): Promise<Command[]> => {
+    try {
+      const [{ uid }, command] = await Promise.all([stat(`/proc/${pid}`), readFile(`/proc/${pid}/cmdline`, 'utf8')])
+      return [{ pid: Number(pid), uid, command }]
+    } catch {
+      // It has ended.
+      return []
+    }
+  })
+  return (await Promise.all(commands)).flat()
 }
 
 async function otherCommands(): Promise<Command[]> {
-  const { stdout } = await run('/bin/ps', ['-axo', 'pid=,command='], { maxBuffer: 16 * 1024 * 1024 })
+  const { stdout } = await run('/bin/ps', ['-axo', 'pid=,uid=,command='], { maxBuffer: 16 * 1024 * 1024 })
   return stdout.split('\n').flatMap((line) => {
-    const [, pid, command = ''] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? []
-    return pid === undefined ? [] : [{ pid: Number(pid), command }]
+    const [, pid, uid, command = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []
+    return pid === undefined ? [] : [{ pid: Number(pid), uid: Number(uid), command }]
   })
 }

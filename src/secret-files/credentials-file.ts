@@ -39,6 +39,8 @@ export interface CredentialsFileOptions {
   readonly path: string
   /** Makes the folder of the file, unless it is there. */
   readonly makeFolder: (path: string) => Promise<void>
+  /** Called with the new name of a credentials file that was there already, as that of another instance. */
+  readonly onKept: (path: string) => void
   readonly baseUrl: string
   readonly tokenEndpoint: string
 }
@@ -47,7 +49,8 @@ export interface CredentialsFileOptions {
  * Writes the file, readable by its owner only. A crash leaves a whole file or none. An existing file is renamed and
  * kept beside it: it may hold the only secret of another instance.
  */
-export function credentialsFile({ path, makeFolder, baseUrl, tokenEndpoint }: CredentialsFileOptions): CredentialsFile {
+export function credentialsFile(options: CredentialsFileOptions): CredentialsFile {
+  const { path, makeFolder, baseUrl, tokenEndpoint, onKept } = options
   const prepare = ({ clientId, clientSecret }: NewCredentials): Promise<Draft> => {
     const credentials: Credentials = {
       base_url: baseUrl,
@@ -62,8 +65,9 @@ export function credentialsFile({ path, makeFolder, baseUrl, tokenEndpoint }: Cr
     })
   }
   const publish = async (draft: Draft): Promise<void> => {
-    await keepAside(path)
+    const kept = await keepAside(path)
     await draft.publish()
+    if (kept !== null) onKept(kept)
   }
   return {
     async write(credentials) {
@@ -138,6 +142,10 @@ async function assertReplaceable(path: string): Promise<boolean> {
   return found !== undefined
 }
 
-async function keepAside(path: string): Promise<void> {
-  if (await assertReplaceable(path)) await rename(path, `${path}.${new Date().toISOString().replaceAll(':', '')}.old`)
+/** @returns The new name of the file; null if there was none. */
+async function keepAside(path: string): Promise<string | null> {
+  if (!(await assertReplaceable(path))) return null
+  const kept = `${path}.${new Date().toISOString().replaceAll(':', '')}.old`
+  await rename(path, kept)
+  return kept
 }

@@ -55,7 +55,7 @@ export async function recoverOwner(config: Config, log: Log, signal: AbortSignal
     const owner = await mostUsableOwner(identities)
     const clientId = await addOwnerSecret(identities, owner, {
       secrets,
-      file: adminCredentialsFile(config, baseUrl),
+      file: adminCredentialsFile(config, baseUrl, log),
     })
     return { clientId, change: owner === undefined ? 'created' : owner.enabled ? 'none' : 'enabled' }
   })

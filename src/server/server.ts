@@ -170,7 +170,7 @@ async function start(
         initializer,
         generator,
         newIntegrity: () => generateIntegrity(masterKeys),
-        credentials: adminCredentialsFile(config, baseUrl),
+        credentials: adminCredentialsFile(config, baseUrl, log),
         issuer: baseUrl,
         newId: randomUUID,
       }),

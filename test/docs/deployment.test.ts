@@ -301,7 +301,7 @@ describe('the Dockerfile', () => {
       devDependencies: { node: string }
     }
     const program = manifest.bin.keyturn
-    const [, ...start] = manifest.scripts.start.split(' ')
+    const [, , ...start] = manifest.scripts.start.split(' ')
     expect(start.slice(-2)).toEqual([program, 'serve'])
     const flags = start.slice(0, -2)
     const entry = ['node', ...flags, program].map((word) => JSON.stringify(word))

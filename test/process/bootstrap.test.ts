@@ -78,6 +78,7 @@ describe('the first start', () => {
     const names = (await readdir(dataDir)).filter((name) => name.startsWith('admin.json')).sort()
     expect(names).toEqual(['admin.json', expect.stringMatching(/^admin\.json\..+\.old$/)])
     expect(await readFile(join(dataDir, names[1]!), 'utf8')).toBe('the only secret of another instance')
+    expect(server.output().stderr).toContain(`"kept":"${join(dataDir, names[1]!)}"`)
   })
 
   it('writes them where KEYTURN_CREDENTIALS says, in a folder that it makes', async () => {

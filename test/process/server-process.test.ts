@@ -1,16 +1,19 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, watchHealth } from '../support/grpc-health.ts'
-import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { collect, type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 
+const ROOT = join(import.meta.dirname, '../..')
 const BUSY_CLIENTS = 16
 
 let server: KeyturnProcess | undefined
@@ -170,6 +173,46 @@ describe('a server that is told to stop', () => {
     expect(running.process.signalCode).toBe('SIGTERM')
   })
 })
+
+describe('npm start', () => {
+  it('passes SIGTERM on to the server, which ends with exit code 0', async () => {
+    const dataDir = await temporaryFolder()
+    const env = {
+      ...withoutKeyturn(process.env),
+      KEYTURN_DATA_DIR: dataDir,
+      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
+      KEYTURN_MASTER_KEYS: generateMasterKey(),
+      KEYTURN_LISTEN: '127.0.0.1:0',
+      KEYTURN_METRICS_LISTEN: 'off',
+      KEYTURN_DRAIN_SECONDS: '0',
+    }
+    const npm = spawn('npm', ['start'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    try {
+      const output = collect(npm)
+      const closed = once(npm, 'close')
+      await eventually(() => expect(output.stdout).toContain('Keyturn listens on'))
+      npm.kill('SIGTERM')
+      expect(await closed).toEqual([0, null])
+    } finally {
+      killGroup(npm)
+      await removeFolder(dataDir)
+    }
+  })
+})
+
+/** The environment without the variables of the tests, which a server refuses as unknown. */
+function withoutKeyturn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('KEYTURN_')))
+}
+
+/** Kills what is left of a process group. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // There is none left.
+  }
+}
 
 describe('a server that drains', () => {
   /** Long enough for what is looked at while it drains, on a busy machine too. */

@@ -15,6 +15,9 @@ import { algorithmOf, DEFAULT_WEB_KEY_CONFIG, type KeyAlgorithm } from '../../do
 /** The names of the kinds. */
 export const KINDS = ['rsa', 'ecdsa', 'ed25519'] as const
 
+/** A kind of key. */
+export type Kind = (typeof KINDS)[number]
+
 const BITS = { 2048: RsaBits.RSA_BITS_2048, 3072: RsaBits.RSA_BITS_3072, 4096: RsaBits.RSA_BITS_4096 } as const
 const HASHERS = { SHA256: RsaHasher.SHA256, SHA384: RsaHasher.SHA384, SHA512: RsaHasher.SHA512 } as const
 const CURVES = { P256: EcdsaCurve.P256, P384: EcdsaCurve.P384, P521: EcdsaCurve.P521 } as const
@@ -29,12 +32,31 @@ export interface KindOptions {
   readonly curve: keyof typeof CURVES
 }
 
+/** The options by the kind that they belong to. */
+const OPTIONS_OF = { rsa: ['bits', 'hasher'], ecdsa: ['curve'], ed25519: [] } as const
+
 /** Adds the options to a command. */
 export function withKindOptions(command: Command): Command {
   return command
     .addOption(new Option('--bits <bits>', 'length of an RSA key').choices(Object.keys(BITS)).default('2048'))
     .addOption(new Option('--hasher <hash>', 'hash of an RSA key').choices(Object.keys(HASHERS)).default('SHA256'))
     .addOption(new Option('--curve <curve>', 'curve of an ECDSA key').choices(Object.keys(CURVES)).default('P256'))
+}
+
+/** Ends the command with a usage error if an option of another kind is given: it would be ignored. */
+export function assertOptionsOfKind(command: Command, kind: Kind): void {
+  const own: readonly string[] = OPTIONS_OF[kind]
+  const foreign = givenOptions(command).filter((name) => !own.includes(name))
+  if (foreign.length === 0) return
+  const owner = KINDS.find((candidate) => (OPTIONS_OF[candidate] as readonly string[]).includes(foreign[0] ?? ''))
+  command.error(`error: --${foreign[0]} is an option of ${owner} keys, and this is a key of the kind ${kind}`)
+}
+
+/** Those of the options of all kinds that are on the command line. */
+export function givenOptions(command: Command): string[] {
+  return Object.values(OPTIONS_OF)
+    .flat()
+    .filter((name) => command.getOptionValueSource(name) === 'cli')
 }
 
 /** The configuration of a kind with its options. */

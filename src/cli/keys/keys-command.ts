@@ -18,7 +18,15 @@ import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
-import { algorithmOfKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import {
+  algorithmOfKind,
+  assertOptionsOfKind,
+  KINDS,
+  type Kind,
+  type KindOptions,
+  kindOf,
+  withKindOptions,
+} from './key-kind.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
 import { keyScheduleCommand, revokeKeyCommand, rotateKeysCommand } from './keys-rotation-commands.ts'
 import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
@@ -86,7 +94,8 @@ function createCommand(io: Io): Command {
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
     .addOption(yesOption())
-    .action(async (kind: string, options: RemoteOptions & KindOptions & YesOption) => {
+    .action(async (kind: Kind, options: RemoteOptions & KindOptions & YesOption, command: Command) => {
+      assertOptionsOfKind(command, kind)
       const client = await connect(io, options, WebKeyService)
       const algorithm = algorithmOfKind(kind, options)
       const shown = await confirmNewKind(io, client, { ...options, algorithm, question: 'Create the key?' })

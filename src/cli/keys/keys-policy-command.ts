@@ -15,12 +15,22 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatFields } from '../table.ts'
 import { durationOption, formatDuration } from '../when.ts'
-import { algorithmOfKind, formatKind, KINDS, type KindOptions, kindOf, withKindOptions } from './key-kind.ts'
+import {
+  algorithmOfKind,
+  assertOptionsOfKind,
+  formatKind,
+  givenOptions,
+  KINDS,
+  type Kind,
+  type KindOptions,
+  kindOf,
+  withKindOptions,
+} from './key-kind.ts'
 import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
 
 interface SetOptions extends RemoteOptions, KindOptions, YesOption {
   readonly rotation?: 'on' | 'off'
-  readonly kind?: string
+  readonly kind?: Kind
   readonly interval?: bigint
   readonly publishAhead?: bigint
   readonly retention?: bigint
@@ -57,7 +67,8 @@ function setCommand(io: Io): Command {
     .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
     .addOption(yesOption())
     .action(async (options: SetOptions, command: Command) => {
-      if (options.kind === undefined && isKindGiven(command)) {
+      if (options.kind !== undefined) assertOptionsOfKind(command, options.kind)
+      else if (givenOptions(command).length > 0) {
         command.error('error: --bits, --hasher and --curve need --kind, whose options they are')
       }
       const { policy, paths } = changesOf(options)
@@ -78,10 +89,6 @@ function setCommand(io: Io): Command {
       )
       print(io, options, UpdateRotationPolicyResponseSchema, response, () => describe(response.policy))
     })
-}
-
-function isKindGiven(command: Command): boolean {
-  return ['bits', 'hasher', 'curve'].some((name) => command.getOptionValueSource(name) === 'cli')
 }
 
 function changesOf(options: SetOptions): { policy: MessageInitShape<typeof RotationPolicySchema>; paths: string[] } {

@@ -10,6 +10,7 @@ import { Command } from 'commander'
 import { readConfig } from '../../config/config.ts'
 import type { Io } from '../io.ts'
 import { playDemo } from './demo-steps.ts'
+import { firstSignal } from './signals.ts'
 
 /** The command. */
 export function demoCommand(io: Io): Command {
@@ -21,6 +22,8 @@ export function demoCommand(io: Io): Command {
         import('../../server/server.ts'),
         import('../../telemetry/log/log.ts'),
       ])
+      const interrupted = new AbortController()
+      void firstSignal().then((signal) => interrupted.abort(new Error(`interrupted by ${signal}`)))
       const dataDir = await mkdtemp(join(tmpdir(), 'keyturn-demo-'))
       // The environment is ignored.
       const config = {
@@ -31,12 +34,12 @@ export function demoCommand(io: Io): Command {
         activationGuard: 'enforce',
       } as const
       try {
-        const server = await startServer(config, openLog(config.logLevel))
+        const server = await startServer(config, openLog(config.logLevel), { signal: interrupted.signal })
         try {
           io.stdout.write(`Keyturn listens on ${server.listenUrl}, with a database in a temporary folder.\n`)
           const { credentialsFile, jwksMaxAgeSeconds } = config
           const say = (line: string) => io.stdout.write(`${line}\n`)
-          await playDemo({ credentialsFile, jwksMaxAgeSeconds, say })
+          await Promise.race([playDemo({ credentialsFile, jwksMaxAgeSeconds, say }), rejectionOf(interrupted.signal)])
           io.stdout.write('Every step held.\n')
         } finally {
           await server.stop()
@@ -45,4 +48,12 @@ export function demoCommand(io: Io): Command {
         await rm(dataDir, { recursive: true, force: true })
       }
     })
+}
+
+/** Rejects when the signal is aborted. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }

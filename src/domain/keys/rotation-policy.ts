@@ -85,7 +85,7 @@ const RULES: readonly Rule[] = [
     check: ({ retentionSeconds }, { tokenLifetimeSeconds, jwksMaxAgeSeconds }) =>
       atLeast('retention', retentionSeconds, {
         least: tokenLifetimeSeconds + jwksMaxAgeSeconds,
-        why: 'the lifetime of a token (KEYTURN_TOKEN_LIFETIME) and the cache time of the key set (KEYTURN_JWKS_MAX_AGE) together: what a key has signed must verify for as long as it lives',
+        why: 'KEYTURN_TOKEN_LIFETIME and KEYTURN_JWKS_MAX_AGE together: every token of a key must verify until it expires',
       }),
   },
   {
@@ -93,7 +93,7 @@ const RULES: readonly Rule[] = [
     check: ({ rotationIntervalSeconds, publishAheadSeconds }) =>
       atLeast('rotation_interval', rotationIntervalSeconds, {
         least: Math.max(1, publishAheadSeconds),
-        why: 'publish_ahead: a key cannot be published before the one before it signs',
+        why: 'publish_ahead: otherwise a key would be published before its predecessor signs',
       }),
   },
   wholeSeconds('rotation_interval', 'rotationIntervalSeconds'),

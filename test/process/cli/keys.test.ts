@@ -118,6 +118,20 @@ describe('keyturn keys create', () => {
   })
 })
 
+describe('keyturn keys create with an option of another kind', () => {
+  it.each([
+    [['--curve', 'P384'], '--curve is an option of ecdsa keys, and this is a key of the kind rsa'],
+    [['ecdsa', '--bits', '2048'], '--bits is an option of rsa keys, and this is a key of the kind ecdsa'],
+    [['ed25519', '--hasher', 'SHA512'], '--hasher is an option of rsa keys, and this is a key of the kind ed25519'],
+  ])('refuses %j and creates no key', async (args, message) => {
+    const before = await listedKeys()
+    const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(await listedKeys()).toEqual(before)
+  })
+})
+
 describe('keyturn keys activate', () => {
   it('makes the key sign, and warns on stderr that verifiers may not know it yet [Spec §3, §8]', async () => {
     const keyId = await createKey()
@@ -361,6 +375,7 @@ describe('keyturn keys policy', () => {
   it.each([
     [[], 'name what to change'],
     [['--bits', '3072'], '--bits, --hasher and --curve need --kind'],
+    [['--kind', 'ecdsa', '--hasher', 'SHA512'], '--hasher is an option of rsa keys'],
     [['--interval', '90'], 'Write a length of time such as 90d, 12h, 30m or 10s.'],
     [['--interval=-1d'], 'Write a length of time'],
     [['--rotation', 'maybe'], 'Allowed choices are on, off.'],

@@ -5,7 +5,15 @@ import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
 import { parseMasterKeys } from '../../../src/crypto/master-keys.ts'
-import { removeFolder, runKeyturn, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  collect,
+  removeFolder,
+  runKeyturn,
+  runKeyturnInProcess,
+  spawnKeyturn,
+  temporaryFolder,
+} from '../../support/keyturn.ts'
 
 const USER = '00000000-0000-4000-8000-000000000000'
 const ADVICE = 'Run the command with --help to see what it takes.\n'
@@ -112,6 +120,23 @@ describe('keyturn demo', () => {
     expect(steps.map((line) => line.slice(1, 2))).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
     expect(steps[5]).toContain('the verifier of step 1 accepts both tokens')
     expect(stdout).toMatch(/\nEvery step held\.\n$/)
+  })
+
+  it('leaves nothing behind when it is interrupted', async () => {
+    const folder = await temporaryFolder()
+    const demo = spawnKeyturn(['demo'], { TMPDIR: folder })
+    const output = collect(demo)
+    const closed = once(demo, 'close')
+    try {
+      await eventually(() => expect(output.stdout).toContain('Keyturn listens on'))
+      demo.kill('SIGINT')
+      expect((await closed)[0]).toBe(1)
+      expect(output.stderr).toBe('keyturn: interrupted by SIGINT\n')
+      expect(await readdir(folder)).toEqual([])
+    } finally {
+      demo.kill('SIGKILL')
+      await removeFolder(folder)
+    }
   })
 
   it('does not mind what the machine is configured with, and leaves nothing behind', async () => {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { chmod, chown, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, chown, cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pg from 'pg'
@@ -158,6 +159,14 @@ describe('an embedded database', () => {
     expect(after.sort()).toEqual(before.sort())
   })
 
+  it('whose version is a link to another file is refused, without the content of that file', async () => {
+    await existing()
+    await writeFile(join(dataDir, 'master.key'), '17')
+    await rm(join(database(), 'PG_VERSION'))
+    await symlink(join(dataDir, 'master.key'), join(database(), 'PG_VERSION'))
+    await expect(start()).rejects.toThrow('it is not a database')
+  })
+
   it.each([
     [
       'another PostgreSQL',
@@ -241,6 +250,21 @@ describeUnless(NOT_LINUX)('the server of an embedded database', () => {
       expect(isRunning(orphan)).toBe(false)
     } finally {
       if (isRunning(orphan)) process.kill(orphan, 'SIGKILL')
+    }
+  })
+
+  itUnless(NOT_ROOT)('starts beside a process of another user that has its marker on the command line', async () => {
+    await existing()
+    await (await start()).stop()
+    const { dev, ino, uid } = await stat(database())
+    const name = `postgres: keyturn-${dev.toString(16)}-${ino.toString(16)}: checkpointer`
+    const other = spawn('sleep', ['60'], { argv0: name, uid: uid + 1, gid: uid + 1, stdio: 'ignore' })
+    try {
+      await once(other, 'spawn')
+      await start()
+      expect(isRunning(other.pid!)).toBe(true)
+    } finally {
+      other.kill()
     }
   })
 

@@ -18,6 +18,7 @@ async function writeAround(error: DomainError): Promise<string> {
   const file = credentialsFile({
     path: join(folder, 'admin.json'),
     makeFolder: async () => {},
+    onKept: () => {},
     baseUrl: 'http://localhost',
     tokenEndpoint: 'http://localhost/token',
   })
