@@ -59,7 +59,7 @@ export const SETTINGS = [
     flag: '--data-dir',
     default: '`.keyturn`',
     meaning:
-      'Folder of the embedded database, the generated master key and `admin.json`. Used by one process at a time.',
+      'Folder of the embedded database, the generated master key and `admin.json`. With the embedded database, used by one server at a time.',
   },
   {
     variable: 'KEYTURN_MASTER_KEYS',
