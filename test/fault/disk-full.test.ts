@@ -150,7 +150,8 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
     }
   })
 
-  it('ends PostgreSQL when its log needs a new file: what was committed is there when it is open again', async () => {
+  // PostgreSQL recovers by itself if there is space by then. Otherwise it ends, and is started again.
+  it('stops PostgreSQL when its log needs a new file: what was committed is there after the recovery', async () => {
     const log = createRecordingLog()
     const database = await openEmbeddedDatabase(dataDir, log)
     try {
@@ -164,7 +165,6 @@ describeUnless(whyNoSmallDisk())('a full disk under the embedded database', () =
       await eventually(() => expect(log.lines.join('\n')).toContain('No space left on device'))
       disk.clear()
       expect((await eventually(() => keys.look())).ring).toEqual([created])
-      expect(log.lines.join('\n')).toContain('the embedded PostgreSQL runs again')
       await keys.create()
       expect((await keys.look()).ring).toHaveLength(2)
     } finally {
