@@ -248,7 +248,10 @@ describe('on PostgreSQL, keyturn recover', () => {
       const before = await server.admin()
       await requestToken(before)
       const settings = { ...env, KEYTURN_DATA_DIR: folder, KEYTURN_BASE_URL: server.baseUrl }
-      expect(await runKeyturn(['recover'], settings)).toMatchObject({ code: 0, stderr: '' })
+      expect(await runKeyturn(['recover'], settings)).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('the credentials file that was there was renamed'),
+      })
       const after = await server.admin()
       expect(after.client_secret).not.toBe(before.client_secret)
       // The server hears of the new secret, so it may take a moment.
