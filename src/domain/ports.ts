@@ -22,7 +22,6 @@ export interface KeyStore {
    * `decide` must be pure and quick: it runs under the lock, and may run again on a newer ring. `now` is the date of the
    * change: by the clock of the database, and after every earlier date of the ring and of changes, so that it may be up to a day
    * ahead of that clock. If `decide` throws, nothing is stored and the error passes through. `entry` becomes an audit event.
-   *
    * Before `decide`, and whatever it decides, the authority of `entry` is checked in the same step, against the users,
    * credentials and keys as they are then, by the time of the database.
    *
@@ -269,11 +268,7 @@ export interface AccessTokenVerifier {
   verify(token: string, ring: KeyRing): Promise<VerifiedAccessToken>
 }
 
-/**
- * The context of a request, collected while it is answered, for its log line, its span and the metrics.
- *
- * `request` is the request object of the public listener.
- */
+/** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string

@@ -35,7 +35,7 @@ export interface WorkerProcess {
   kill(): void
 }
 
-/** What a worker is told when it starts. */
+/** The start command of a worker. */
 type StartFacts = Omit<Extract<Command, { kind: 'start' }>, 'kind'>
 
 /**
