@@ -43,7 +43,7 @@ export const SERVER_HOST: ServerHost = {
     const printed = collector()
     const output = new LogOutput(printed.stream)
     const log = createLog(config.logLevel, output)
-    const server = await startServer(config, log)
+    const server = await withTelemetryVariables(environment, () => startServer(config, log))
     return {
       baseUrl: server.baseUrl,
       listenUrl: server.listenUrl,
@@ -62,6 +62,23 @@ export const SERVER_HOST: ServerHost = {
     const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, isTerminal: false, env })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
+}
+
+/**
+ * Gives this process the variables of OpenTelemetry for the time of a start: its SDK reads them there. Starts with different
+ * ones follow each other.
+ */
+async function withTelemetryVariables<T>(
+  environment: Readonly<Record<string, string>>,
+  start: () => Promise<T>,
+): Promise<T> {
+  const variables = Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('OTEL_')))
+  Object.assign(process.env, variables)
+  try {
+    return await start()
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name]
+  }
 }
 
 /** A stream that keeps what is written to it. */
