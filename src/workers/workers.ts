@@ -31,6 +31,7 @@ export class Workers {
   #keepAlive: NodeJS.Timeout | undefined
   /** The embedded database, which ends after the workers. */
   readonly #stack = new CleanupStack()
+  readonly #aborting = new AbortController()
   #starting: Promise<string | null> = Promise.resolve(null)
   #socketFolder: string | null = null
   /** Resolves to a function that stops it. */
@@ -58,7 +59,9 @@ export class Workers {
     try {
       return await this.#start()
     } catch (error) {
+      const wasStopped = this.#stopping !== undefined
       await this.stop()
+      if (wasStopped) return undefined
       throw error
     }
   }
@@ -80,7 +83,7 @@ export class Workers {
     this.#metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
     await this.#metricsServer
     if (this.#stopping !== undefined) return undefined
-    this.#starting = startEmbedded(this.#config, this.#log, this.#stack)
+    this.#starting = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal: this.#aborting.signal })
     this.#socketFolder = await this.#starting
     const [first, ...others] = this.#supervisors
     if (this.#stopping !== undefined || first === undefined) return undefined
@@ -96,6 +99,7 @@ export class Workers {
   }
 
   async #stop(drainSeconds: number): Promise<void> {
+    this.#aborting.abort()
     await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(drainSeconds)))
     await this.#starting.catch(() => {})
     await this.#stack.disposeAsync()
