@@ -14,8 +14,8 @@ import { createRecordingLog, type RecordingLog } from '../../support/log.ts'
 import { newDatabaseFolder } from '../../support/new-database.ts'
 import { isRunning } from '../../support/proc.ts'
 import { startWorker, type Worker } from '../../support/processes.ts'
+import { processesOn, serverAmong, shellsAmong } from '../../support/server-processes.ts'
 import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../../support/unless.ts'
-import { processesOn, serverAmong, shellsAmong } from './server-processes.ts'
 
 /** Folders above it are closed to all but the user of the tests, as those of `mktemp -d` are. */
 let root: string
