@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
@@ -7,15 +7,33 @@ import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { CHANGES_CHANNEL } from '../../src/storage/instance/instance-row.ts'
 import { eventually } from '../support/eventually.ts'
-import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import { freePort, type TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
 
+let postgres: TestPostgres
+let url: string
+let env: Record<string, string>
+beforeAll(() => {
+  postgres = sharedPostgres()
+})
+beforeEach(async () => {
+  url = await postgres.createMigratedDatabase()
+  env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_ACTIVATION_GUARD: 'off' }
+})
+afterAll(() => postgres?.stop())
+
 const folders: string[] = []
-const servers: KeyturnProcess[] = []
+const servers: Keyturn[] = []
 
 async function newFolder(): Promise<string> {
   const folder = await temporaryFolder()
@@ -23,56 +41,22 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-async function start(options: Parameters<typeof startKeyturn>[0]): Promise<KeyturnProcess> {
-  const server = await startKeyturn(options)
+async function start(options: Parameters<typeof startKeyturnInProcess>[0]): Promise<Keyturn> {
+  const server = await startKeyturnInProcess(options)
   servers.push(server)
   return server
 }
 
 afterEach(async () => {
-  for (const server of servers.splice(0)) await server.kill()
+  for (const server of servers.splice(0)) await server.stop()
   for (const folder of folders.splice(0)) await removeFolder(folder)
 })
 
 describe('the first start', () => {
-  it("writes the administrator's credentials, for the owner only [Spec §1]", async () => {
-    const { baseUrl, dataDir, output } = await start({ dataDir: await newFolder(), makesDatabase: true })
-    const file = join(dataDir, 'admin.json')
-    const credentials = JSON.parse(await readFile(file, 'utf8'))
-    expect(credentials).toEqual({
-      base_url: baseUrl,
-      token_endpoint: `${baseUrl}/oauth/v2/token`,
-      client_id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}@keyturn$/),
-      client_secret: expect.stringMatching(/^[\w-]{43,}$/),
-    })
-    expect((await stat(file)).mode & 0o777).toBe(0o600)
-    expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
-    expect(output().stdout).toContain(`The administrator's credentials were written to ${file}.`)
-    expect(output().stdout + output().stderr).not.toContain(credentials.client_secret)
-  })
-
-  it('is the only one that writes them', async () => {
-    const dataDir = await newFolder()
-    const file = join(dataDir, 'admin.json')
-    const first = await start({ dataDir })
-    const before = { text: await readFile(file, 'utf8'), ...(await stat(file, { bigint: true })) }
-    await first.stop()
-
-    const second = await start({ dataDir })
-    const after = { text: await readFile(file, 'utf8'), ...(await stat(file, { bigint: true })) }
-    expect({ text: after.text, inode: after.ino, modified: after.mtimeNs }).toEqual({
-      text: before.text,
-      inode: before.ino,
-      modified: before.mtimeNs,
-    })
-    expect((await readdir(dataDir)).filter((name) => name.startsWith('admin'))).toEqual(['admin.json'])
-    expect(second.output().stdout).toContain('The instance was set up before')
-  })
-
   it('keeps a file aside that was there already', async () => {
     const dataDir = await newFolder()
     await writeFile(join(dataDir, 'admin.json'), 'the only secret of another instance', { mode: 0o600 })
-    const server = await start({ dataDir })
+    const server = await start({ dataDir, env })
 
     await requestToken(await server.admin())
     const names = (await readdir(dataDir)).filter((name) => name.startsWith('admin.json')).sort()
@@ -84,7 +68,7 @@ describe('the first start', () => {
   it('writes them where KEYTURN_CREDENTIALS says, in a folder that it makes', async () => {
     const dataDir = await newFolder()
     const file = join(dataDir, 'elsewhere', 'credentials.json')
-    const server = await start({ dataDir, env: { KEYTURN_CREDENTIALS: file } })
+    const server = await start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: file } })
     await requestToken(await server.admin())
     expect(await readdir(dataDir)).not.toContain('admin.json')
     expect((await stat(join(dataDir, 'elsewhere'))).mode & 0o777).toBe(0o700)
@@ -94,36 +78,28 @@ describe('the first start', () => {
     const dataDir = await newFolder()
     const blocked = join(dataDir, 'blocked')
     await writeFile(blocked, '')
-    const file = join(blocked, 'admin.json')
-    const env = { KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', KEYTURN_DATA_DIR: dataDir }
-    const { code, stderr } = await runKeyturn(['serve', '--credentials', file], env)
-    expect(code).toBe(1)
-    expect(stderr).toContain(blocked)
+    const refused = start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: join(blocked, 'admin.json') } })
+    await expect(refused).rejects.toThrow(blocked)
 
-    const server = await start({ dataDir })
-    expect(server.output().stdout).toContain("The administrator's credentials were written to")
+    const server = await start({ dataDir, env })
     await requestToken(await server.admin())
+  })
+
+  it('never takes the place of a folder with them', async () => {
+    const dataDir = await newFolder()
+    const credentials = join(dataDir, 'precious')
+    await mkdir(credentials)
+    await writeFile(join(credentials, 'file'), 'kept')
+    const refused = start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: credentials } })
+    await expect(refused).rejects.toThrow('cannot write the credentials file')
+    expect(await readdir(credentials)).toEqual(['file'])
+    expect(await readdir(dataDir)).toEqual(['precious'])
   })
 })
 
 describe('servers on PostgreSQL', () => {
-  let postgres: TestPostgres
-  let url: string
-  let env: Record<string, string>
-
-  beforeAll(async () => {
-    postgres = sharedPostgres()
-  })
-  beforeEach(async () => {
-    url = await postgres.createDatabase()
-    env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_ACTIVATION_GUARD: 'off' }
-  })
-  afterAll(async () => {
-    await postgres?.stop()
-  })
-
   /** Two replicas behind one address, started at the same time. */
-  async function startBoth(): Promise<[KeyturnProcess, KeyturnProcess]> {
+  async function startBoth(): Promise<[Keyturn, Keyturn]> {
     const port = await freePort()
     const shared = { ...env, KEYTURN_BASE_URL: `http://localhost:${port}` }
     const folders = [await newFolder(), await newFolder()] as const
@@ -134,6 +110,8 @@ describe('servers on PostgreSQL', () => {
   }
 
   it('that start at the same time on an empty database agree on one administrator and one active key', async () => {
+    url = await postgres.createDatabase()
+    env.KEYTURN_DATABASE_URL = url
     const replicas = await startBoth()
     const files = await Promise.all(replicas.map(async ({ dataDir }) => await readdir(dataDir)))
     expect(files.flat()).toEqual(['admin.json'])
@@ -192,16 +170,9 @@ describe('servers on PostgreSQL', () => {
     await first.stop()
 
     const newKey = generateMasterKey()
-    const refused = await runKeyturn(['serve', '--listen', '127.0.0.1:0'], {
-      ...env,
-      KEYTURN_MASTER_KEYS: newKey,
-      KEYTURN_BASE_URL: first.baseUrl,
-      KEYTURN_DATA_DIR: dataDir,
-      KEYTURN_METRICS_LISTEN: 'off',
-    })
-    expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: '' })
-    expect(refused.stderr).toMatch(
-      /^keyturn: the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it and is not configured: .*KEYTURN_MASTER_KEYS must have the one that sealed it/m,
+    const refused = start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey, KEYTURN_BASE_URL: first.baseUrl } })
+    await expect(refused).rejects.toThrow(
+      /^the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it and is not configured: .*KEYTURN_MASTER_KEYS must have the one that sealed it/,
     )
 
     const both = { ...env, KEYTURN_MASTER_KEYS: `${newKey},${env.KEYTURN_MASTER_KEYS}` }
@@ -211,7 +182,7 @@ describe('servers on PostgreSQL', () => {
     await client.activateWebKey({ keyId: (await client.createWebKey(ED25519)).details!.keyId })
     await second.stop()
 
-    const rotated = await runKeyturn(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })
+    const rotated = await runKeyturnInProcess(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })
     expect(rotated).toMatchObject({ code: 0, stderr: '' })
     // Everything is sealed with the new one alone now.
     const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
@@ -219,7 +190,7 @@ describe('servers on PostgreSQL', () => {
   })
 })
 
-async function kidsOf({ listenUrl }: KeyturnProcess): Promise<string[]> {
+async function kidsOf({ listenUrl }: Keyturn): Promise<string[]> {
   const response = await fetch(`${listenUrl}/.well-known/openid-configuration/jwks`)
   const { keys } = (await response.json()) as { keys: { kid: string }[] }
   return keys.map(({ kid }) => kid)

@@ -1,5 +1,5 @@
 /**
- * The end of a server on the embedded database that is killed, and one that is not started by root.
+ * Servers on the embedded database with workers, and one that root has not started.
  */
 import { once } from 'node:events'
 import { chown, stat } from 'node:fs/promises'
@@ -18,6 +18,7 @@ import {
 import { childrenOf, isRunning } from '../support/proc.ts'
 import { processesOn, serverAmong } from '../support/server-processes.ts'
 import { describeUnless, itUnless, NOT_LINUX, NOT_ROOT } from '../support/unless.ts'
+import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 let dataDir: string
 let server: KeyturnProcess | undefined
@@ -31,9 +32,36 @@ afterEach(async () => {
 })
 
 const database = () => join(dataDir, 'postgres')
+const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
+/** The port, and with it the address in the file, may be another one than at the first start. */
+async function clientOf({ baseUrl, admin }: KeyturnProcess) {
+  const token_endpoint = `${baseUrl}/oauth/v2/token`
+  return webKeyClient(baseUrl, await requestToken({ ...(await admin()), token_endpoint }))
+}
 const statusOf = async ({ baseUrl }: KeyturnProcess, path: string) => (await fetch(`${baseUrl}${path}`)).status
 
 describeUnless(NOT_LINUX)('a server on the embedded database', () => {
+  it('has one PostgreSQL for all its workers, which stays when one of them dies and ends with the last', async () => {
+    const env = { KEYTURN_WORKERS: '2', KEYTURN_DATABASE_MAX_CONNECTIONS: '4' }
+    server = await startKeyturn({ dataDir, env })
+    const { pid = 0 } = server.process
+    const workers = () => childrenOf(pid).filter((child) => !shells.includes(child))
+    const shells = (await processesOn(database())).map((found) => found.pid)
+    await eventually(async () => expect(workers()).toHaveLength(2))
+    const postgres = serverAmong(await processesOn(database()))!
+    const [first = 0] = workers()
+    process.kill(first, 'SIGKILL')
+    await eventually(async () => {
+      expect(workers()).toHaveLength(2)
+      expect(workers()).not.toContain(first)
+    })
+    const client = await eventually(() => clientOf(server as KeyturnProcess))
+    for (let i = 0; i < 4; i += 1) await client.createWebKey(ED25519)
+    expect(serverAmong(await processesOn(database()))).toBe(postgres)
+    expect(await server.stop()).toBe(0)
+    expect(isRunning(postgres)).toBe(false)
+  })
+
   it('leaves nothing that runs when its first process is killed, with workers as well', async () => {
     server = await startKeyturn({ dataDir, env: { KEYTURN_WORKERS: '2' } })
     const processes = [...(await processesOn(database())).map(({ pid }) => pid), ...childrenOf(server.process.pid!)]

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -14,7 +14,7 @@ import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../../s
 import { sharedPostgres } from '../../support/new-database.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../../support/pseudo-terminal.ts'
-import { openTerminal, rejects, type Terminal } from '../../support/terminal.ts'
+import { openTerminal, type Terminal } from '../../support/terminal.ts'
 import { itUnless } from '../../support/unless.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/cli/keyturn.js')
@@ -44,8 +44,21 @@ it('"npx keyturn" runs it in the checkout', async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: (await runKeyturn(['--help'])).stdout })
 })
 
-it('wrong usage ends the process with the exit code 2', async () => {
-  expect(await runKeyturn(['frobnicate'])).toEqual(rejects("unknown command 'frobnicate'"))
+it('a server with files that cannot be used names them all before anything starts, with the exit code 2', async () => {
+  const empty = join(folder, 'empty')
+  await mkdir(empty)
+  const { code, stdout, stderr } = await runKeyturn(['serve'], {
+    KEYTURN_LISTEN: '127.0.0.1:0',
+    KEYTURN_METRICS_LISTEN: 'off',
+    KEYTURN_DATA_DIR: join(empty, 'data'),
+    KEYTURN_MASTER_KEYS_FILE: join(empty, 'no-master-keys'),
+    KEYTURN_TLS_CERT_FILE: join(empty, 'no-cert'),
+    KEYTURN_TLS_KEY_FILE: join(empty, 'no-key'),
+  })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('no-master-keys')
+  expect(stderr).toContain('no-cert')
+  expect(await readdir(empty)).toEqual([])
 })
 
 describe('a question at a terminal', () => {
