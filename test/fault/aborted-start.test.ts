@@ -6,8 +6,8 @@ import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-post
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
+import { processesOn } from '../support/server-processes.ts'
 import { describeUnless, NOT_LINUX } from '../support/unless.ts'
-import { processesOn } from '../process/embedded-postgres/server-processes.ts'
 
 let dataDir: string
 beforeEach(async () => {

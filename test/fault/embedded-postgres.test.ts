@@ -7,13 +7,13 @@ import { chmod, chown, cp, mkdir, readdir, stat, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.ts'
-import { processesOn, serverAmong, shellsAmong } from '../process/embedded-postgres/server-processes.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { newDatabaseFolder } from '../support/new-database.ts'
 import { isRunning } from '../support/proc.ts'
 import { startWorker, type Worker } from '../support/processes.ts'
 import { queryEmbedded } from '../support/query-embedded.ts'
+import { processesOn, serverAmong, shellsAmong } from '../support/server-processes.ts'
 import { itUnless, NOT_LINUX, NOT_ROOT } from '../support/unless.ts'
 
 let root: string

@@ -2,7 +2,7 @@
  * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
  * is plain data, functions and promises.
  */
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -29,12 +29,20 @@ export interface Ended {
   readonly stderr: string
 }
 
+/** How to run a command. */
+export interface RunOptions {
+  /** What is typed at a terminal, and then the end of the input. By default there is no terminal. */
+  readonly typed?: string
+  /** Interrupts it. */
+  readonly signal?: AbortSignal
+}
+
 /** Starts servers and runs commands. */
 export interface ServerHost {
   /** Starts one with these variables, and with nothing of the environment. */
   start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
-  /** Runs a command without a terminal, with these variables and nothing of the environment. */
-  run(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended>
+  /** Runs a command with these variables and nothing of the environment. What it logs is on its standard error. */
+  run(argv: readonly string[], environment: Readonly<Record<string, string>>, options?: RunOptions): Promise<Ended>
 }
 
 export const SERVER_HOST: ServerHost = {
@@ -57,9 +65,10 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env) => {
+  run: async (argv, env, { typed, ...interrupt } = {}) => {
     const [stdout, stderr] = [collector(), collector()]
-    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, isTerminal: false, env })
+    const terminal = typed === undefined ? { isTerminal: false } : { isTerminal: true, stdin: Readable.from([typed]) }
+    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, ...terminal, ...interrupt, env })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
 }
