@@ -25,22 +25,7 @@ import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
 /** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
 export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
-  describe(`storage on ${kind}`, () => {
-    let database: Database | undefined
-
-    beforeAll(async () => {
-      database = await openEmpty()
-      await migrate(database)
-    })
-    beforeEach(async () => {
-      await empty(current())
-    })
-    afterAll(async () => {
-      await database?.close()
-    })
-
-    const current = (): Database => database!
-
+  describeParts(`storage on ${kind}`, openEmpty, (current) => {
     describeKeyStore(current)
     describeChangeTime(current)
     describeSealedKeyStore(current)
@@ -55,6 +40,39 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeCredentialUses(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
+  })
+}
+
+/** Runs the parts of the contract about changes under a lock, which are what a connection pooler could break. */
+export function describeLockedChanges(kind: string, openEmpty: () => Promise<Database>): void {
+  describeParts(`changes under a lock on ${kind}`, openEmpty, (current) => {
+    describeKeyStore(current)
+    describeInstanceInitializer(current)
+    describeAuthority(current)
+    describeCredentialUses(current)
+  })
+}
+
+function describeParts(
+  name: string,
+  openEmpty: () => Promise<Database>,
+  describeAll: (current: () => Database) => void,
+): void {
+  describe(name, () => {
+    let database: Database | undefined
+
+    beforeAll(async () => {
+      database = await openEmpty()
+      await migrate(database)
+    })
+    beforeEach(async () => {
+      await empty(database!)
+    })
+    afterAll(async () => {
+      await database?.close()
+    })
+
+    describeAll(() => database!)
   })
 }
 
