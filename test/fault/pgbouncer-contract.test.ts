@@ -25,9 +25,10 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     await postgres?.stop()
   })
 
-  describeStore(`pgbouncer and PostgreSQL from ${SERVER}`, async () => {
+  const open = async () => {
     const bouncer = await startPgBouncer(await postgres!.createDatabase())
     bouncers.push(bouncer)
     return openDatabase({ url: bouncer.url, log: createRecordingLog(), changeFeed: 'poll' })
-  })
+  }
+  describeStore(`pgbouncer and PostgreSQL from ${SERVER}`, open, { sequences: 25, changes: 60 })
 })

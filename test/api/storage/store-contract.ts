@@ -23,8 +23,14 @@ import { describeMigrations } from './migrate-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
+/** How many random changes are tried. A sequence of them, which is compared with a model, takes longer than one. */
+export interface RandomChanges {
+  readonly sequences: number
+  readonly changes: number
+}
+
 /** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
-export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
+export function describeStore(kind: string, openEmpty: () => Promise<Database>, random: RandomChanges): void {
   describeParts(`storage on ${kind}`, openEmpty, (current) => {
     describeKeyStore(current)
     describeChangeTime(current)
@@ -34,8 +40,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeInstanceInitializer(current)
     describeAuthority(current)
     describeIdentityStore(current)
-    describeIdentityProperties(current)
-    describeIdentityModel(current)
+    describeIdentityProperties(current, random.changes)
+    describeIdentityModel(current, random.sequences)
     describeAuditLog(current)
     describeCredentialUses(current)
     describeForgedRows(current)
