@@ -13,7 +13,7 @@ import { requestToken } from '../support/web-key-client.ts'
 import { type FuzzRequest, fuzzRequest } from './fuzz-requests.ts'
 import { type RawAnswer, RawHttp1 } from './raw-http1.ts'
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 20_000)
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 5_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const CONNECTIONS = 16
 /** How many requests are made at a time. */
