@@ -1,5 +1,5 @@
 /**
- * `ROLLING_RESTARTS` restarts with each protocol, 4 by default: each replica, and the first one once more.
+ * `ROLLING_RESTARTS` restarts with each protocol, 3 by default: one of each replica.
  */
 import { afterAll, beforeAll, expect } from '@jest/globals'
 import { WITHOUT_HAPROXY } from '../support/haproxy.ts'
@@ -7,7 +7,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { itUnless } from '../support/unless.ts'
 import { restartInTurn } from './rolling-restarts.ts'
 
-const RESTARTS = Number(process.env.ROLLING_RESTARTS ?? 4)
+const RESTARTS = Number(process.env.ROLLING_RESTARTS ?? 3)
 
 let postgres: TestPostgres
 beforeAll(async () => {
