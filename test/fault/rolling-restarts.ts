@@ -7,7 +7,6 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
@@ -26,8 +25,6 @@ import { requestToken } from '../support/web-key-client.ts'
 const REPLICAS = 3
 /** Of each protocol. */
 const CLIENTS = 4
-/** Between two requests of a client, in milliseconds: the machine is to be busy with the restarts, not with the clients. */
-const CLIENT_PAUSE = 20
 const DRAIN_SECONDS = 1
 /** Not repeated by HAProxy if it is lost, as a token request would be. */
 const LIST_KEYS = '/iam.webkey.v2.WebKeyService/ListWebKeys'
@@ -119,7 +116,6 @@ async function startLoad(url: string, admin: AdminCredentials) {
       const outcome = await send(path, body, headers as Record<string, string>).catch(String)
       if (outcome === 200) answers += 1
       else failures.push(`${name} ${path}: ${outcome}`)
-      await delay(CLIENT_PAUSE)
     }
   }
   const agents = Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
