@@ -9,9 +9,10 @@ import { DomainError } from '../domain/errors.ts'
 const FAILED = 1
 export const WRONG_USAGE = 2
 
-/** The exit code of a command that ended with this error. */
+/** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
 export function exitCodeOf(error: unknown): number {
-  return error instanceof ConfigError ? WRONG_USAGE : FAILED
+  const [cause] = error instanceof AggregateError ? error.errors : [error]
+  return cause instanceof ConfigError ? WRONG_USAGE : FAILED
 }
 
 /** One message that says what went wrong; for a refused call with the stable reason. */
@@ -28,8 +29,8 @@ export function describeFailure(error: unknown): string {
     const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''
     return `${error.message}${reasonOf(error)}${advice}`
   }
-  if (error instanceof SuppressedError)
-    return `${describeFailure(error.suppressed)}; then ${describeFailure(error.error)}`
+  // The one of Node.js for several addresses of one host has no message.
+  if (error instanceof AggregateError && error.message !== '') return error.errors.map(describeFailure).join('; then ')
   return error instanceof Error ? error.message : String(error)
 }
 

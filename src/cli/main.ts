@@ -15,7 +15,7 @@ process.exitCode = await run(process.argv.slice(2), {
   get stdin() {
     return process.stdin
   },
-  // Installs signal handlers only for a command that cleans up. Any other ends at once.
+  // Installs signal handlers only for a command that may start programs. Any other ends at once.
   get signal() {
     return abortAtSignal()
   },

@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { chmod, chown, type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { chmod, chown, type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { POSTGRES_MAJOR } from './programs.ts'
@@ -15,6 +15,8 @@ import { DATABASE, ROLE } from './socket.ts'
 /** Names in the data directory: of the database, and of one that is being made. */
 export const DATABASE_FOLDER = 'postgres'
 const DRAFT_FOLDER = 'postgres.new'
+
+const VERSION_FILE = 'PG_VERSION'
 
 /** What the versions had whose database was PGlite. */
 const FORMER_FOLDER = 'database'
@@ -57,20 +59,30 @@ export interface Makers {
 /**
  * Sees to it that there is a database of this PostgreSQL in the data directory, and makes one if there is none.
  *
+ * @param signal Aborts it.
  * @returns Its folder.
  * @throws {Error} that says what to do. What is there stays as it is then.
  */
-export async function prepareDatabaseFolder(dataDir: string, makers: Makers): Promise<string> {
+export async function prepareDatabaseFolder(
+  dataDir: string,
+  makers: Makers,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string> {
   const folder = join(dataDir, DATABASE_FOLDER)
-  // Of a start that was cut off. It may still write there for a moment.
-  await rm(join(dataDir, DRAFT_FOLDER), { recursive: true, force: true, maxRetries: 10 })
-  if (await isMissingOrEmpty(folder)) await makeDatabase(dataDir, folder, makers)
+  // Of a start that was cut off.
+  await removeDraft(join(dataDir, DRAFT_FOLDER))
+  if (!(await hasDatabaseFolder(dataDir))) await makeDatabase(dataDir, makers, signal)
   else {
     await assertOwnMajor(folder)
     await assertSpace(folder, NEEDED_TO_START)
     await claim(folder, makers.user)
   }
   return folder
+}
+
+/** Whether there is a database in the data directory, or something in its place. */
+export async function hasDatabaseFolder(dataDir: string): Promise<boolean> {
+  return !(await isMissingOrEmpty(join(dataDir, DATABASE_FOLDER)))
 }
 
 /** @throws {Error} if the data directory has the embedded database of such a version. */
@@ -107,34 +119,42 @@ export function namingFolder(text: string, folder: string): string {
 /** What was restored from a backup may belong to root, and what was mounted may be open to others: PostgreSQL refuses both. */
 async function claim(folder: string, user: ServerUser | null): Promise<void> {
   const { uid, mode } = await stat(folder)
-  if (uid === 0) await giveTo(user, folder)
+  // Before its files are given away, so that no other user puts links there meanwhile.
   if ((mode & ALL_MODES) !== OWNER_ONLY) await chmod(folder, OWNER_ONLY)
+  const { uid: owner } = await lstat(join(folder, VERSION_FILE))
+  if (uid === 0 || owner === 0) await giveTo(user, folder)
 }
 
-async function makeDatabase(dataDir: string, folder: string, { programs, user }: Makers): Promise<void> {
+async function makeDatabase(dataDir: string, { programs, user }: Makers, signal: AbortSignal): Promise<void> {
   await assertSpace(dataDir, NEEDED_FOR_NEW)
   const draft = join(dataDir, DRAFT_FOLDER)
   try {
     await mkdir(draft, OWNER_ONLY)
     if (user !== null) await chown(draft, user.uid, user.gid)
     const data = ['-D', workingFolder(draft)]
-    const options = { ...workingIn(draft, user), timeout: TIMEOUT }
+    const options = { ...workingIn(draft, user), timeout: TIMEOUT, signal }
     await runProgram(join(programs, 'bin/initdb'), [...INITDB, ...data], options)
     await runProgram(join(programs, 'bin/postgres'), ['--single', ...data, ...SINGLE, 'template1'], options)
     await runProgram(join(programs, 'bin/initdb'), ['--sync-only', ...data], options)
-    await rename(draft, folder)
+    await rename(draft, join(dataDir, DATABASE_FOLDER))
     await sync(dataDir)
   } catch (error) {
-    await rm(draft, { recursive: true, force: true })
+    // What remains goes at the next start: the reason of the failure is more important.
+    await removeDraft(draft).catch(() => {})
     throw error
   }
+}
+
+/** A program that was ended may write there for a moment. */
+async function removeDraft(draft: string): Promise<void> {
+  await rm(draft, { recursive: true, force: true, maxRetries: 10 })
 }
 
 /** The statements are for the server in its single-user mode: the other programs read none. */
 async function runProgram(
   program: string,
   args: readonly string[],
-  options: ReturnType<typeof workingIn> & { readonly timeout: number },
+  options: ReturnType<typeof workingIn> & { readonly timeout: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const running = run(program, args, options)
   running.child.stdin?.on('error', () => {})
@@ -182,7 +202,7 @@ async function assertOwnMajor(folder: string): Promise<void> {
 async function versionIn(folder: string): Promise<string | undefined> {
   let file: FileHandle
   try {
-    file = await open(join(folder, 'PG_VERSION'), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    file = await open(join(folder, VERSION_FILE), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error

@@ -30,6 +30,8 @@ export interface EmbeddedPostgresOptions {
   readonly log: Log
   /** Default: that of this process. */
   readonly platform?: Platform
+  /** Aborts the start: the call then throws its reason. It has no effect on a started database. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A running embedded database. */
@@ -58,6 +60,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     }
   } catch (cause) {
     lock.release()
+    options.signal?.throwIfAborted()
     throw new Error(`the embedded database in ${options.dataDir} cannot be started: ${reasonOf(cause)}`, { cause })
   }
 }
@@ -79,13 +82,13 @@ class Supervisor {
   }
 
   static async start(options: EmbeddedPostgresOptions): Promise<Supervisor> {
-    const { dataDir, platform = thisPlatform() } = options
+    const { dataDir, platform = thisPlatform(), signal } = options
     await assertNotFormer(dataDir)
     const programs = await findPrograms(platform)
     const user = await serverUser(join(dataDir, DATABASE_FOLDER))
     const makers = { programs: await reachablePrograms(programs, user), user }
-    const supervisor = new Supervisor(await prepareDatabaseFolder(dataDir, makers), makers, options)
-    const server = await supervisor.#launch()
+    const supervisor = new Supervisor(await prepareDatabaseFolder(dataDir, makers, signal), makers, options)
+    const server = await supervisor.#launch(signal)
     supervisor.#running = supervisor.#replaceWhenEnded(server)
     return supervisor
   }
@@ -96,7 +99,7 @@ class Supervisor {
     await this.#running
   }
 
-  async #launch(): Promise<ServerProcess> {
+  async #launch(starting?: AbortSignal): Promise<ServerProcess> {
     const { connections, log } = this.#options
     const marker = await markerOf(this.folder)
     await stopOrphans(this.folder, marker)
@@ -110,7 +113,7 @@ class Supervisor {
       lines: this.#lines,
     })
     this.#server = server
-    await server.ready()
+    await server.ready(starting)
     return server
   }
 

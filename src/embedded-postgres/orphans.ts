@@ -109,8 +109,9 @@ async function linuxCommands(): Promise<Command[]> {
   return (await Promise.all(commands)).flat()
 }
 
+/** Whole: `ps` cuts long commands off otherwise. */
 async function otherCommands(): Promise<Command[]> {
-  const { stdout } = await run('/bin/ps', ['-axo', 'pid=,uid=,command='], { maxBuffer: 16 * 1024 * 1024 })
+  const { stdout } = await run('/bin/ps', ['-axww', '-o', 'pid=,uid=,command='], { maxBuffer: 16 * 1024 * 1024 })
   return stdout.split('\n').flatMap((line) => {
     const [, pid, uid, command = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []
     return pid === undefined ? [] : [{ pid: Number(pid), uid: Number(uid), command }]

@@ -35,6 +35,7 @@ export async function reachablePrograms(
   if (user === null || (await canEnter(user, folder))) return folder
   const copy = join(cache, `postgresql-${version}-${process.platform}-${process.arch}`)
   try {
+    await assertOwn(dirname(copy))
     if (!(await isOwn(copy))) await makeCopy(folder, copy)
     if (await canEnter(user, copy)) return copy
     throw new Error('that user cannot enter it either')
@@ -58,16 +59,21 @@ export async function canEnter({ uid, gid }: ServerUser, folder: string): Promis
   }
 }
 
-/** Whether the copy is there, belongs to root, and is writable for root only. */
-async function isOwn(copy: string): Promise<boolean> {
-  const found = await lstat(copy).catch(() => undefined)
+/** Whether the folder is there, belongs to root, and is writable for root only. */
+async function isOwn(folder: string): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined)
   return found?.isDirectory() === true && found.uid === 0 && (found.mode & WRITABLE_BY_OTHERS) === 0
+}
+
+/** Makes the folder of the copies. @throws {Error} if another user may write there. */
+async function assertOwn(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  if (!(await isOwn(folder))) throw new Error(`users other than root may write in ${folder}`)
+  await chmod(folder, EVERYONE.folder)
 }
 
 /** Under its name there is a whole copy or none, also when several processes make it at once. */
 async function makeCopy(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true })
-  await chmod(dirname(to), EVERYONE.folder)
   const draft = `${to}.${randomUUID()}`
   try {
     await copyTree(from, draft)

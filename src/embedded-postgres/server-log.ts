@@ -17,8 +17,9 @@ const READY = 'database system is ready to accept connections'
 /** What an operator should know. The rest tells of the usual life of a server. */
 const WORTH_LOGGING = /^(WARNING|ERROR|FATAL|PANIC): |terminated by signal|not properly shut down/
 
-/** Why a server ends. */
+/** Why a server does not start. Later a FATAL is the end of one connection. */
 const REASON = /^(FATAL|PANIC): +|^\S*(postgres|sh): /
+const REASON_AFTER_START = /^PANIC: +/
 
 /** Where the lines of a server go. */
 export interface ServerLogOptions {
@@ -35,8 +36,10 @@ export class ServerLog {
   readonly #lines: LineLimit
   readonly #folder: string
   readonly #ready = Promise.withResolvers<void>()
+  readonly #ended: Promise<void>
   #rest = ''
   #reason = ''
+  #hasStarted = false
   #muted = false
 
   constructor(stderr: Readable, { log, lines, folder }: ServerLogOptions) {
@@ -46,11 +49,17 @@ export class ServerLog {
     const decoder = new StringDecoder()
     stderr.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
     stderr.on('error', () => {})
+    this.#ended = new Promise((resolve) => stderr.once('close', resolve))
   }
 
   /** Resolves when the server takes connections. */
   get ready(): Promise<void> {
     return this.#ready.promise
+  }
+
+  /** Resolves when everything has been read. */
+  get ended(): Promise<void> {
+    return this.#ended
   }
 
   /** The last thing that it said of why it ends; empty if it did not. */
@@ -66,15 +75,25 @@ export class ServerLog {
   #read(text: string): void {
     const lines = (this.#rest + text).split('\n')
     this.#rest = (lines.pop() ?? '').slice(0, LONGEST_LINE)
-    for (const line of lines) this.#take(namingFolder(line.slice(0, LONGEST_LINE), this.#folder))
+    for (const line of lines) this.#take(namingFolder(withoutValues(line.slice(0, LONGEST_LINE)), this.#folder))
   }
 
   #take(line: string): void {
-    if (line.includes(READY)) this.#ready.resolve()
-    if (REASON.test(line)) this.#reason = line.replace(/^(FATAL|PANIC): +/, '')
+    if (line.includes(READY)) {
+      this.#hasStarted = true
+      this.#reason = ''
+      this.#ready.resolve()
+    }
+    if ((this.#hasStarted ? REASON_AFTER_START : REASON).test(line))
+      this.#reason = line.replace(/^(FATAL|PANIC): +/, '')
     if (this.#muted || !WORTH_LOGGING.test(line) || !this.#lines.admits(line, performance.now())) return
     this.#log.warn({ said: line }, 'the embedded PostgreSQL says something')
   }
+}
+
+/** The message of an error may quote a value of a statement. */
+function withoutValues(line: string): string {
+  return line.startsWith('ERROR: ') ? line.replaceAll(/"[^"]*"?/g, '"…"') : line
 }
 
 /** Bounds how many lines are logged, whatever they say. */

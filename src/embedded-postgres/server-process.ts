@@ -28,6 +28,7 @@ guard=$!
 wait $server
 code=$?
 kill -KILL $guard 2>/dev/null
+wait $guard 2>/dev/null
 exit $code
 `
 
@@ -37,6 +38,9 @@ const START_TIMEOUT = 120_000
 /** How long a shutdown may take: a clean one, and one that leaves recovery to the next start. */
 const FAST_TIMEOUT = 10_000
 const IMMEDIATE_TIMEOUT = 5_000
+
+/** How long the last lines of a server may take, in milliseconds. */
+const LAST_LINES_TIMEOUT = 200
 
 /** What a server is started with. */
 export interface ServerOptions extends Makers {
@@ -50,8 +54,12 @@ export interface ServerOptions extends Makers {
 
 /** A server that was started. */
 export interface ServerProcess {
-  /** Resolves when it takes connections. @throws {Error} if it ends before that, or takes too long. */
-  ready(): Promise<void>
+  /**
+   * Resolves when it takes connections.
+   *
+   * @throws {Error} if it ends before that, takes too long or is aborted. It has ended then.
+   */
+  ready(signal?: AbortSignal): Promise<void>
   /** Resolves with what it said when it has ended. */
   readonly ended: Promise<string>
   /** Shuts it down. Resolves when it is gone. */
@@ -72,7 +80,11 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
   const serverLog = new ServerLog(child.stderr as NonNullable<typeof child.stderr>, { log, lines, folder })
   const ended = new Promise<string>((resolve) => {
     child.once('error', ({ message }) => resolve(message))
-    child.once('exit', (code, signal) => resolve(serverLog.reason || `it ended with ${signal ?? `exit code ${code}`}`))
+    child.once('exit', async (code, signal) => {
+      // The reason may still be in the pipe, which an orphan holds open.
+      await within(serverLog.ended, LAST_LINES_TIMEOUT)
+      resolve(serverLog.reason || `it ended with ${signal ?? `exit code ${code}`}`)
+    })
   })
   // A killed shell leaves the server and the one that waits for the end of the pipe.
   void ended.then(() => guard?.destroy())
@@ -93,22 +105,24 @@ export function startServerProcess(options: ServerOptions): ServerProcess {
   return {
     ended,
     stop,
-    ready: async () => {
+    ready: async (signal) => {
       const failed = ended.then((reason) => {
         throw new Error(reason)
       })
       failed.catch(() => {})
-      if (await within(Promise.race([serverLog.ready, failed]), START_TIMEOUT)) return
+      if (await within(Promise.race([serverLog.ready, failed]), START_TIMEOUT, signal)) return
       await stop()
+      signal?.throwIfAborted()
       throw new Error(`it did not start within ${START_TIMEOUT / 1000} seconds`)
     },
   }
 }
 
-/** Whether a promise resolves in time. */
-async function within(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+/** Whether a promise resolves in time, and before the signal aborts. */
+async function within(promise: Promise<unknown>, milliseconds: number, signal?: AbortSignal): Promise<boolean> {
   const ending = new AbortController()
-  const timer = delay(milliseconds, false, { signal: ending.signal }).catch(() => false)
+  const either = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])])
+  const timer = delay(milliseconds, false, { signal: either }).catch(() => false)
   try {
     return await Promise.race([promise.then(() => true), timer])
   } finally {

@@ -36,7 +36,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_wal_senders: '0',
   max_replication_slots: '0',
   max_logical_replication_workers: '0',
-  // Its log goes into that of Keyturn, without anything of a statement or a row.
+  // Its log goes into that of Keyturn, without statements and rows. Keyturn takes out the values that messages quote.
   log_destination: 'stderr',
   logging_collector: 'off',
   log_line_prefix: '',
@@ -57,9 +57,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
  */
 export function settingsAsArguments(connections: number, marker: string): string[] {
   const settings = {
+    cluster_name: marker,
     ...SETTINGS,
     max_connections: String(connections + SPARE_CONNECTIONS),
-    cluster_name: marker,
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }

@@ -155,8 +155,8 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
             if (req.method === 'HEAD') delete response.body
             await universalResponseToNodeResponse(response, res)
           } catch (error) {
-            // Clients may disconnect at any time, so that is not logged.
-            if (!isDisconnected(res)) throw error
+            // Clients may disconnect at any time, so that is not logged. What has no code is a defect.
+            if (!isDisconnected(res) || !(error instanceof Error && 'code' in error)) throw error
           }
         },
       },

@@ -66,8 +66,8 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
   }
   const publish = async (draft: Draft): Promise<void> => {
     const kept = await keepAside(path)
-    await draft.publish()
     if (kept !== null) onKept(kept)
+    await draft.publish()
   }
   return {
     async write(credentials) {
@@ -87,9 +87,12 @@ export function credentialsFile(options: CredentialsFileOptions): CredentialsFil
         await publish(draft)
       } catch (error) {
         // They work, and there is no other copy.
-        throw new Error(`the credentials are in ${draft.path} and cannot be renamed: ${reasonOf(error)}`, {
-          cause: error,
-        })
+        throw new Error(
+          `the credentials are in ${draft.path}, or in ${path} if the renaming was not confirmed: ${reasonOf(error)}`,
+          {
+            cause: error,
+          },
+        )
       }
     },
   }

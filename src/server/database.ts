@@ -1,11 +1,9 @@
 /**
  * Opens the configured database. The embedded one is started for that, and is then like any other PostgreSQL.
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../domain/ports.ts'
-import { assertNotFormer, DATABASE_FOLDER } from '../embedded-postgres/database-folder.ts'
+import { assertNotFormer, hasDatabaseFolder } from '../embedded-postgres/database-folder.ts'
 import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts'
 import { socketAddress } from '../embedded-postgres/socket.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
@@ -16,13 +14,18 @@ import type { CleanupStack } from './cleanup-stack.ts'
 /**
  * Starts the embedded database until the stack is disposed of, if that is the configured one.
  *
+ * @param signal Aborts the start: the call then throws its reason.
  * @returns The folder with its socket; null if another database is configured.
  * @throws {Error} that says what to do.
  */
-export async function startEmbedded(config: Config, log: Log, stack: CleanupStack): Promise<string | null> {
+export async function startEmbedded(
+  config: Config,
+  log: Log,
+  { stack, signal }: { readonly stack: CleanupStack; readonly signal?: AbortSignal | undefined },
+): Promise<string | null> {
   if (config.database.kind !== 'embedded') return null
   const { dataDir, databaseMaxConnections, workers } = config
-  const embedded = await startEmbeddedPostgres({ dataDir, connections: databaseMaxConnections * workers, log })
+  const embedded = await startEmbeddedPostgres({ dataDir, connections: databaseMaxConnections * workers, log, signal })
   stack.defer(() => embedded.stop())
   return embedded.folder
 }
@@ -44,9 +47,19 @@ export function databaseOptions(
   return { url: address.url, log, maxConnections, changeFeed }
 }
 
-/** Opens the configured database for a command, until the stack is disposed of. @throws {Error} that says what to do. */
-export async function openConfigured(config: Config, log: Log, stack: CleanupStack): Promise<Database> {
-  return openUntilDisposed(databaseOptions(config, await startEmbedded(config, log, stack), { log, stack }), stack)
+/**
+ * Opens the configured database for a command, until the stack is disposed of.
+ *
+ * @param signal Aborts the start of the embedded one.
+ * @throws {Error} that says what to do.
+ */
+export async function openConfigured(
+  config: Config,
+  log: Log,
+  { stack, signal }: { readonly stack: CleanupStack; readonly signal?: AbortSignal },
+): Promise<Database> {
+  const socketFolder = await startEmbedded(config, log, { stack, signal })
+  return openUntilDisposed(databaseOptions(config, socketFolder, { log, stack }), stack)
 }
 
 /** Opens a database until the stack is disposed of. */
@@ -61,13 +74,13 @@ export async function openExisting(config: Config, log: Log, stack: CleanupStack
   const { database, dataDir } = config
   if (database.kind === 'embedded') {
     await assertNotFormer(dataDir)
-    if (!existsSync(join(dataDir, DATABASE_FOLDER))) {
+    if (!(await hasDatabaseFolder(dataDir))) {
       throw new Error(
         `there is no embedded database in ${dataDir}: name the data directory of the server with --data-dir`,
       )
     }
   }
-  return await openConfigured(config, log, stack)
+  return await openConfigured(config, log, { stack })
 }
 
 /** @throws {Error} that says what to do, if no server has set up the instance. */

@@ -111,7 +111,7 @@ export async function startServer(config: Config, log: ServerLog, options: Start
 export async function migrateDatabase(config: Config, log: Log, signal: AbortSignal): Promise<readonly string[]> {
   return await withCleanup(async (stack) => {
     const source = masterKeySource(config, log)
-    return await bringUpToDate(await openConfigured(config, log, stack), { source, log, signal })
+    return await bringUpToDate(await openConfigured(config, log, { stack, signal }), { source, log, signal })
   })
 }
 
@@ -151,7 +151,7 @@ async function start(
       .catch((error: unknown) => log.error({ err: error }, 'the port is not open'))
   const { baseUrl } = listener
 
-  const embeddedIn = socketFolder ?? (await startEmbedded(config, log, stack))
+  const embeddedIn = socketFolder ?? (await startEmbedded(config, log, { stack, signal }))
   const where = databaseOptions(config, embeddedIn, { log, stack })
   const database = openUntilDisposed(where, stack)
   const waiting = { databaseUrl: where.url, log, signal, onWaiting: (reason: string) => listener.wait(reason) }

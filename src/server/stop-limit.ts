@@ -8,5 +8,8 @@ export const GRACE = 10_000
 /** For pending writes and for closing the database. */
 const MARGIN = 5_000
 
-/** From the end of the drain to the exit of the process. A process that takes longer hangs. */
+/**
+ * From the end of the drain to the exit of a worker, or of a server without an embedded database. A worker that takes longer hangs.
+ * Stopping the embedded database may take 15 seconds more.
+ */
 export const STOP_LIMIT = GRACE + MARGIN

@@ -28,13 +28,11 @@ export class Workers {
   #pickedPort: number | undefined
   /** Null until the first worker is ready. */
   #baseUrl: string | null = null
-  #keepAlive: NodeJS.Timeout | undefined
-  /** The embedded database, which ends after the workers. */
+  /** What ends after the workers. */
   readonly #stack = new CleanupStack()
+  readonly #aborting = new AbortController()
   #starting: Promise<string | null> = Promise.resolve(null)
   #socketFolder: string | null = null
-  /** Resolves to a function that stops it. */
-  #metricsServer = Promise.resolve(async () => {})
   #stopping: Promise<void> | undefined
 
   constructor(config: Config, log: Log) {
@@ -54,11 +52,16 @@ export class Workers {
   async start(): Promise<ServerFacts | undefined> {
     if (this.#stopping !== undefined) return undefined
     // Between the exit of a worker and its restart nothing else keeps the process alive.
-    this.#keepAlive = setInterval(() => {}, MAX_INTERVAL)
+    const keepAlive = setInterval(() => {}, MAX_INTERVAL)
+    this.#stack.defer(() => clearInterval(keepAlive))
     try {
       return await this.#start()
     } catch (error) {
-      await this.stop()
+      const wasStopped = this.#stopping !== undefined
+      await this.stop().catch((failure: unknown) => {
+        this.#log.error({ err: failure }, 'the server did not stop cleanly')
+      })
+      if (wasStopped) return undefined
       throw error
     }
   }
@@ -77,10 +80,16 @@ export class Workers {
   async #start(): Promise<ServerFacts | undefined> {
     await checkConfigFiles(this.#config)
     if (this.#stopping !== undefined) return undefined
-    this.#metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
-    await this.#metricsServer
+    const metricsServer = serveMetrics(this.#config.metricsListen, () => this.#metrics.text(), this.#log)
+    this.#stack.defer(() =>
+      metricsServer.then(
+        (stop) => stop(),
+        () => {},
+      ),
+    )
+    await metricsServer
     if (this.#stopping !== undefined) return undefined
-    this.#starting = startEmbedded(this.#config, this.#log, this.#stack)
+    this.#starting = startEmbedded(this.#config, this.#log, { stack: this.#stack, signal: this.#aborting.signal })
     this.#socketFolder = await this.#starting
     const [first, ...others] = this.#supervisors
     if (this.#stopping !== undefined || first === undefined) return undefined
@@ -96,12 +105,10 @@ export class Workers {
   }
 
   async #stop(drainSeconds: number): Promise<void> {
+    this.#aborting.abort()
     await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(drainSeconds)))
     await this.#starting.catch(() => {})
     await this.#stack.disposeAsync()
-    const stopMetrics = await this.#metricsServer
-    await stopMetrics()
-    clearInterval(this.#keepAlive)
   }
 
   #createSupervisor(): WorkerSupervisor {

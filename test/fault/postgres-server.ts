@@ -13,7 +13,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { npmPrograms, type PostgresPrograms } from '../support/postgres-programs.ts'
+import { defaultOrigin, findTestPrograms, type PostgresPrograms } from '../support/postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from '../support/system-user.ts'
 
 const run = promisify(execFile)
@@ -32,7 +32,7 @@ export async function createPostgresServer(): Promise<PostgresServer> {
   const user = await databaseUser()
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
   await giveTo(user, folder)
-  const programs = await npmPrograms(user, folder)
+  const programs = await findTestPrograms(defaultOrigin(), user, folder)
   await run(
     programs.initdb,
     ['-D', join(folder, 'data'), '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
@@ -112,7 +112,12 @@ export class PostgresServer {
     const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
     await giveTo(user, folder)
     await run('cp', ['-a', join(this.#site.folder, 'data'), join(folder, 'data')])
-    return new PostgresServer({ programs: await npmPrograms(user, folder), user, folder, port: await freePort() })
+    return new PostgresServer({
+      programs: await findTestPrograms(defaultOrigin(), user, folder),
+      user,
+      folder,
+      port: await freePort(),
+    })
   }
 
   /** Makes it follow another server from its next start on, until it is promoted. */

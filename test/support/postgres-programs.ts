@@ -23,9 +23,29 @@ export const WITHOUT_DEBIAN_POSTGRES = existsSync(DEBIAN.postgres)
   : `there is no PostgreSQL 15 at ${DEBIAN.postgres}`
 
 /** PostgreSQL 15, as Debian 12 installs it: what an older server does differently. */
-export function debianPrograms(): PostgresPrograms {
+function debianPrograms(): PostgresPrograms {
   if (WITHOUT_DEBIAN_POSTGRES !== undefined) throw new Error(WITHOUT_DEBIAN_POSTGRES)
   return DEBIAN
+}
+
+/** Where a server comes from: npm (the newest major version) or Debian 12 (15). */
+export type PostgresOrigin = 'npm' | 'debian'
+
+/** What the tests run on that ask for no version: `KEYTURN_TEST_POSTGRES=15` or `18`, the default. The embedded database is always 18. */
+export function defaultOrigin(): PostgresOrigin {
+  const major = process.env.KEYTURN_TEST_POSTGRES ?? '18'
+  if (major === '15') return 'debian'
+  if (major === '18') return 'npm'
+  throw new Error(`KEYTURN_TEST_POSTGRES is "${major}": use 15 or 18`)
+}
+
+/** @param folder For a copy, if `user`, who will run them, cannot enter the folder in which they are installed. */
+export async function findTestPrograms(
+  origin: PostgresOrigin,
+  user: SpawnUser,
+  folder: string,
+): Promise<PostgresPrograms> {
+  return origin === 'npm' ? await npmPrograms(user, folder) : debianPrograms()
 }
 
 /**
@@ -34,7 +54,7 @@ export function debianPrograms(): PostgresPrograms {
  * @param user Who will run them.
  * @param folder For a copy, if that user cannot enter the folder in which they are installed: one that this user can enter.
  */
-export async function npmPrograms(user: SpawnUser, folder: string): Promise<PostgresPrograms> {
+async function npmPrograms(user: SpawnUser, folder: string): Promise<PostgresPrograms> {
   const programs = await findPrograms(thisPlatform())
   return programsIn(join(await reachablePrograms(programs, asServerUser(user), folder), 'bin'))
 }

@@ -11,7 +11,7 @@ import { canEnter } from '../../src/embedded-postgres/reachable-programs.ts'
 import { freePort } from './free-port.ts'
 import { makeSchema } from './make-schema.ts'
 import { startPostgresProcess, TEST_PASSWORD } from './postgres-process.ts'
-import { asServerUser, debianPrograms, npmPrograms } from './postgres-programs.ts'
+import { asServerUser, defaultOrigin, findTestPrograms, type PostgresOrigin } from './postgres-programs.ts'
 import { databaseUser, giveTo, type SpawnUser } from './system-user.ts'
 
 export { freePort, TEST_PASSWORD }
@@ -28,17 +28,17 @@ export interface TestPostgres {
   stop(): Promise<void>
 }
 
-/** Which server: the newest one, from npm, or the one that Debian 12 installs, which is older. */
+/** Which server. Default: see `defaultOrigin`. */
 export interface PostgresVersion {
-  readonly version?: 'npm' | 'debian'
+  readonly version?: PostgresOrigin
 }
 
 /** Starts a server in a temporary folder, as the user `postgres` (who is created) when the tests run as root. */
-export async function startPostgres({ version = 'npm' }: PostgresVersion = {}): Promise<TestPostgres> {
+export async function startPostgres({ version = defaultOrigin() }: PostgresVersion = {}): Promise<TestPostgres> {
   const user = await databaseUser()
   const folder = await createFolder(user)
   const start = async () => {
-    const programs = version === 'npm' ? await npmPrograms(user, folder) : debianPrograms()
+    const programs = await findTestPrograms(version, user, folder)
     return await startPostgresProcess(programs, user, folder)
   }
   const removeFolder = () => rm(folder, { recursive: true, force: true })

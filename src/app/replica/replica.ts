@@ -234,7 +234,7 @@ export class Replica {
    * Serves a change of the keys that this process has made. Nothing is read again if memory has the revision on which the change
    * was decided.
    *
-   * @param sealed The sealed private key that is active now, by key id, if the change has activated it.
+   * @param sealed Sealed private keys by key id, the one of the key that is active now among them if the change has activated it.
    * @throws {DomainError} `change_not_in_force` like `refreshAfterWrite`.
    */
   async takeOverOwnChange(change: StoredKeyChange<unknown>, sealed?: ReadonlyMap<string, string>): Promise<void> {

@@ -13,7 +13,7 @@ export function drainsAt(signal: StopSignal): boolean {
   return signal === 'SIGTERM'
 }
 
-/** Aborts at the first of them, so that a command can clean up. Then the signal ends the process as it does by default. */
+/** Aborts at the first of them, so that a command ends the programs that it has started. Then the signal ends the process. */
 export function abortAtSignal(): AbortSignal {
   const stopping = new AbortController()
   void firstSignal().then((signal) => {

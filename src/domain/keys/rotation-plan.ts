@@ -52,7 +52,10 @@ export function planStep(
   const planned = plannedSteps(rotation, ring, limits).find(({ at, step }) => at <= now && isSame(step, wanted))
   if (planned === undefined) return NOTHING
   const { step } = planned
-  if (step.kind !== 'create') return { steps: stepsOf(step, ring, now), result: step }
+  if (step.kind !== 'create') {
+    const steps = stepsOf(step, ring, now)
+    return steps.length === 0 ? NOTHING : { steps, result: step }
+  }
   if (pair === undefined || !isSameConfig(configOf(pair.algorithm, pair.publicJwk), step.config)) return NOTHING
   const key = createWebKey(pair, now)
   return { steps: [{ kind: 'add', key, sealedPrivateKey: pair.sealedPrivateKey }], result: step }

@@ -114,6 +114,6 @@ export async function bumpVersion(
 }
 
 interface RevisionRow {
-  readonly version: string | number | bigint
+  readonly version: string
   readonly changed_at: Date
 }

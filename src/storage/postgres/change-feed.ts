@@ -157,11 +157,12 @@ async function listenUntilLost(
 /** Sends heartbeats until the connection is lost. @throws {Error} if one times out. */
 async function heartbeatUntil(lost: Promise<unknown>, client: pg.Client, everyMillis: number): Promise<void> {
   const ending = new AbortController()
-  const isLost = lost.then(() => {
-    ending.abort()
-    return true
-  })
-  while (!(await Promise.race([isLost, delay(everyMillis, false, { signal: ending.signal }).catch(() => true)]))) {
+  const { signal } = ending
+  // Not `Promise.race`: each race would stay in memory for as long as the connection.
+  void lost.then(() => ending.abort())
+  while (true) {
+    await delay(everyMillis, undefined, { signal }).catch(() => {})
+    if (signal.aborted) return
     await client.query(LISTEN)
   }
 }

@@ -1,8 +1,4 @@
-/**
- * The tables as Kysely sees them; `migrations/` has their SQL.
- *
- * Where the two drivers read a type differently, the select type names both, so that a mapping must handle both.
- */
+/** The tables as Kysely sees them; `migrations/` has their SQL. */
 import type { ColumnType, Generated } from 'kysely'
 
 /** All tables by name. */

@@ -192,11 +192,10 @@ async function changeAll<Row>(db: Kysely<Tables>, { table, id, from, to, change 
     const last = rows.at(-1)
     if (last === undefined) return count
     const ids = rows.map((row) => row.id)
-    // As text: the drivers do not agree on arrays of bytes.
-    const values = rows.map((row) => Buffer.from(change(row)).toString('hex'))
+    const values = rows.map((row) => Buffer.from(change(row)))
     await sql`
-      update ${target} set ${sql.ref(to)} = decode(n.value, 'hex')
-        from unnest(${ids}::uuid[], ${values}::text[]) as n(id, value) where ${key} = n.id`.execute(db)
+      update ${target} set ${sql.ref(to)} = n.value
+        from unnest(${ids}::uuid[], ${values}::bytea[]) as n(id, value) where ${key} = n.id`.execute(db)
     count += rows.length
     after = last.id
   }

@@ -44,3 +44,20 @@ it('the reason of an end is what was said of it last, with the name of the folde
   await say('FATAL:  data directory "/proc/self/cwd" has wrong ownership\nLOG:  database system is shut down\n')
   expect(server.reason).toBe('data directory "/data/postgres" has wrong ownership')
 })
+
+it('after the start only a panic is a reason: a FATAL is the end of one connection', async () => {
+  const { server, say } = listen()
+  await say('FATAL:  the database system is starting up\n')
+  await say('LOG:  database system is ready to accept connections\nFATAL:  terminating connection due to timeout\n')
+  expect(server.reason).toBe('')
+  await say('PANIC:  could not write to file\n')
+  expect(server.reason).toBe('could not write to file')
+})
+
+it('values that the message of an error quotes are not logged', async () => {
+  const { log, say } = listen()
+  await say('ERROR:  invalid input syntax for type integer: "a secret" at character 8\n')
+  await say(`ERROR:  ${'x'.repeat(400)} "a secret, which is cut off ${'x'.repeat(200)}"\n`)
+  expect(log.lines).toHaveLength(2)
+  expect(log.lines.join()).not.toContain('a secret')
+})
