@@ -15,6 +15,8 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
+import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
@@ -30,6 +32,7 @@ import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
+import { zitadelWebKeyService } from './keys/zitadel-web-key-service.ts'
 import { translateErrors } from './messages/errors.ts'
 import { normalizeTexts } from './messages/fields.ts'
 import { CallContexts } from './protocol/call-context.ts'
@@ -54,8 +57,11 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** Every service behind the gate: the gate knows the permissions of these only. */
+/** Keyturn's own services behind the gate. The gate knows the permissions of these and of `ZITADEL_SERVICES` only. */
 export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
+
+/** The services for clients of ZITADEL, behind the same gate. */
+export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
 /** What the services need. */
 export interface RpcOptions {
@@ -68,6 +74,8 @@ export interface RpcOptions {
   readonly access: Access
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
+  /** Whether clients of ZITADEL are served. */
+  readonly servesZitadel: boolean
   readonly requestContext: RequestContext
   readonly log: Log
 }
@@ -108,7 +116,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     requestGate: authorize({
       access,
       audit,
-      permissionFor: permissionsOf(SERVICES),
+      permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
       servesDeprecated,
       callContexts,
       log,
@@ -126,6 +134,10 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
+  if (options.servesZitadel) {
+    const service = zitadelWebKeyService(webKeys)
+    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+  }
   return routesOf(router, { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES })
 }
 

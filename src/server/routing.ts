@@ -71,6 +71,7 @@ export class Routing {
     this.#public = createPublicRpc({
       serving,
       servesDeprecated: config.betaApi,
+      servesZitadel: config.zitadelApi,
       clock: systemClock,
       requestContext: contexts,
       log,

@@ -39,6 +39,7 @@ describe('the configuration', () => {
       maxWebKeys: 50,
       maxStalenessSeconds: 60,
       betaApi: true,
+      zitadelApi: false,
       auditRetentionDays: 365,
       maxPatLifetimeDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
