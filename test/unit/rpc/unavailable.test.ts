@@ -41,7 +41,7 @@ beforeEach(async () => {
     log,
     // As if all memory for bodies were used up.
     handler: (req, res) =>
-      rpc.routes.get(req.url ?? '')?.answer(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
+      rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
   })
 })
 
