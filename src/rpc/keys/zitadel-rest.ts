@@ -18,6 +18,18 @@ export const ZITADEL_REST: readonly RestBinding[] = [
   { httpMethod: 'DELETE', path: '/v2/web_keys/{id}', method: deleteWebKeyV2, hasBody: false },
 ]
 
+const METHODS: ReadonlyMap<string, string> = new Map(
+  ZITADEL_REST.map(({ httpMethod, path, method }) => [
+    `${httpMethod} ${path}`,
+    `${method.parent.typeName}/${method.name}`,
+  ]),
+)
+
+/** The RPC method of a route, with the full name of its service. Undefined if it is not one of these paths. */
+export function restMethodOf(httpMethod: string, route: string): string | undefined {
+  return METHODS.get(`${httpMethod} ${route}`)
+}
+
 /** Whether a path is one of them, or below one. */
 export function isZitadelRest(path: string): boolean {
   return /^\/v2(?:beta)?\/web_keys(?:\/|$)/.test(path)

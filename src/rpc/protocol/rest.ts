@@ -1,6 +1,6 @@
 /**
- * Unary methods at REST paths, in the JSON of the gRPC gateway (grpc-gateway v2, `google.api.http`): converts a request to a call by
- * POST, so that one code path checks, decodes and refuses the message, and an error to the gateway's form, `google.rpc.Status`.
+ * HTTP/JSON transcoding (AIP-127): unary methods at REST paths, in the JSON of a gRPC gateway. Converts a request to a call by POST, so
+ * that one code path checks, decodes and refuses the message, and an error to `google.rpc.Status`.
  */
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'

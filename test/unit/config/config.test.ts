@@ -94,6 +94,7 @@ describe('the configuration', () => {
     ['KEYTURN_MAX_WEB_KEYS', ['1', '1001']],
     ['KEYTURN_MAX_STALENESS', ['0']],
     ['KEYTURN_BETA_API', ['yes', 'true']],
+    ['KEYTURN_ZITADEL_API', ['yes', 'true']],
     ['KEYTURN_AUDIT_RETENTION', ['0', '3651']],
     ['KEYTURN_MAX_PAT_LIFETIME', ['0', '3651', '90d']],
     ['KEYTURN_METRICS_LISTEN', ['on', '9464']],
