@@ -1,5 +1,5 @@
 /**
- * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
+ * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths, and REST where a method has a path of its own.
  *
  * All of them are behind the gate. Services that need no token are in `public-routes.ts`.
  */

@@ -1,6 +1,9 @@
 /**
  * The services for clients of ZITADEL over sockets. Its real clients are in `test/clients`.
  */
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { json } from 'node:stream/consumers'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
@@ -264,6 +267,25 @@ describe('the REST paths', () => {
     })
     expect((await send('POST', '/v2beta/web_keys/a/b/activate')).status).toBe(404)
     expect((await send('DELETE', '/v2/web_keys/')).body).toMatchObject({ code: 12 })
+  })
+
+  it('ignore a body where the path has the message, and finish the stream over HTTP/2', async () => {
+    const session = connect(instance.keyturn.listenUrl)
+    try {
+      const request = session.request({
+        ':method': 'POST',
+        ':path': '/v2beta/web_keys/x/activate',
+        authorization: `Bearer ${token}`,
+        'content-type': 'text/plain',
+        'content-encoding': 'br',
+      })
+      const closed = once(request, 'close')
+      request.end('no message')
+      expect(await json(request)).toMatchObject({ code: 5 })
+      await closed
+    } finally {
+      session.close()
+    }
   })
 
   it('are logged without the id', async () => {
