@@ -139,6 +139,12 @@ export const SETTINGS = [
     meaning: 'Whether the deprecated `iam.webkey.v2beta.WebKeyService` is served: `on` or `off`.',
   },
   {
+    variable: 'KEYTURN_ZITADEL_API',
+    default: 'off',
+    meaning:
+      'Whether clients of ZITADEL are served: its two `WebKeyService`s, its scopes for audience and roles (`docs/zitadel.md`). `on` or `off`.',
+  },
+  {
     variable: 'KEYTURN_AUDIT_RETENTION',
     default: '365',
     meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',

@@ -44,6 +44,8 @@ export interface ProviderOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** Whether scopes of ZITADEL are understood, and discovery has what its clients need. */
+  readonly acceptsZitadelScopes: boolean
   /** The accepted audience of client assertions. */
   readonly assertionAudience: AssertionAudience
   /** The service's clock, for the dates of tokens and the expiry of credentials. */
@@ -75,6 +77,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     issuer: options.issuer,
     tokenLifetimeSeconds: options.tokenLifetimeSeconds,
     now: options.now,
+    acceptsZitadelScopes: options.acceptsZitadelScopes,
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
     confirm: (client) => connected().confirm(client),

@@ -26,7 +26,7 @@ export class TokenService {
 
   constructor(options: ProviderOptions) {
     this.#options = options
-    this.discovery = publishDocument(discoveryDocument(options.issuer))
+    this.discovery = publishDocument(discoveryDocument(options.issuer, options))
     this.#current = this.#serve({ ring: [], signer: null })
     this.fastPath = createFastPath(options)
   }

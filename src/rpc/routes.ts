@@ -1,5 +1,5 @@
 /**
- * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths.
+ * The RPC services as one request handler: gRPC, gRPC-Web and Connect on the same paths, and REST where a method has a path of its own.
  *
  * All of them are behind the gate. Services that need no token are in `public-routes.ts`.
  */
@@ -15,6 +15,8 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
+import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
@@ -30,6 +32,8 @@ import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
+import { ZITADEL_REST } from './keys/zitadel-rest.ts'
+import { zitadelWebKeyService } from './keys/zitadel-web-key-service.ts'
 import { translateErrors } from './messages/errors.ts'
 import { normalizeTexts } from './messages/fields.ts'
 import { CallContexts } from './protocol/call-context.ts'
@@ -39,6 +43,7 @@ import { withReadableMessage } from './protocol/grpc-message.ts'
 import { acceptedCompression, GZIP } from './protocol/gzip.ts'
 import { withRefusalBody } from './protocol/http-refusals.ts'
 import { adjustHeaders } from './protocol/request-headers.ts'
+import { type RestBinding, toCall, toRestResponse } from './protocol/rest.ts'
 import { strictlyDecoded } from './protocol/strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
@@ -54,8 +59,11 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** Every service behind the gate: the gate knows the permissions of these only. */
+/** Keyturn's own services behind the gate. The gate knows the permissions of these and of `ZITADEL_SERVICES` only. */
 export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
+
+/** The services for clients of ZITADEL, behind the same gate. */
+export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
 
 /** What the services need. */
 export interface RpcOptions {
@@ -68,18 +76,23 @@ export interface RpcOptions {
   readonly access: Access
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
+  /** Whether clients of ZITADEL are served. */
+  readonly servesZitadel: boolean
   readonly requestContext: RequestContext
   readonly log: Log
 }
 
-/** One method. */
+/** Answers a request. @throws The error that prevented a response, if the client is still connected. */
+export type Answer = (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
+
+/** One path. */
 export interface RpcRoute {
-  /** Whether it has no side effects, so that it may be called by GET. */
-  readonly readOnly: boolean
+  /** By HTTP method. A method without side effects may be called by GET. */
+  readonly answers: Readonly<Partial<Record<RestBinding['httpMethod'], Answer>>>
   /** Headers of every response at the path, refusals of the router included. */
   readonly headers: Readonly<Record<string, string>>
-  /** @throws The error that prevented a response, if the client is still connected. */
-  readonly answer: (req: IncomingMessage, res: ServerResponse, exchange: Exchange) => Promise<void>
+  /** Whether pages of other origins may call it. */
+  readonly anyOrigin: boolean
 }
 
 /**
@@ -96,7 +109,7 @@ export interface Exchange {
   readonly reserve: Reserve
 }
 
-/** The methods by path. */
+/** By path, or by path template. */
 export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
@@ -108,7 +121,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     requestGate: authorize({
       access,
       audit,
-      permissionFor: permissionsOf(SERVICES),
+      permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
       servesDeprecated,
       callContexts,
       log,
@@ -126,7 +139,13 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
     .service(AuditService, auditService(audit))
-  return routesOf(router, { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES })
+  if (options.servesZitadel) {
+    const service = zitadelWebKeyService(webKeys)
+    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+  }
+  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
+  const rest = options.servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
+  return new Map([...routesOf(router, routing), ...rest])
 }
 
 /** What the handlers of a router need. */
@@ -138,49 +157,68 @@ interface RoutesOptions {
 
 /** The handlers of a router by path. */
 export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRoutes {
-  const { callContexts } = options
   return new Map(
-    router.handlers.map((handler) => [
-      handler.requestPath,
-      {
-        readOnly: isReadOnly(handler),
-        headers: deprecationHeaders(handler.requestPath),
-        answer: async (req, res, { cutOff, reserve }) => {
-          res.setHeader('cache-control', 'no-store')
-          res.setHeader(...acceptedCompression(req.headers['content-type']))
-          const values = callContexts.valuesFor(req, cutOff)
-          try {
-            const response = await answer(handler, req, { ...options, res, values, reserve })
-            // Over HTTP/2 the response to HEAD ends with its headers, and writing a body would fail.
-            if (req.method === 'HEAD') delete response.body
-            await universalResponseToNodeResponse(response, res)
-          } catch (error) {
-            // Clients may disconnect at any time, so that is not logged. What has no code is a defect.
-            if (!isDisconnected(res) || !(error instanceof Error && 'code' in error)) throw error
-          }
-        },
-      },
-    ]),
+    router.handlers.map((handler) => {
+      const answer = createAnswer(handler, options)
+      const answers = isReadOnly(handler) ? { GET: answer, POST: answer } : { POST: answer }
+      return [handler.requestPath, { answers, headers: deprecationHeaders(handler.requestPath), anyOrigin: true }]
+    }),
   )
 }
 
-async function answer(
-  handler: UniversalHandler,
-  req: IncomingMessage,
-  {
-    res,
-    values,
-    callContexts,
-    maxMessageBytes: maxBytes,
-    reserve,
-  }: RoutesOptions & { readonly res: ServerResponse; readonly values: ContextValues; readonly reserve: Reserve },
-) {
+/** The handlers of a router by REST path. */
+function restRoutesOf(router: ConnectRouter, bindings: readonly RestBinding[], options: RoutesOptions): RpcRoutes {
+  const handlers = new Map(router.handlers.map((handler) => [handler.method, handler]))
+  const answerOf = (binding: RestBinding): Answer => {
+    const handler = handlers.get(binding.method)
+    if (handler === undefined) throw new Error(`${binding.path} is the path of a method that is not served`)
+    return createAnswer(handler, options, binding)
+  }
+  return new Map(
+    [...Map.groupBy(bindings, ({ path }) => path)].map(([path, bound]) => {
+      const answers = Object.fromEntries(bound.map((binding) => [binding.httpMethod, answerOf(binding)]))
+      return [path, { answers, headers: {}, anyOrigin: false }]
+    }),
+  )
+}
+
+/** @param binding The REST path of the request, if it has one. */
+function createAnswer(handler: UniversalHandler, options: RoutesOptions, binding?: RestBinding): Answer {
+  return async (req, res, { cutOff, reserve }) => {
+    res.setHeader('cache-control', 'no-store')
+    res.setHeader(...acceptedCompression(req.headers['content-type']))
+    const values = options.callContexts.valuesFor(req, cutOff)
+    try {
+      const response = await answer(handler, req, { ...options, binding, res, values, reserve })
+      // Over HTTP/2 the response to HEAD ends with its headers, and writing a body would fail.
+      if (req.method === 'HEAD') delete response.body
+      await universalResponseToNodeResponse(response, res)
+    } catch (error) {
+      // Clients may disconnect at any time, so that is not logged. What has no code is a defect.
+      if (!isDisconnected(res) || !(error instanceof Error && 'code' in error)) throw error
+    }
+  }
+}
+
+/** One request to a handler. */
+interface Call extends RoutesOptions {
+  readonly binding: RestBinding | undefined
+  readonly res: ServerResponse
+  readonly values: ContextValues
+  readonly reserve: Reserve
+}
+
+async function answer(handler: UniversalHandler, req: IncomingMessage, call: Call) {
+  const { binding, res, values, callContexts, maxMessageBytes: maxBytes, reserve } = call
   const { method } = handler
-  const request = asPost(universalRequestFromNodeRequest(req, res, undefined, values), isReadOnly(handler))
+  const received = universalRequestFromNodeRequest(req, res, undefined, values)
+  const request = binding === undefined ? asPost(received, isReadOnly(handler)) : toCall(received, binding)
   const { header } = request
   const respond = async (request: UniversalServerRequest) => {
     const response = withReadableMessage(await handler(request))
-    return withRefusalBody(response, { httpMethod: request.method, contentType: header.get('content-type'), method })
+    const refusal = { httpMethod: request.method, contentType: header.get('content-type'), method }
+    const complete = withRefusalBody(response, refusal)
+    return binding === undefined ? complete : toRestResponse(complete)
   }
   adjustHeaders(header, method)
   // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.

@@ -14,9 +14,11 @@ import type { RequestContexts } from '../http/requests/request-context.ts'
 import { type Answered, createRouter, type Fallback, notFound, type Route } from '../http/requests/router.ts'
 import { DOCUMENT_PATHS, OAUTH_PATHS } from '../oauth/endpoints.ts'
 import type { OAuthRoutes } from '../oauth/routes.ts'
+import { isZitadelRest } from '../rpc/keys/zitadel-rest.ts'
 import { connectRefusal, grpcRefusal, isGrpc } from '../rpc/protocol/http-refusals.ts'
+import { restRefusal } from '../rpc/protocol/rest.ts'
 import { createPublicRpc, type PublicRpc } from '../rpc/public/public-routes.ts'
-import type { RpcRoutes } from '../rpc/routes.ts'
+import type { Answer, RpcRoutes } from '../rpc/routes.ts'
 import { isRpc } from '../rpc/rpc-route.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -56,6 +58,10 @@ const refuseCall: Refuse = (res, { status, description, headers = {} }) => {
   res.end()
 }
 
+/** Refuses at REST paths. */
+const refuseRest: Refuse = (res, { status, description, headers }) =>
+  sendJson(res, status, restRefusal(status, description), headers)
+
 /** The router in force: at first one that refuses, later the one with the services. */
 export class Routing {
   readonly #options: RoutingOptions
@@ -71,6 +77,7 @@ export class Routing {
     this.#public = createPublicRpc({
       serving,
       servesDeprecated: config.betaApi,
+      servesZitadel: config.zitadelApi,
       clock: systemClock,
       requestContext: contexts,
       log,
@@ -121,6 +128,7 @@ export class Routing {
   }
 
   #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
+    const { config } = this.#options
     return createRouter({
       routes: new Map([
         ['/healthz', { methods: { GET: healthz }, cors: null }],
@@ -128,22 +136,27 @@ export class Routing {
         ...routes,
       ]),
       fallback,
-      refuseAt: (path) => (isRpc(path) ? refuseCall : refuse),
+      refuseAt: (path) => {
+        if (isRpc(path)) return refuseCall
+        return config.zitadelApi && isZitadelRest(path) ? refuseRest : refuse
+      },
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
-      secure: this.#options.config.tls !== null,
+      secure: config.tls !== null,
       ...this.#options,
     })
   }
 }
 
 function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
-  return [...rpc].map(([path, call]) => {
-    const answer: Handler = (req, res) => {
+  const handlerOf = (answer: Answer): Handler => {
+    return (req, res) => {
       setAuthority(req, authority)
-      return call.answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
+      return answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
     }
-    const methods = call.readOnly ? { GET: answer, POST: answer } : { POST: answer }
-    return [path, { methods, cors: RPC, headers: call.headers }]
+  }
+  return [...rpc].map(([path, { answers, anyOrigin, headers }]) => {
+    const methods = Object.fromEntries(Object.entries(answers).map(([method, answer]) => [method, handlerOf(answer)]))
+    return [path, { methods, cors: anyOrigin ? RPC : null, headers }]
   })
 }
 

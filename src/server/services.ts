@@ -87,6 +87,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     assertionAudience: config.assertionAudience,
+    acceptsZitadelScopes: config.zitadelApi,
     now,
     directory: {
       recallServiceUser: (userId) => replica.recallServiceUser(userId),
@@ -150,6 +151,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       log,
     }),
     servesDeprecated: config.betaApi,
+    servesZitadel: config.zitadelApi,
     webKeys: new WebKeys({
       store: keys,
       reader,

@@ -82,6 +82,7 @@ beforeAll(async () => {
   const service = new TokenService({
     issuer: ISSUER,
     assertionAudience: 'issuer',
+    acceptsZitadelScopes: false,
     tokenLifetimeSeconds: 60,
     now: time.now,
     directory: {

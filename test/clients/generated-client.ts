@@ -88,7 +88,7 @@ function testRotation(run: string, shell: Shell): void {
 }
 
 /** What the machine lacks, for people. */
-function missing({ needs }: GeneratedClient): string | undefined {
+export function missing({ needs }: Pick<GeneratedClient, 'needs'>): string | undefined {
   const names = Object.entries(needs).flatMap(([name, command]) => {
     try {
       execFileSync('bash', ['-c', command], { stdio: 'ignore' })
@@ -100,7 +100,11 @@ function missing({ needs }: GeneratedClient): string | undefined {
   return names.length === 0 ? undefined : `there is no ${names.join(' and no ')}`
 }
 
-async function cannotInstall({ install }: GeneratedClient, shell: Shell): Promise<string | undefined> {
+/** Why the packages cannot be installed; undefined when they are. */
+export async function cannotInstall(
+  { install }: Pick<GeneratedClient, 'install'>,
+  shell: Shell,
+): Promise<string | undefined> {
   if (install === undefined) return undefined
   try {
     await shell(install)
@@ -120,7 +124,8 @@ function commandsOf(language: string): string {
   return commands
 }
 
-function shellIn(cwd: string, { language }: GeneratedClient): Shell {
+/** Commands run in `cwd`, with a folder of the language for what outlives a run as `$CACHE`, whose `bin` comes first in the path. */
+export function shellIn(cwd: string, { language }: Pick<GeneratedClient, 'language'>): Shell {
   const cache = join(CACHE, language)
   mkdirSync(cache, { recursive: true })
   const tools = {

@@ -6,6 +6,7 @@
  */
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { WebKeyConfig } from '../../domain/keys/key-algorithm.ts'
+import { planDiscard } from '../../domain/keys/key-discard.ts'
 import {
   type Activation,
   type ActivationRules,
@@ -103,6 +104,13 @@ export class WebKeys {
   async delete(actor: Actor, keyId: string): Promise<Date> {
     const deletedAt = await this.#update(actor, keyId, (ring, now) => planDeletion(ring, keyId, { now }))
     this.#options.log.info({ keyId }, 'web key deleted')
+    return deletedAt
+  }
+
+  /** Deletes a key that is not active and returns when; undefined if there is no such key. */
+  async discard(actor: Actor, keyId: string): Promise<Date | undefined> {
+    const deletedAt = await this.#update(actor, keyId, (ring, now) => planDiscard(ring, keyId, { now }))
+    if (deletedAt !== undefined) this.#options.log.info({ keyId }, 'web key deleted')
     return deletedAt
   }
 

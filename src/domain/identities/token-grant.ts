@@ -34,6 +34,12 @@ export function projectAudienceScope(projectId: string): string {
   return `urn:service:iam:org:project:id:${projectId}:aud`
 }
 
+/** Asks for this service as audience, in the words of ZITADEL. */
+const ZITADEL_AUDIENCE_SCOPE = 'urn:zitadel:iam:org:project:id:zitadel:aud'
+
+/** The other scopes of ZITADEL that have a counterpart: those for the audience of a project, and for roles. */
+const ZITADEL_SCOPE = /^urn:zitadel:(?=iam:org:(?:projects:roles|project:id:[\da-f-]{36}:aud)$)/
+
 /** A token request of an authenticated user. */
 export interface TokenRequest {
   /** The project that the client ID names. */
@@ -44,6 +50,8 @@ export interface TokenRequest {
   readonly serviceAudience: string
   /** Whether `resource` names this service, which asks for it as its audience scope does (RFC 8707 §2). */
   readonly namesService?: boolean
+  /** Whether scopes of ZITADEL mean what their counterparts mean. Default false: they are unknown. */
+  readonly acceptsZitadelScopes?: boolean
 }
 
 /** What the token says. */
@@ -69,9 +77,10 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
   if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }
 
   const scopes = splitScope(request.scope)
+  const meaningOf = request.acceptsZitadelScopes === true ? fromZitadelScope : (scope: string) => scope
   const audience = new Set<string>()
   for (const scope of scopes) {
-    const access = accessThrough(scope, user, request)
+    const access = accessThrough(meaningOf(scope), user, request)
     if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
     if (access.audience !== undefined) audience.add(access.audience)
   }
@@ -83,8 +92,13 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     subject: user.userId,
     scopes,
     audience: [...audience],
-    roleClaims: scopes.includes(ROLES_SCOPE) ? roleClaims(user, audience) : {},
+    roleClaims: scopes.some((scope) => meaningOf(scope) === ROLES_SCOPE) ? roleClaims(user, audience) : {},
   }
+}
+
+/** The counterpart of a scope of ZITADEL; any other scope itself. */
+function fromZitadelScope(scope: string): string {
+  return scope === ZITADEL_AUDIENCE_SCOPE ? SERVICE_AUDIENCE_SCOPE : scope.replace(ZITADEL_SCOPE, 'urn:service:')
 }
 
 function splitScope(scope: string | undefined): string[] {

@@ -1,5 +1,5 @@
 /**
- * Routes requests by path, with what all routes share: request id, host check, body size limit, CORS, and a response when a handler
+ * Routes requests by path or path template, with what all routes share: request id, host check, body size limit, CORS, and a response when a handler
  * fails.
  */
 import { randomUUID } from 'node:crypto'
@@ -19,7 +19,7 @@ export type Fallback = (req: IncomingMessage, res: ServerResponse, refuse: Refus
 
 /** The handlers of a path. A handler of GET also answers HEAD, without a body. */
 export interface Route {
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST', RouteHandler>>>
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'DELETE', RouteHandler>>>
   /** Null: no other origin is allowed. */
   readonly cors: CorsPolicy | null
   /** Headers of every response, also of the router's refusals. */
@@ -33,7 +33,7 @@ export interface Answered extends RequestFacts {
   readonly request: IncomingMessage
   /** A known method, or `other`. */
   readonly method: string
-  /** The path of the route, or `other`. */
+  /** The path or template of the route, or `other`. */
   readonly route: string
   /** 499 if the client left before the response began. */
   readonly status: number
@@ -45,7 +45,7 @@ export interface Answered extends RequestFacts {
 
 /** What a router needs. */
 export interface RouterOptions {
-  /** By exact path, without the query. */
+  /** By path, without the query. A segment `{id}` stands for any one segment that is not empty; exact paths come first. */
   readonly routes: ReadonlyMap<string, Route>
   /** For requests without a route. */
   readonly fallback: Fallback
@@ -67,6 +67,8 @@ interface Target {
   /** Of every response, without the request id. */
   readonly headers: HeaderList
 }
+
+const ANY_SEGMENT = '{id}'
 
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -90,6 +92,10 @@ export function createRouter(options: RouterOptions): Handler {
   const targets = new Map<string, Target>(
     [...routes].map(([path, route]) => [path, { name: path, route, headers: [...always, ...headersOf(route)] }]),
   )
+  const templates = [...targets.values()]
+    .filter(({ name }) => name.includes(ANY_SEGMENT))
+    .map((target) => ({ pattern: patternOf(target.name), target }))
+  const byTemplate = (path: string) => templates.find(({ pattern }) => pattern.test(path))?.target
   const noTarget: Target = { name: 'other', route: undefined, headers: always }
   return (req, res) => {
     const startedAt = performance.now()
@@ -100,7 +106,7 @@ export function createRouter(options: RouterOptions): Handler {
     req.url = url
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
-    const target = targets.get(path) ?? noTarget
+    const target = targets.get(path) ?? byTemplate(path) ?? noTarget
     const { name, route } = target
     const clientRequestId = idOfClient(req)
     // A client could send the same id twice.
@@ -181,13 +187,20 @@ function dispatch(
   if (route === undefined) return fallback(req, res, refuse)
   const { methods, cors } = route
   if (req.method === 'OPTIONS' && cors !== null) return answerPreflight(res, cors)
-  const allow = [methods.GET && 'GET, HEAD', methods.POST && 'POST', cors && 'OPTIONS'].filter(Boolean).join(', ')
+  const { GET, POST, DELETE } = methods
+  const allowed = [GET && 'GET, HEAD', POST && 'POST', DELETE && 'DELETE', cors && 'OPTIONS']
+  const allow = allowed.filter(Boolean).join(', ')
   return refuse(res, { status: 405, code: 'invalid_request', description: `use ${allow}`, headers: { allow } })
 }
 
 function handlerOf({ methods }: Route, req: IncomingMessage): RouteHandler | undefined {
-  if (req.method === 'POST') return methods.POST
+  if (req.method === 'POST' || req.method === 'DELETE') return methods[req.method]
   return isRead(req) ? methods.GET : undefined
+}
+
+/** Of a template whose other segments have letters, digits and `_` only. */
+function patternOf(template: string): RegExp {
+  return new RegExp(`^${template.replace(ANY_SEGMENT, '[^/]+')}$`)
 }
 
 /** The headers of every response of a route, besides those of all routes. */

@@ -10,8 +10,22 @@ import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
 import { ASSERTION_ALGORITHMS } from '../client-authentication/assertions.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
 
-/** Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20). */
-export function discoveryDocument(issuer: string): Record<string, unknown> {
+/**
+ * Members that ZITADEL's client for PHP cannot start without, though it uses neither for machines. There is nothing at these addresses, and
+ * `response_types_supported` says so.
+ */
+const ZITADEL_MEMBERS = { authorization_endpoint: '/oauth/v2/authorize', userinfo_endpoint: '/oidc/v1/userinfo' }
+
+/**
+ * Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20).
+ *
+ * @param options `acceptsZitadelScopes`: whether clients of ZITADEL are served.
+ */
+export function discoveryDocument(
+  issuer: string,
+  { acceptsZitadelScopes }: { readonly acceptsZitadelScopes: boolean },
+): Record<string, unknown> {
+  const forZitadel = Object.entries(ZITADEL_MEMBERS).map(([name, path]) => [name, issuer + path])
   return {
     issuer,
     token_endpoint: issuer + OAUTH_PATHS.token,
@@ -25,5 +39,6 @@ export function discoveryDocument(issuer: string): Record<string, unknown> {
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.
     id_token_signing_alg_values_supported: KEY_ALGORITHM_NAMES,
+    ...(acceptsZitadelScopes ? Object.fromEntries(forZitadel) : {}),
   }
 }

@@ -117,12 +117,12 @@ async function decideByDatabase(
 function grant(
   user: ServiceUser | undefined,
   { clientId, secret, scope, projectName }: Recognised,
-  { issuer, now, directory }: ProviderOptions,
+  { issuer, now, directory, acceptsZitadelScopes }: ProviderOptions,
 ): Granted | undefined {
   // In constant time: also without a user.
   const verified = verifySecret(directory.secrets, user, { secret, now: now() })
   if (user === undefined || verified === undefined) return undefined
-  const granted = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer })
+  const granted = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer, acceptsZitadelScopes })
   if (granted.kind === 'denied') return undefined
   return { clientId, secretId: verified.secretId, grant: granted }
 }

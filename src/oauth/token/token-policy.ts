@@ -18,6 +18,8 @@ export interface TokenPolicyOptions {
   readonly tokenLifetimeSeconds: number
   /** The service's clock. oidc-provider uses that of this machine. */
   readonly now: () => Date
+  /** Whether scopes of ZITADEL are understood. */
+  readonly acceptsZitadelScopes: boolean
   /** The key that signs all tokens of the provider. */
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
@@ -73,7 +75,7 @@ export class TokenPolicy {
   }
 
   #decide(ctx: KoaContextWithOIDC, client: Client): GrantedToken | DeniedToken {
-    const { issuer, userOf } = this.#options
+    const { issuer, userOf, acceptsZitadelScopes } = this.#options
     const { user, projectName } = userOf(client)
     const { params } = ctx.oidc
     return decideTokenGrant(user, {
@@ -81,6 +83,7 @@ export class TokenPolicy {
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
       serviceAudience: issuer,
       namesService: !this.#withoutResource.has(ctx),
+      acceptsZitadelScopes,
     })
   }
 

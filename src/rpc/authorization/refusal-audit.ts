@@ -64,6 +64,6 @@ export function resourceOf(request: object): string {
     if (role !== undefined) return projectResource(projectId, 'roles', role)
     return scope === undefined ? projectResource(projectId) : projectResource(projectId, 'scopes', scope)
   }
-  const webKeyId = read('keyId', isThumbprint)
+  const webKeyId = read('keyId', isThumbprint) ?? read('id', isThumbprint)
   return webKeyId === undefined ? '' : webKeyResource(webKeyId)
 }

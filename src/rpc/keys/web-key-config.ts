@@ -1,8 +1,8 @@
 /**
  * The kind of a key between the wire and the domain, both ways.
  *
- * `iam.webkey.v2beta` and `iam.webkey.v2` have messages of their own with the same fields, names and numbers, so one
- * translation serves both; a test compares them.
+ * `iam.webkey.v2beta`, `iam.webkey.v2` and the services for clients of ZITADEL have messages of their own with the same fields and
+ * numbers, so one translation serves all; a test compares them.
  */
 import { create } from '@bufbuild/protobuf'
 import {
@@ -12,7 +12,6 @@ import {
   WebKeyConfigSchema,
   type WebKeyConfig as WireWebKeyConfig,
 } from '../../../gen/iam/webkey/v2/web_key_pb.js'
-import type { WebKeyConfig as BetaWebKeyConfig } from '../../../gen/iam/webkey/v2beta/web_key_pb.js'
 import {
   DEFAULT_WEB_KEY_CONFIG,
   type EcCurve,
@@ -20,6 +19,12 @@ import {
   type RsaBits as RsaBitCount,
   type WebKeyConfig,
 } from '../../domain/keys/key-algorithm.ts'
+
+/** The choice of a kind in the messages of every service, with enums as numbers. */
+type WireKind =
+  | { readonly case: 'rsa'; readonly value: { readonly bits: number; readonly hasher: number } }
+  | { readonly case: 'ecdsa'; readonly value: { readonly curve: number } }
+  | { readonly case: 'ed25519'; readonly value: object }
 
 /** By number. An entry for "unspecified" is the default. */
 const BITS: Readonly<Record<number, RsaBitCount>> = {
@@ -58,36 +63,50 @@ const WIRE_CURVES = {
 } as const satisfies Record<EcCurve, EcdsaCurve>
 
 /** The kind of key that a request asks for. The rules of the proto must have been checked. */
-export function toWebKeyConfig(wire: WireWebKeyConfig | BetaWebKeyConfig | undefined): WebKeyConfig {
-  const config = wire?.config
-  switch (config?.case) {
+export function toWebKeyConfig(
+  wire: { readonly config: WireKind | { readonly case: undefined } } | undefined,
+): WebKeyConfig {
+  if (wire === undefined || wire.config.case === undefined) throw unchecked()
+  return toKind(wire.config)
+}
+
+/** The kind of key that a choice stands for. The rules of the proto must have been checked. */
+export function toKind(wire: WireKind): WebKeyConfig {
+  switch (wire.case) {
     case 'rsa': {
-      const bits = BITS[config.value.bits]
-      const hasher = HASHERS[config.value.hasher]
+      const bits = BITS[wire.value.bits]
+      const hasher = HASHERS[wire.value.hasher]
       if (bits !== undefined && hasher !== undefined) return { kind: 'rsa', bits, hasher }
       break
     }
     case 'ecdsa': {
-      const curve = CURVES[config.value.curve]
+      const curve = CURVES[wire.value.curve]
       if (curve !== undefined) return { kind: 'ecdsa', curve }
       break
     }
     case 'ed25519':
       return { kind: 'ed25519' }
   }
-  throw new Error('the rules of the proto have not been checked')
+  throw unchecked()
 }
 
-/** The kind of a key on the wire. */
+function unchecked(): Error {
+  return new Error('the rules of the proto have not been checked')
+}
+
+/** The kind of a key as a message of `iam.webkey.v2`. */
 export function fromWebKeyConfig(config: WebKeyConfig): WireWebKeyConfig {
+  return create(WebKeyConfigSchema, { config: fromKind(config) })
+}
+
+/** The kind of a key as a choice of any of the services. */
+export function fromKind(config: WebKeyConfig): WireKind {
   switch (config.kind) {
     case 'rsa':
-      return create(WebKeyConfigSchema, {
-        config: { case: 'rsa', value: { bits: WIRE_BITS[config.bits], hasher: WIRE_HASHERS[config.hasher] } },
-      })
+      return { case: 'rsa', value: { bits: WIRE_BITS[config.bits], hasher: WIRE_HASHERS[config.hasher] } }
     case 'ecdsa':
-      return create(WebKeyConfigSchema, { config: { case: 'ecdsa', value: { curve: WIRE_CURVES[config.curve] } } })
+      return { case: 'ecdsa', value: { curve: WIRE_CURVES[config.curve] } }
     case 'ed25519':
-      return create(WebKeyConfigSchema, { config: { case: 'ed25519', value: {} } })
+      return { case: 'ed25519', value: {} }
   }
 }

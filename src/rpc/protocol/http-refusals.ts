@@ -57,7 +57,8 @@ export function grpcRefusal(status: number, message: string): Readonly<Record<st
   }
 }
 
-function codeOf(status: number): Code {
+/** The code for an HTTP status; `unknown` for any without one. */
+export function codeOf(status: number): Code {
   return CODES[status] ?? Code.Unknown
 }
 

@@ -13,7 +13,7 @@ import type { Clock } from '../../domain/time.ts'
 import { translateErrors, unavailable } from '../messages/errors.ts'
 import { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
-import { connectOptions, type RpcRoutes, routesOf, SERVICES } from '../routes.ts'
+import { connectOptions, type RpcRoutes, routesOf, SERVICES, ZITADEL_SERVICES } from '../routes.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
 import { Schema } from './schema.ts'
@@ -32,6 +32,8 @@ export interface PublicRpcOptions {
   readonly serving: () => Serving
   /** Whether deprecated services are served. Otherwise health and reflection do not list them. */
   readonly servesDeprecated: boolean
+  /** Whether clients of ZITADEL are served. Otherwise health and reflection do not list their services. */
+  readonly servesZitadel: boolean
   readonly clock: Clock
   readonly requestContext: RequestContext
   readonly log: Log
@@ -45,9 +47,12 @@ export interface PublicRpc {
 }
 
 /** Makes the handlers of the public RPC services by path. */
-export function createPublicRpc({ serving, servesDeprecated, clock, log, ...options }: PublicRpcOptions): PublicRpc {
+export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
   const callContexts = new CallContexts(options.requestContext)
-  const administration = SERVICES.filter((service) => servesDeprecated || successorOf(service) === undefined)
+  const administration = [
+    ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined),
+    ...(options.servesZitadel ? ZITADEL_SERVICES : []),
+  ]
   const all = [...administration, ...PUBLIC_SERVICES]
   // Errors carry details that nothing else refers to.
   const schema = new Schema([...all.map(({ file }) => file), file_google_rpc_error_details])

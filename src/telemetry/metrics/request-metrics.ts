@@ -7,6 +7,7 @@ import { Counter, type Registry } from 'prom-client'
 import type { Signer, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
+import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'
 import { isRpc, rpcMethodOf } from '../../rpc/rpc-route.ts'
 import { observeGauge } from './observed-metrics.ts'
 import { HistogramSeries, registerHistogram } from './request-histogram.ts'
@@ -104,10 +105,11 @@ export function measureRequests(registry: Registry) {
       if (route === OAUTH_PATHS.token) {
         if (status === 200) issueSeconds.record(request.seconds)
         else tokenFailures.inc({ reason: tokenFailureOf(request) })
-      } else if (isRpc(route)) {
-        const reason = rpcFailureOf(request)
-        if (reason !== undefined) rpcFailures.inc({ method: rpcMethodOf(route), reason })
+        return
       }
+      const rpcMethod = isRpc(route) ? rpcMethodOf(route) : restMethodOf(method, route)
+      const reason = rpcMethod === undefined ? undefined : rpcFailureOf(request)
+      if (rpcMethod !== undefined && reason !== undefined) rpcFailures.inc({ method: rpcMethod, reason })
     },
     countTokens: (signers: SignerFactory): SignerFactory => ({
       open: async (key, sealedPrivateKey) => {

@@ -92,6 +92,7 @@ async function providerSigningWith(
     issuer: ISSUER,
     tokenLifetimeSeconds: 60,
     assertionAudience: 'issuer' as const,
+    acceptsZitadelScopes: false,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
     assertions,
@@ -186,7 +187,7 @@ describe('oidc-provider', () => {
   it('supports the algorithms that discovery names, all that may ever sign, when it has a key of each', async () => {
     const { provider } = await providerSigningWith(0)
     current = provider
-    const named = discoveryDocument(ISSUER)
+    const named = discoveryDocument(ISSUER, { acceptsZitadelScopes: false })
     const published = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as Record<
       string,
       string[]

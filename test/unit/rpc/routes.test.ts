@@ -30,9 +30,9 @@ const router = createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(We
 async function serve(served = router): Promise<void> {
   const notes = new RequestContexts(createAddressReader([]))
   const options = { callContexts: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
-  const routes = [...routesOf(served, options)].map(([path, { answer }]): [string, Route] => {
+  const routes = [...routesOf(served, options)].map(([path, { answers }]): [string, Route] => {
     const handler: Handler = (req, res) => {
-      answered = answer(req, res, { cutOff: () => cutOff(res), reserve: () => true })
+      answered = answers.POST!(req, res, { cutOff: () => cutOff(res), reserve: () => true })
       return answered
     }
     return [path, { methods: { GET: handler, POST: handler }, cors: null }]

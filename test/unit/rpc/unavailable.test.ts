@@ -25,7 +25,14 @@ beforeEach(async () => {
   const log = createRecordingLog()
   const notes = new RequestContexts(createAddressReader([]))
   const serving = () => ({ tokens: true, administration: true })
-  rpc = createPublicRpc({ serving, servesDeprecated: true, clock: systemClock, requestContext: notes, log })
+  rpc = createPublicRpc({
+    serving,
+    servesDeprecated: true,
+    servesZitadel: false,
+    clock: systemClock,
+    requestContext: notes,
+    log,
+  })
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
@@ -34,7 +41,7 @@ beforeEach(async () => {
     log,
     // As if all memory for bodies were used up.
     handler: (req, res) =>
-      rpc.routes.get(req.url ?? '')?.answer(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
+      rpc.routes.get(req.url ?? '')?.answers.POST?.(req, res, { cutOff: () => cutOff(res), reserve: () => false }),
   })
 })
 

@@ -73,6 +73,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     issuer,
     tokenLifetimeSeconds: 600,
     assertionAudience: 'issuer',
+    acceptsZitadelScopes: false,
     now,
     directory: {
       secrets,

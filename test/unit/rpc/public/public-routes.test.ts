@@ -11,6 +11,7 @@ describe('what anybody may call', () => {
     const { routes } = createPublicRpc({
       serving,
       servesDeprecated: true,
+      servesZitadel: false,
       clock: new ManualClock(),
       requestContext: new RequestContexts(createAddressReader([])),
       log: createRecordingLog(),

@@ -60,6 +60,18 @@ describe('the metrics of requests', () => {
     await metrics.stop()
   })
 
+  it('count failed calls at REST paths by their method', async () => {
+    const metrics = createMetrics()
+    const [seconds, route, failure] = [0.02, '/v2/web_keys/{id}', 'WEB_KEY_ACTIVE']
+    metrics.recordRequest({ seconds, method: 'DELETE', route, status: 400, failure })
+    metrics.recordRequest({ seconds, method: 'GET', route, status: 405 })
+    metrics.recordRequest({ seconds, method: 'DELETE', route, status: 200 })
+    expect(await valuesOf(metrics, 'keyturn_rpc_failures_total')).toEqual({
+      'zitadel.webkey.v2.WebKeyService/DeleteWebKey WEB_KEY_ACTIVE': 1,
+    })
+    await metrics.stop()
+  })
+
   it('count requests in flight', async () => {
     const metrics = createMetrics()
     let answered = 0

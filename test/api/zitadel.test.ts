@@ -1,0 +1,370 @@
+/**
+ * The services for clients of ZITADEL over sockets. Its real clients are in `test/clients`.
+ */
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { json } from 'node:stream/consumers'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { RSABits, RSAHasher, State } from '../../gen/zitadel/webkey/v2/key_pb.js'
+import { WebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
+import { WebKeyService as BetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { checkHealth } from '../support/grpc-health.ts'
+import type { Keyturn } from '../support/keyturn.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+import { seedProject } from '../support/seed.ts'
+import { clientOf, requestToken, type TransportName } from '../support/web-key-client.ts'
+
+const V2 = 'zitadel.webkey.v2.WebKeyService'
+const V2BETA = 'zitadel.webkey.v2beta.WebKeyService'
+const SCOPES = 'openid urn:zitadel:iam:org:project:id:zitadel:aud'
+const ED25519 = { ed25519: {} }
+
+let instance: OAuthInstance
+/** Another replica, without the setting. */
+let without: Keyturn
+let admin: Administration
+let token: string
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_ZITADEL_API: 'on' })
+  without = await instance.startReplica({ KEYTURN_ZITADEL_API: 'off' })
+  admin = await administrationOf(instance.keyturn)
+  token = await requestToken(await instance.keyturn.admin(), SCOPES)
+})
+afterAll(() => instance?.stop())
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: JSON as a client sees it.
+  readonly body: any
+}
+
+/** A request in JSON as the generated SDKs send it: without the header of the Connect protocol. */
+async function send(
+  method: string,
+  path: string,
+  { body, bearer = token, to = instance.keyturn }: { body?: unknown; bearer?: string | null; to?: Keyturn } = {},
+): Promise<Answer> {
+  const response = await fetch(to.listenUrl + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, headers: response.headers, body: await response.json() }
+}
+
+const call = (method: string, body: unknown) => send('POST', `/${method}`, { body })
+
+async function newKey(): Promise<string> {
+  return (await call(`${V2}/CreateWebKey`, ED25519)).body.id
+}
+
+describe.each([
+  ['v2', WebKeyService],
+  ['v2beta', BetaWebKeyService],
+] as const)('the web key service %s of ZITADEL', (_, service) => {
+  it.each<TransportName>(['gRPC over h2c', 'Connect with JSON over HTTP/1.1', 'gRPC-Web as in a browser'])(
+    'creates, lists, activates and deletes keys over %s',
+    async (transport) => {
+      const bearer = await requestToken(await instance.keyturn.admin(), SCOPES)
+      const client = clientOf(service as typeof WebKeyService, instance.keyturn.listenUrl, { token: bearer, transport })
+      const find = async (wanted: string) => (await client.listWebKeys({})).webKeys.find(({ id }) => id === wanted)!
+
+      const created = await client.createWebKey({ key: { case: 'ed25519', value: {} } })
+      const initial = await find(created.id)
+      expect(initial).toMatchObject({
+        state: State.INITIAL,
+        key: { case: 'ed25519' },
+        creationDate: created.creationDate,
+        changeDate: created.creationDate,
+      })
+
+      const before = (await client.listWebKeys({})).webKeys.find(({ state }) => state === State.ACTIVE)!
+      const { changeDate } = await client.activateWebKey({ id: created.id })
+      expect(await find(created.id)).toMatchObject({ state: State.ACTIVE, changeDate })
+      expect(await find(before.id)).toMatchObject({ state: State.INACTIVE, changeDate })
+      expect(await client.activateWebKey({ id: created.id })).toMatchObject({ changeDate })
+
+      expect(await refusalOf(client.deleteWebKey({ id: created.id }))).toMatchObject({
+        code: 'FailedPrecondition',
+        reason: 'WEB_KEY_ACTIVE',
+      })
+      await client.activateWebKey({ id: before.id })
+      const { deletionDate } = await client.deleteWebKey({ id: created.id })
+      expect(timestampDate(deletionDate!).getTime()).toBeGreaterThan(timestampDate(changeDate!).getTime())
+      expect(await find(created.id)).toBeUndefined()
+    },
+  )
+})
+
+describe('the kind of a key', () => {
+  it.each([
+    ['nothing', {}, { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA256' } }],
+    ['only RSA', { rsa: {} }, { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA256' } }],
+    [
+      'a hash',
+      { rsa: { hasher: 'RSA_HASHER_SHA512' } },
+      { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA512' } },
+    ],
+    ['P-256', { ecdsa: { curve: 'ECDSA_CURVE_P256' } }, { ecdsa: { curve: 'ECDSA_CURVE_P256' } }],
+    ['P-384', { ecdsa: { curve: 'ECDSA_CURVE_P384' } }, { ecdsa: { curve: 'ECDSA_CURVE_P384' } }],
+    ['P-521, which is called P512', { ecdsa: { curve: 'ECDSA_CURVE_P512' } }, { ecdsa: { curve: 'ECDSA_CURVE_P512' } }],
+    ['Ed25519', ED25519, ED25519],
+  ])('is what was asked for, if that is %s', async (_, request, expected) => {
+    const { body } = await call(`${V2BETA}/CreateWebKey`, request)
+    const { webKeys } = (await call(`${V2BETA}/ListWebKeys`, {})).body
+    expect(webKeys.find(({ id }: { id: string }) => id === body.id)).toEqual({
+      id: body.id,
+      creationDate: body.creationDate,
+      changeDate: body.creationDate,
+      state: 'STATE_INITIAL',
+      ...expected,
+    })
+  })
+
+  it('is the same key as in the services of Keyturn', async () => {
+    const { id } = (await call(`${V2}/CreateWebKey`, { ecdsa: { curve: 'ECDSA_CURVE_P512' } })).body
+    expect((await admin.keys.getWebKey({ keyId: id })).webKey).toMatchObject({ algorithm: 'ES512' })
+    expect((await admin.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })).webKey).toBeDefined()
+    const client = clientOf(WebKeyService, instance.keyturn.listenUrl, { token, transport: 'gRPC over h2c' })
+    expect((await client.listWebKeys({})).webKeys.at(-1)?.key).toMatchObject({
+      case: 'rsa',
+      value: { bits: RSABits.RSA_BITS_2048, hasher: RSAHasher.RSA_HASHER_SHA256 },
+    })
+  })
+
+  it.each([
+    ['no curve', { ecdsa: {} }],
+    ['the name of a curve that is in no published message', { ecdsa: { curve: 'ECDSA_CURVE_P521' } }],
+    ['an enum value that is not defined', { rsa: { bits: 9 } }],
+    ['the wrapper of another service', { config: ED25519 }],
+  ])('is refused, and not guessed, with %s', async (_, request) => {
+    expect(await call(`${V2}/CreateWebKey`, request)).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_argument' },
+    })
+  })
+})
+
+describe('deleting a key', () => {
+  it('takes an initial key, whose tokens cannot exist', async () => {
+    const id = await newKey()
+    expect(await call(`${V2}/DeleteWebKey`, { id })).toMatchObject({
+      status: 200,
+      body: { deletionDate: expect.stringMatching(/Z$/) },
+    })
+    expect(await refusalOf(admin.keys.getWebKey({ keyId: id }))).toMatchObject({ code: 'NotFound' })
+  })
+
+  it('succeeds again, without a date and without an event', async () => {
+    const id = await newKey()
+    await call(`${V2}/DeleteWebKey`, { id })
+    expect(await call(`${V2}/DeleteWebKey`, { id })).toMatchObject({ status: 200, body: {} })
+    expect(await call(`${V2}/DeleteWebKey`, { id: 'never-was' })).toMatchObject({ status: 200, body: {} })
+    const { events } = await admin.audit.listAuditEvents({ resource: `web_keys/${id}` })
+    expect(events.map(({ action, outcome }) => [action, outcome])).toEqual([
+      [`${V2}/DeleteWebKey`, 'ok'],
+      [`${V2}/CreateWebKey`, 'ok'],
+    ])
+  })
+
+  it('of an initial key is still refused in the services of Keyturn [Spec §4.3 rule 4]', async () => {
+    const refusal = await refusalOf(admin.webKeys.deleteWebKey({ keyId: await newKey() }))
+    expect(refusal).toMatchObject({ code: 'FailedPrecondition', reason: 'WEB_KEY_NOT_INACTIVE' })
+  })
+
+  it('that is refused is an event with the key', async () => {
+    const { webKeys } = (await call(`${V2}/ListWebKeys`, {})).body
+    const { id } = webKeys.find(({ state }: { state: string }) => state === 'STATE_ACTIVE')
+    const { headers } = await call(`${V2}/DeleteWebKey`, { id })
+    const requestId = headers.get('x-request-id')
+    // Refusals are written after the response.
+    await eventually(async () => {
+      const { events } = await admin.audit.listAuditEvents({ resource: `web_keys/${id}` })
+      expect(events[0]).toMatchObject({ action: `${V2}/DeleteWebKey`, outcome: 'WEB_KEY_ACTIVE', requestId })
+    })
+  })
+})
+
+describe('a caller', () => {
+  it('without a token, or without the permission, is refused as everywhere', async () => {
+    const viewer = await instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const bearer = await instance.accessToken(viewer, SCOPES)
+    expect(await send('POST', `/${V2}/ListWebKeys`, { body: {}, bearer })).toMatchObject({ status: 200 })
+    expect(await send('POST', `/${V2}/CreateWebKey`, { body: ED25519, bearer })).toMatchObject({
+      status: 403,
+      body: { code: 'permission_denied' },
+    })
+    expect(await send('POST', `/${V2BETA}/DeleteWebKey`, { body: { id: 'x' }, bearer })).toMatchObject({ status: 403 })
+    expect(await send('POST', `/${V2}/ListWebKeys`, { body: {}, bearer: null })).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated' },
+    })
+  })
+
+  it('who activates a key that does not exist is told so', async () => {
+    expect(await call(`${V2}/ActivateWebKey`, { id: 'x' })).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    expect(await call(`${V2}/ActivateWebKey`, {})).toMatchObject({ status: 400, body: { code: 'invalid_argument' } })
+  })
+})
+
+describe('the REST paths', () => {
+  it('of v2beta have every method', async () => {
+    const created = await send('POST', '/v2beta/web_keys', { body: ED25519 })
+    expect(created).toMatchObject({ status: 200, body: { id: expect.any(String), creationDate: expect.any(String) } })
+    const { id } = created.body
+    const listed = await send('GET', '/v2beta/web_keys')
+    expect(listed.body.webKeys).toContainEqual(expect.objectContaining({ id, state: 'STATE_INITIAL', ed25519: {} }))
+    const { id: before } = listed.body.webKeys.find(({ state }: { state: string }) => state === 'STATE_ACTIVE')
+
+    expect((await send('POST', `/v2beta/web_keys/${id}/activate`)).body).toEqual({ changeDate: expect.any(String) })
+    expect((await send('POST', `/v2beta/web_keys/${before}/activate`, { body: {} })).status).toBe(200)
+    expect((await send('DELETE', `/v2beta/web_keys/${id}`)).body).toEqual({ deletionDate: expect.any(String) })
+  })
+
+  it('of v2 list and delete, and no more', async () => {
+    const id = await newKey()
+    expect((await send('GET', '/v2/web_keys')).body.webKeys).toContainEqual(expect.objectContaining({ id }))
+    expect((await send('DELETE', `/v2/web_keys/${id}`)).body).toEqual({ deletionDate: expect.any(String) })
+    const refused = await send('POST', '/v2/web_keys', { body: ED25519 })
+    expect(refused).toMatchObject({ status: 405, body: { code: 12, message: 'use GET, HEAD', details: [] } })
+    expect(refused.headers.get('allow')).toBe('GET, HEAD')
+    expect((await send('GET', `/v2/web_keys/${id}`)).headers.get('allow')).toBe('DELETE')
+  })
+
+  it('have the errors of a gRPC gateway', async () => {
+    expect(await send('POST', '/v2beta/web_keys/x/activate')).toMatchObject({
+      status: 404,
+      body: {
+        code: 5,
+        message: 'there is no web key "x"',
+        details: [
+          { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'WEB_KEY_NOT_FOUND', domain: 'keyturn' },
+        ],
+      },
+    })
+    expect(await send('POST', '/v2beta/web_keys', { body: { ecdsa: {} } })).toMatchObject({
+      status: 400,
+      body: { code: 3 },
+    })
+    expect(await send('DELETE', '/v2/web_keys/%ff')).toMatchObject({ status: 400, body: { code: 3 } })
+    const anonymous = await send('GET', '/v2/web_keys', { bearer: null })
+    expect(anonymous).toMatchObject({ status: 401, body: { code: 16 } })
+    expect(anonymous.headers.get('www-authenticate')).toBe('Bearer')
+  })
+
+  it('take an id as one percent-encoded segment', async () => {
+    expect(await send('POST', '/v2beta/web_keys/a%2Fb%20c/activate')).toMatchObject({
+      status: 404,
+      body: { message: 'there is no web key "a/b c"' },
+    })
+    expect((await send('POST', '/v2beta/web_keys/a/b/activate')).status).toBe(404)
+    expect((await send('DELETE', '/v2/web_keys/')).body).toMatchObject({ code: 12 })
+  })
+
+  it('ignore a body where the path has the message, and finish the stream over HTTP/2', async () => {
+    const session = connect(instance.keyturn.listenUrl)
+    try {
+      const request = session.request({
+        ':method': 'POST',
+        ':path': '/v2beta/web_keys/x/activate',
+        authorization: `Bearer ${token}`,
+        'content-type': 'text/plain',
+        'content-encoding': 'br',
+      })
+      const closed = once(request, 'close')
+      request.end('no message')
+      expect(await json(request)).toMatchObject({ code: 5 })
+      await closed
+    } finally {
+      session.close()
+    }
+  })
+
+  it('are logged without the id', async () => {
+    const id = await newKey()
+    const { headers } = await send('DELETE', `/v2/web_keys/${id}`)
+    const line = instance.keyturn
+      .output()
+      .stderr.split('\n')
+      .find((text) => text.includes(headers.get('x-request-id')!))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ method: 'DELETE', route: '/v2/web_keys/{id}', status: 200 })
+  })
+})
+
+describe('the scopes of ZITADEL', () => {
+  it('ask for what their counterparts ask for', async () => {
+    const own = await seedProject(instance.database, { name: 'billing', roles: ['reader'] })
+    const robot = await instance.addRobot({ project: own, projectRoles: { [own.projectId]: ['reader'] } })
+    const claimsOf = async (vendor: string) => {
+      const project = `urn:${vendor}:iam:org:project:id:${own.projectId}:aud`
+      const scope = `openid urn:${vendor}:iam:org:project:id:${vendor}:aud ${project} urn:${vendor}:iam:org:projects:roles`
+      const {
+        iat: _,
+        exp: __,
+        jti: ___,
+        scope: granted,
+        ...claims
+      } = decodeJwt(await instance.accessToken(robot, scope))
+      expect(granted).toBe(scope)
+      return claims
+    }
+    expect(await claimsOf('zitadel')).toEqual(await claimsOf('service'))
+  })
+
+  it.each([
+    ['a project of others', 'urn:zitadel:iam:org:project:id:00000000-0000-4000-8000-000000000000:aud'],
+    ['the name of this service in the place of an id', 'urn:zitadel:iam:org:project:id:service:aud'],
+    ['an organization', 'urn:zitadel:iam:org:id:1'],
+  ])('are refused for %s', async (_, scope) => {
+    const { client_id, client_secret } = await instance.keyturn.admin()
+    const response = await instance.postForm({ grant_type: 'client_credentials', client_id, client_secret, scope })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ error: 'invalid_scope' })
+  })
+
+  it('are granted in requests that oidc-provider answers, too', async () => {
+    const { client_id, client_secret, base_url: resource } = await instance.keyturn.admin()
+    const form = { grant_type: 'client_credentials', client_id, client_secret, scope: SCOPES, resource }
+    expect(await (await instance.postForm(form)).json()).toMatchObject({ scope: SCOPES })
+  })
+})
+
+describe('health, reflection and discovery', () => {
+  it('know the services', async () => {
+    expect(await checkHealth(instance.keyturn.listenUrl, V2)).toBe('SERVING')
+    expect(await checkHealth(instance.keyturn.listenUrl, V2BETA)).toBe('SERVING')
+  })
+
+  it("have the members without which ZITADEL's client for PHP does not start", async () => {
+    const { baseUrl } = instance.keyturn
+    const response = await instance.fetch('/.well-known/openid-configuration')
+    expect(await response.json()).toMatchObject({
+      authorization_endpoint: `${baseUrl}/oauth/v2/authorize`,
+      userinfo_endpoint: `${baseUrl}/oidc/v1/userinfo`,
+      response_types_supported: [],
+    })
+  })
+})
+
+describe('without KEYTURN_ZITADEL_API', () => {
+  it('there are no such methods, paths, scopes and members', async () => {
+    const to = without
+    expect(await send('POST', `/${V2}/ListWebKeys`, { body: {}, to })).toMatchObject({ status: 404 })
+    expect(await send('POST', `/${V2BETA}/ListWebKeys`, { body: {}, to })).toMatchObject({ status: 404 })
+    expect(await send('GET', '/v2/web_keys', { to })).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    await expect(checkHealth(to.listenUrl, V2)).rejects.toThrow('there is no such service')
+    const { client_id, client_secret } = await instance.keyturn.admin()
+    const form = { grant_type: 'client_credentials', client_id, client_secret, scope: SCOPES }
+    expect(await (await instance.postForm(form, {}, to)).json()).toMatchObject({ error: 'invalid_scope' })
+    const discovery = await fetch(`${to.listenUrl}/.well-known/openid-configuration`)
+    expect(await discovery.json()).not.toHaveProperty('authorization_endpoint')
+  })
+})
