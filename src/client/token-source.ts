@@ -17,8 +17,8 @@ export interface TokenSource {
    */
   token(options?: { readonly signal?: AbortSignal | undefined }): Promise<string>
   /**
-   * Says that a token was refused, so that the next call gets another one. Honoured once in ten seconds: a service that refuses every
-   * token must not make every call a token request.
+   * Says that a token was refused, so that the next call gets another one. Honoured three times at once, and
+   * then once in ten seconds: a service that refuses every token must not make every call a token request.
    */
   invalidate(token: string): void
 }
@@ -34,7 +34,8 @@ interface HeldToken {
 const RENEWAL = { earliest: 0.75, latest: 0.9 }
 /** A token is not used for the last part of its lifetime: clocks differ, and a call takes time. */
 const MARGIN = { share: 0.05, longestMillis: 10_000 }
-const INVALIDATION_INTERVAL_MILLIS = 10_000
+/** A token bucket. */
+const INVALIDATIONS = { burst: 3, refillMillis: 10_000 }
 /** How long a failure is remembered, during which no request is sent. A `Retry-After` is followed up to the second limit. */
 const PAUSE = { millis: 1_000, longestMillis: 60_000 }
 
@@ -48,7 +49,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
   let held: HeldToken | undefined
   let renewal: Promise<HeldToken> | undefined
   let failure: { readonly error: unknown; readonly until: number } | undefined
-  let invalidatedAt = Number.NEGATIVE_INFINITY
+  let invalidations = { left: INVALIDATIONS.burst, at: runtime.now() }
 
   const requestToken = async (): Promise<HeldToken> => {
     try {
@@ -96,8 +97,11 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
     },
     invalidate: (token) => {
       const now = runtime.now()
-      if (held?.accessToken !== token || now - invalidatedAt < INVALIDATION_INTERVAL_MILLIS) return
-      invalidatedAt = now
+      if (held?.accessToken !== token) return
+      const refilled = Math.max(0, now - invalidations.at) / INVALIDATIONS.refillMillis
+      const left = Math.min(INVALIDATIONS.burst, invalidations.left + refilled)
+      if (left < 1) return
+      invalidations = { left: left - 1, at: now }
       held = undefined
     },
   }
