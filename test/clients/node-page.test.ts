@@ -1,0 +1,71 @@
+/**
+ * `docs/clients/node.md`, with the libraries of this checkout in the place of the package, and real frameworks.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, expect, it } from '@jest/globals'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { testLanguagePage } from './language-page.ts'
+
+const SOURCES = pathToFileURL(join(import.meta.dirname, '../../src')).href
+
+/** A package that exports the sources. Node.js strips no types below `node_modules`, and these files are not there. */
+const PACKAGE = `
+cp "$PAGE"/package*.json . && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+mkdir node_modules/keyturn && cd node_modules/keyturn
+echo '{"type": "module", "exports": {"./client": "./client.js", "./verify": "./verify.js"}}' > package.json
+for name in client verify; do echo "export * from '${SOURCES}/$name/index.ts'" > $name.js; done
+`
+
+testLanguagePage(
+  {
+    name: 'node',
+    needs: { npm: 'npm --version' },
+    instead: { 'npm install keyturn': PACKAGE },
+    verify: 'node verify.mjs',
+  },
+  (running) => {
+    let service: ChildProcess | undefined
+    afterEach(async () => {
+      if (service?.exitCode === null && service.kill()) await once(service, 'exit')
+    })
+
+    it.each(['express', 'fastify', 'hono'])('protects a service with %s [RFC 6750 §3]', async (framework) => {
+      const { folder, env, server, userId, shell } = running()
+      const port = await freePort()
+      const url = `http://127.0.0.1:${port}`
+      service = spawn(process.execPath, [`${framework}.mjs`], {
+        cwd: folder,
+        env: { ...process.env, ...env, PORT: String(port) },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      })
+      const credentials = { ...(await server.admin()), client_id: env.CLIENT_ID!, client_secret: env.CLIENT_SECRET! }
+      const authorization = `Bearer ${await requestToken(credentials, 'openid')}`
+      const call = async (init: RequestInit = {}) => {
+        const response = await fetch(`${url}/orders`, init)
+        const challenge = response.headers.get('www-authenticate')
+        return { status: response.status, challenge, body: await response.text() }
+      }
+      const unknown = await eventually(() => call())
+      expect(unknown).toEqual({
+        status: 401,
+        challenge: 'Bearer',
+        body: '{"error_description":"an access token is required"}',
+      })
+      expect(await call({ headers: { authorization: 'Bearer x' } })).toMatchObject({
+        status: 401,
+        challenge: expect.stringMatching(/^Bearer error="invalid_token", /),
+      })
+      expect(await call({ headers: { authorization } })).toMatchObject({ status: 200, body: `orders of ${userId}` })
+      expect(await call({ method: 'DELETE', headers: { authorization } })).toMatchObject({
+        status: 403,
+        challenge: expect.stringMatching(/^Bearer error="insufficient_scope", /),
+      })
+      expect(await shell(`SERVICE=${url} node call-service.mjs`)).toBe(`200 orders of ${userId}\n`)
+    })
+  },
+)
