@@ -60,9 +60,9 @@ export function testLanguagePage(page: LanguagePage, more?: (running: () => Runn
       running = await start(page)
       for (const { language, code } of blocksOf(page.name)) {
         const file = fileOf(code)
-        if (language === 'sh') printed += await running.shell(page.instead?.[code.trim()] ?? code)
-        else if (file === undefined) throw new Error(`a block of the page has no name of a file:\n${code}`)
-        else await place(join(running.folder, file), code)
+        if (file !== undefined) await place(join(running.folder, file), code)
+        else if (language === 'sh') printed += await running.shell(page.instead?.[code.trim()] ?? code)
+        else throw new Error(`a block of the page has no name of a file:\n${code}`)
       }
     }, TIMEOUT_MILLIS)
     afterAll(async () => {
