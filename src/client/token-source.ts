@@ -73,7 +73,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
       renewal = undefined
     }
   }
-  /** Single flight: everyone who calls while a request is under way gets its result. */
+  /** Request coalescing: callers share the request that is under way. */
   const renew = (): Promise<HeldToken> => {
     renewal ??= requestToken()
     return renewal

@@ -72,7 +72,7 @@ export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): Jw
       fetching = undefined
     }
   }
-  /** Single flight, and none at all for a moment after a failure. */
+  /** Request coalescing, and no request at all for a moment after a failure. */
   const refresh = async (): Promise<Copy> => {
     if (fetching === undefined && failure !== undefined && runtime.now() < failure.until) throw failure.error
     fetching ??= fetchCopy()

@@ -11,6 +11,14 @@
  */
 export type RefusalCode = 'missing_token' | 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'unavailable'
 
+/** What a challenge says besides. None of it has a quotation mark or a backslash. */
+export interface ChallengeFacts {
+  /** Where the client gets tokens. The realm of the challenge, which must have one parameter at least (RFC 6750 §3). */
+  readonly issuer: string
+  /** What the client must request, for `insufficient_scope`. */
+  readonly scope?: string | undefined
+}
+
 /** A response that refuses a request. */
 export interface RefusalResponse {
   readonly status: number
@@ -37,18 +45,13 @@ export class TokenRefusal extends Error {
   readonly code: RefusalCode
   /** The HTTP status. */
   readonly status: number
-  readonly #scope: string | undefined
+  readonly #facts: ChallengeFacts
 
-  /** @param scope What the client must request, for `insufficient_scope`. */
-  constructor(
-    code: RefusalCode,
-    message: string,
-    { scope, cause }: { readonly scope?: string | undefined; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause })
+  constructor(code: RefusalCode, message: string, facts: ChallengeFacts & { readonly cause?: unknown }) {
+    super(message, { cause: facts.cause })
     this.code = code
     this.status = STATUSES[code]
-    this.#scope = scope
+    this.#facts = facts
   }
 
   /** The headers of the response: `WWW-Authenticate`, or `Retry-After` with 503. */
@@ -65,8 +68,12 @@ export class TokenRefusal extends Error {
   }
 
   #challenge(): string {
-    if (this.code === 'missing_token') return 'Bearer'
-    const scope = this.#scope === undefined ? '' : `, scope="${this.#scope}"`
-    return `Bearer error="${this.code}", error_description="${this.message}"${scope}`
+    const { issuer, scope } = this.#facts
+    const parameters = [
+      `realm="${issuer}"`,
+      ...(this.code === 'missing_token' ? [] : [`error="${this.code}"`, `error_description="${this.message}"`]),
+      ...(scope === undefined ? [] : [`scope="${scope}"`]),
+    ]
+    return `Bearer ${parameters.join(', ')}`
   }
 }

@@ -108,6 +108,7 @@ interface Core {
 }
 
 function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: Requirements): Verifier {
+  const { issuer } = core
   const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
   if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
 
@@ -116,14 +117,15 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
     const { scopes, roles } = accessToken
     if (!requiredScopes.every((scope) => scopes.includes(scope)))
       throw new TokenRefusal('insufficient_scope', 'the access token lacks a required scope', {
+        issuer,
         scope: requiredScopes.join(' '),
       })
     if (!requiredRoles.every((role) => roles.includes(role)))
-      throw new TokenRefusal('insufficient_scope', 'the access token lacks a required role')
+      throw new TokenRefusal('insufficient_scope', 'the access token lacks a required role', { issuer })
     return accessToken
   }
   const authenticate = async (authorization: string | null | undefined): Promise<AccessToken> =>
-    await verify(bearerToken(authorization))
+    await verify(bearerToken(authorization, issuer))
   return {
     verify,
     authenticate,
@@ -143,22 +145,24 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
 }
 
 /** RFC 6750 §2.1. Another scheme is no attempt to authenticate with a token. */
-function bearerToken(authorization: string | null | undefined): string {
+function bearerToken(authorization: string | null | undefined, issuer: string): string {
   if (typeof authorization !== 'string' || !/^Bearer\b/i.test(authorization))
-    throw new TokenRefusal('missing_token', 'an access token is required')
+    throw new TokenRefusal('missing_token', 'an access token is required', { issuer })
   const token = BEARER.exec(authorization)?.[1]
   if (token === undefined)
-    throw new TokenRefusal('invalid_request', 'the Authorization header must be Bearer and one token')
+    throw new TokenRefusal('invalid_request', 'the Authorization header must be Bearer and one token', { issuer })
   return token
 }
 
 async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
-  if (token.length > MAX_TOKEN_LENGTH) throw new TokenRefusal('invalid_token', 'the access token is too long')
+  const { issuer } = core
+  if (token.length > MAX_TOKEN_LENGTH)
+    throw new TokenRefusal('invalid_token', 'the access token is too long', { issuer })
   try {
     const { payload } = await jwtVerify(token, (header) => core.keys.keyFor(header), {
       algorithms: ALGORITHMS,
       typ: 'at+jwt',
-      issuer: core.issuer,
+      issuer,
       audience: core.audience,
       clockTolerance: core.clockToleranceSeconds,
       currentDate: new Date(core.runtime.now()),
@@ -166,9 +170,9 @@ async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
     })
     return payload
   } catch (cause) {
-    if (cause instanceof KeysUnavailable) throw new TokenRefusal('unavailable', cause.message, { cause })
+    if (cause instanceof KeysUnavailable) throw new TokenRefusal('unavailable', cause.message, { issuer, cause })
     if (!(cause instanceof errors.JOSEError)) throw cause
-    throw new TokenRefusal('invalid_token', hintFor(cause), { cause })
+    throw new TokenRefusal('invalid_token', hintFor(cause), { issuer, cause })
   }
 }
 

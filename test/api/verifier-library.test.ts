@@ -118,8 +118,7 @@ describe('a verifier', () => {
       code: 'insufficient_scope',
       status: 403,
       headers: {
-        'www-authenticate':
-          'Bearer error="insufficient_scope", error_description="the access token lacks a required scope", scope="orders:read"',
+        'www-authenticate': `Bearer realm="${server.baseUrl}", error="insufficient_scope", error_description="the access token lacks a required scope", scope="orders:read"`,
       },
     })
     const writer = own.requiring({ requiredRoles: ['reader', 'writer'] })
@@ -142,18 +141,18 @@ describe('a verifier', () => {
   })
 
   it.each([
-    [undefined, 'missing_token', 'Bearer'],
-    ['Basic dXNlcjpwYXNz', 'missing_token', 'Bearer'],
+    [undefined, 'missing_token', ''],
+    ['Basic dXNlcjpwYXNz', 'missing_token', ''],
     [
       'Bearer one two',
       'invalid_request',
-      'Bearer error="invalid_request", error_description="the Authorization header must be Bearer and one token"',
+      ', error="invalid_request", error_description="the Authorization header must be Bearer and one token"',
     ],
-    ['Bearer one', 'invalid_token', 'Bearer error="invalid_token", error_description="the access token is not valid"'],
+    ['Bearer one', 'invalid_token', ', error="invalid_token", error_description="the access token is not valid"'],
   ])('challenges the header %s [RFC 6750 §3]', async (header, code, challenge) => {
     await expect(verifier().authenticate(header)).rejects.toMatchObject({
       code,
-      headers: { 'www-authenticate': challenge },
+      headers: { 'www-authenticate': `Bearer realm="${server.baseUrl}"${challenge}` },
     })
   })
 
@@ -226,7 +225,7 @@ describe('a service', () => {
   it('behind the middleware gets no others, which are answered [RFC 6750 §3]', async () => {
     expect(await call()).toEqual({
       status: 401,
-      challenge: 'Bearer',
+      challenge: `Bearer realm="${server.baseUrl}"`,
       body: '{"error_description":"an access token is required"}',
     })
     expect(await call('Bearer x')).toMatchObject({
@@ -287,9 +286,9 @@ describe('a Connect service behind the interceptor', () => {
   })
 
   it.each<[Code, string | null, () => Promise<string | undefined>]>([
-    [Code.Unauthenticated, 'Bearer', async () => undefined],
-    [Code.Unauthenticated, 'Bearer error="invalid_token"', async () => 'x'],
-    [Code.PermissionDenied, 'Bearer error="insufficient_scope"', async () => await token('openid')],
+    [Code.Unauthenticated, 'Bearer realm=', async () => undefined],
+    [Code.Unauthenticated, 'error="invalid_token"', async () => 'x'],
+    [Code.PermissionDenied, 'error="insufficient_scope"', async () => await token('openid')],
   ])('gets no others, which have code %d and the challenge %s', async (code, challenge, jwt) => {
     const refused = (await outcome(await jwt())) as ConnectError
     expect(refused.code).toBe(code)

@@ -24,6 +24,8 @@ const TIMEOUT_MILLIS = 600_000
 export interface LanguagePage {
   /** Of the file in `docs/clients/`, without its ending. */
   readonly name: string
+  /** The runtime, if it is another than that of the page. */
+  readonly runsOn?: string
   /** What must be there: commands that fail if it is not, by what to call it. */
   readonly needs: Readonly<Record<string, string>>
   /** Commands of the page that are replaced, such as one that installs what is not published yet. */
@@ -53,9 +55,10 @@ interface Block {
 /** The tests of one page. @param more Further tests, after the commands of the page. */
 export function testLanguagePage(page: LanguagePage, more?: (running: () => RunningPage) => void): void {
   const obstacle = missing(page)
-  if (obstacle !== undefined) process.stderr.write(`Skipped docs/clients/${page.name}.md: ${obstacle}\n`)
+  const title = `docs/clients/${page.name}.md${page.runsOn === undefined ? '' : ` on ${page.runsOn}`}`
+  if (obstacle !== undefined) process.stderr.write(`Skipped ${title}: ${obstacle}\n`)
 
-  describeUnless(obstacle)(`docs/clients/${page.name}.md`, () => {
+  describeUnless(obstacle)(title, () => {
     let running: RunningPage
     let printed = ''
     beforeAll(async () => {

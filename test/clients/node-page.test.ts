@@ -3,29 +3,18 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterEach, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { requestToken } from '../support/web-key-client.ts'
+import { INSTALL_KEYTURN } from './keyturn-package.ts'
 import { testLanguagePage } from './language-page.ts'
-
-const SOURCES = pathToFileURL(join(import.meta.dirname, '../../src')).href
-
-/** A package that exports the sources. Node.js strips no types below `node_modules`, and these files are not there. */
-const PACKAGE = `
-cp "$PAGE"/package*.json . && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-mkdir node_modules/keyturn && cd node_modules/keyturn
-echo '{"type": "module", "exports": {"./client": "./client.js", "./verify": "./verify.js"}}' > package.json
-for name in client verify; do echo "export * from '${SOURCES}/$name/index.ts'" > $name.js; done
-`
 
 testLanguagePage(
   {
     name: 'node',
     needs: { npm: 'npm --version' },
-    instead: { 'npm install keyturn': PACKAGE },
+    instead: { 'npm install keyturn': INSTALL_KEYTURN },
     verify: 'node verify.mjs',
   },
   (running) => {
@@ -53,17 +42,17 @@ testLanguagePage(
       const unknown = await eventually(() => call())
       expect(unknown).toEqual({
         status: 401,
-        challenge: 'Bearer',
+        challenge: `Bearer realm="${server.baseUrl}"`,
         body: '{"error_description":"an access token is required"}',
       })
       expect(await call({ headers: { authorization: 'Bearer x' } })).toMatchObject({
         status: 401,
-        challenge: expect.stringMatching(/^Bearer error="invalid_token", /),
+        challenge: expect.stringMatching(/^Bearer realm=.*, error="invalid_token", /),
       })
       expect(await call({ headers: { authorization } })).toMatchObject({ status: 200, body: `orders of ${userId}` })
       expect(await call({ method: 'DELETE', headers: { authorization } })).toMatchObject({
         status: 403,
-        challenge: expect.stringMatching(/^Bearer error="insufficient_scope", /),
+        challenge: expect.stringMatching(/^Bearer realm=.*, error="insufficient_scope", /),
       })
       expect(await shell(`SERVICE=${url} node call-service.mjs`)).toBe(`200 orders of ${userId}\n`)
     })
