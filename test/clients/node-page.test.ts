@@ -3,7 +3,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, expect, it } from '@jest/globals'
+import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
+import { administrationOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -21,6 +25,17 @@ testLanguagePage(
     let service: ChildProcess | undefined
     afterEach(async () => {
       if (service?.exitCode === null && service.kill()) await once(service, 'exit')
+    })
+
+    it('gets a token with a private key', async () => {
+      const { folder, server, userId, shell } = running()
+      const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+      await writeFile(join(folder, 'private.json'), JSON.stringify(await exportJWK(privateKey)))
+      const { users } = await administrationOf(server)
+      await users.addUserKey({ userId, publicJwk: JSON.stringify(await exportJWK(publicKey)) })
+      const print = "import { tokens } from './private-key.mjs'; console.log(await tokens.token())"
+      const token = await shell(`node --input-type=module --eval "${print}"`)
+      expect(decodeJwt(token.trim())).toMatchObject({ sub: userId })
     })
 
     it.each(['express', 'fastify', 'hono'])('protects a service with %s [RFC 6750 §3]', async (framework) => {

@@ -125,6 +125,13 @@ describe('a token endpoint that cannot answer now', () => {
     expect(server.forms).toHaveLength(3)
   })
 
+  it('is never asked sooner, whatever the jitter', async () => {
+    server.answer(BUSY('3'), issued('token'))
+    runtime.share = 0
+    await source().token()
+    expect(runtime.waits).toEqual([3_000])
+  })
+
   it('is asked five times at most, with a growing wait if it names none', async () => {
     server.answer(BUSY())
     runtime.share = 0
