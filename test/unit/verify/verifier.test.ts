@@ -55,6 +55,21 @@ describe('a verifier', () => {
     await expect(verifier.verify(await sign({ ...good, ...claims }))).rejects.toMatchObject({ code: 'invalid_token' })
   })
 
+  it.each([
+    ['without the id of a key', { kid: undefined }],
+    ['with the id of another key', { kid: 'two' }],
+  ])('refuses a token %s', async (_, header) => {
+    await expect(verifier.verify(await sign(good, header))).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it('refuses a token that another key has signed, of the same algorithm or of another', async () => {
+    for (const alg of ['ES256', 'RS256', 'EdDSA']) {
+      const { privateKey } = await generateKeyPair(alg)
+      const token = await new SignJWT(good).setProtectedHeader({ ...HEADER, alg }).sign(privateKey)
+      await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+    }
+  })
+
   it('refuses a token that is signed with the public key as a secret [RFC 8725 §2.1]', async () => {
     const secret = new TextEncoder().encode(JSON.stringify(await exportJWK(keys.publicKey)))
     const token = await new SignJWT(good).setProtectedHeader({ ...HEADER, alg: 'HS256' }).sign(secret)
