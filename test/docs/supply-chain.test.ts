@@ -155,7 +155,7 @@ describe('the update bot', () => {
       ['github-actions', '/'],
       ['docker', '/'],
       ['docker-compose', '/'],
-      ['npm', '/test/interop/node'],
+      ['npm', '/test/interop/node', '/test/clients/node', '/test/clients/runtimes'],
       ['pip', '/test/interop/python', '/test/clients/python'],
       ['gomod', '/test/interop/go', '/test/clients/go'],
       ['maven', '/test/interop/java', '/test/clients/java'],

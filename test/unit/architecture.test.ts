@@ -7,6 +7,10 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** What each folder of `src` may import: other folders, `gen`, and packages by name or prefix. */
 const ALLOWED: Record<string, readonly string[]> = {
   domain: [],
+  // The libraries for others, which have nothing of the server in them, and only of the Web platform.
+  discovery: [],
+  client: ['discovery', 'gen', 'jose', '@connectrpc/connect', '@connectrpc/connect-web'],
+  verify: ['discovery', 'jose', '@connectrpc/connect'],
   app: ['domain', 'lru-cache'],
   crypto: ['domain', 'node:crypto', 'jose'],
   storage: ['domain', 'node:', 'kysely', 'pg'],
@@ -109,12 +113,14 @@ describe('the source', () => {
     )
     expect(naming.sort()).toEqual([
       'src/cli/server/demo-steps.ts',
+      'src/client/client-authentication.ts',
       'src/crypto/user-key.ts',
       'src/domain/keys/key-algorithm.ts',
       'src/domain/keys/kind-warnings.ts',
       'src/oauth/client-authentication/assertion-keys.ts',
       'src/oauth/client-authentication/assertions.ts',
       'src/storage/migrations/0001-initial-schema.ts',
+      'src/verify/verifier.ts',
     ])
   })
 
@@ -127,6 +133,12 @@ describe('the source', () => {
       'src/telemetry/metrics/request-metrics.ts',
       'src/telemetry/tracing/signature-spans.ts',
     ])
+  })
+
+  it('loads nothing of a framework in verify/, and only its types', () => {
+    const files = sources.filter((file) => folderOf(file) === 'verify')
+    const loading = files.filter((file) => /^import (?!type )[^;]*?'@connectrpc\//m.test(read(file)))
+    expect({ files: files.length > 5, loading }).toEqual({ files: true, loading: [] })
   })
 
   it('reads the environment in config/, and the arguments in cli/ only', () => {

@@ -1,0 +1,66 @@
+/**
+ * Typed clients of every service of Keyturn's own API, under the names of the specification (Spec §1).
+ *
+ * They use the Connect protocol over `fetch`. For gRPC, give the service descriptors of this file to `createClient` of Connect with a
+ * transport of `@connectrpc/connect-node`.
+ */
+import { type Client, ConnectError, createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ProjectService as ProjectServiceApi } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ServiceUserService as ServiceUserServiceApi } from '../../gen/iam/user/v2/service_user_service_pb.js'
+import { WebKeyService as WebKeyServiceApi } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { WebKeyService as BetaWebKeyServiceApi } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { parseIssuer } from '../discovery/issuer-metadata.ts'
+import { createTokenInterceptor } from './token-interceptor.ts'
+import type { TokenSource } from './token-source.ts'
+
+export { AuditServiceApi, BetaWebKeyServiceApi, ProjectServiceApi, ServiceUserServiceApi, WebKeyServiceApi }
+
+/** The scope of tokens that are good for calls of Keyturn itself. */
+export const API_SCOPE = 'urn:service:iam:org:project:id:service:aud'
+
+/** One client for each service. */
+export interface Api {
+  /** Web keys as in the specification. Deprecated: `webKeys` replaces it. */
+  readonly betaWebKeys: Client<typeof BetaWebKeyServiceApi>
+  readonly webKeys: Client<typeof WebKeyServiceApi>
+  readonly projects: Client<typeof ProjectServiceApi>
+  readonly serviceUsers: Client<typeof ServiceUserServiceApi>
+  readonly audit: Client<typeof AuditServiceApi>
+}
+
+/** Where the API is, and with which right it is called. */
+export interface ApiOptions {
+  /** The base URL of Keyturn. */
+  readonly issuer: string
+  /** Of tokens with the scope {@link API_SCOPE}. */
+  readonly tokens: TokenSource
+  /** What sends the requests. Default: that of the platform. */
+  readonly fetch?: typeof fetch | undefined
+  /** The limit for a call, in milliseconds. Default 60000: generating a large RSA key takes seconds. */
+  readonly timeoutMillis?: number | undefined
+}
+
+/** The API of an instance. @throws {TypeError} if the issuer is not a base URL. */
+export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: ApiOptions): Api {
+  const transport = createConnectTransport({
+    baseUrl: parseIssuer(issuer),
+    interceptors: [createTokenInterceptor(tokens)],
+    defaultTimeoutMs: timeoutMillis,
+    ...(fetch === undefined ? {} : { fetch }),
+  })
+  return {
+    betaWebKeys: createClient(BetaWebKeyServiceApi, transport),
+    webKeys: createClient(WebKeyServiceApi, transport),
+    projects: createClient(ProjectServiceApi, transport),
+    serviceUsers: createClient(ServiceUserServiceApi, transport),
+    audit: createClient(AuditServiceApi, transport),
+  }
+}
+
+/** Why Keyturn refused a call, such as `WEB_KEY_ACTIVE`; undefined for any other error. Decide by it, never by the message. */
+export function reasonOf(error: unknown): string | undefined {
+  return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason
+}

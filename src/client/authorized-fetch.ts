@@ -1,0 +1,53 @@
+/**
+ * `fetch` with an access token.
+ */
+import { discard } from '../discovery/json-document.ts'
+import type { TokenSource } from './token-source.ts'
+
+/** Where the token may go. */
+export interface AuthorizedFetchOptions {
+  /** Origins of the services that the token is meant for, such as `https://orders.example.com`. A request to another one is refused. */
+  readonly origins: readonly string[]
+  /** What sends the requests. Default: that of the platform. */
+  readonly fetch?: typeof fetch | undefined
+}
+
+const INVALID_TOKEN = /\bBearer\b.*\berror="?invalid_token\b/i
+
+/**
+ * A `fetch` that sends `Authorization: Bearer …`. When a response is 401 with `invalid_token` (RFC 6750 §3.1), it gets another token and
+ * sends the request once more, unless `init.body` is a stream, which can be read only once.
+ *
+ * @throws {TypeError} from the returned function, if the address is of another origin. {@link TokenError} if there is no token.
+ */
+export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFetchOptions): typeof fetch {
+  const { fetch: send = globalThis.fetch } = options
+  const origins = new Set(options.origins.map((origin) => new URL(origin).origin))
+
+  return async (input, init = {}) => {
+    const request = typeof input === 'object' && 'headers' in input ? input : undefined
+    const { origin } = new URL(request?.url ?? String(input))
+    if (!origins.has(origin)) throw new TypeError(`a token for ${[...origins].join(' and ')} is not sent to ${origin}`)
+
+    const headers = new Headers(init.headers ?? request?.headers)
+    const signal = init.signal ?? request?.signal
+    const sendWith = async (token: string, target: typeof input): Promise<Response> => {
+      headers.set('authorization', `Bearer ${token}`)
+      return await send(target, { ...init, headers })
+    }
+
+    const token = await tokens.token({ signal })
+    const response = await sendWith(token, request?.clone() ?? input)
+    if (response.status !== 401 || isStream(init.body)) return response
+    if (!INVALID_TOKEN.test(response.headers.get('www-authenticate') ?? '')) return response
+    tokens.invalidate(token)
+    const renewed = await tokens.token({ signal })
+    if (renewed === token) return response
+    await discard(response)
+    return await sendWith(renewed, input)
+  }
+}
+
+function isStream(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && ('getReader' in body || Symbol.asyncIterator in body)
+}

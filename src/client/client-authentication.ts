@@ -1,0 +1,92 @@
+/**
+ * How a client proves who it is to the token endpoint: with its secret in the body (RFC 6749 §2.3.1; Spec §4.1), or with an assertion
+ * that its private key signs (`private_key_jwt`, RFC 7523 §2.2).
+ */
+import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
+import { TokenError } from './token-error.ts'
+
+/** A value, or a function that is called for each token request, so that a rotated credential needs no restart. */
+export type Credential<T> = T | (() => T | Promise<T>)
+
+/** Exactly one of the two. */
+export type ClientAuthentication =
+  | { readonly clientSecret: Credential<string>; readonly privateKey?: undefined }
+  | {
+      /**
+       * A JWK, or a key of the Web Crypto API, which need not be extractable. A JWK with `kid` names itself in the assertion; with
+       * `alg` it signs with that algorithm, and otherwise with the usual one of its kind.
+       */
+      readonly privateKey: Credential<JWK | CryptoKey>
+      readonly clientSecret?: undefined
+    }
+
+/** For whom and to whom. */
+export interface AssertionParties {
+  readonly clientId: string
+  readonly issuer: string
+}
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+/** Long enough for clocks that differ by half a minute. */
+const ASSERTION_LIFETIME_SECONDS = 60
+const EC_ALGORITHMS: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
+
+/**
+ * Parameters of a token request that authenticate the client. An assertion works once: call it for each request.
+ *
+ * @throws {TokenError} `unusable` if the credential cannot be read or the key cannot sign.
+ */
+export async function authenticationParameters(
+  authentication: ClientAuthentication,
+  parties: AssertionParties,
+): Promise<Readonly<Record<string, string>>> {
+  try {
+    if (authentication.clientSecret !== undefined) return { client_secret: await read(authentication.clientSecret) }
+    const client_assertion = await assertion(await read(authentication.privateKey), parties)
+    return { client_assertion_type: ASSERTION_TYPE, client_assertion }
+  } catch (cause) {
+    // The message of the cause could quote the credential.
+    throw new TokenError('the client secret or the private key cannot be used: see the cause', {
+      code: 'unusable',
+      cause,
+    })
+  }
+}
+
+async function assertion(privateKey: JWK | CryptoKey, { clientId, issuer }: AssertionParties): Promise<string> {
+  const { alg, key, kid } = await signingKey(privateKey)
+  return await new SignJWT({ jti: crypto.randomUUID() })
+    .setProtectedHeader({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }) })
+    .setIssuer(clientId)
+    .setSubject(clientId)
+    .setAudience(issuer)
+    .setIssuedAt()
+    .setExpirationTime(`${ASSERTION_LIFETIME_SECONDS} seconds`)
+    .sign(key)
+}
+
+async function signingKey(privateKey: JWK | CryptoKey) {
+  if (!isJwk(privateKey)) return { key: privateKey, alg: algorithmOfCryptoKey(privateKey), kid: undefined }
+  const alg = privateKey.alg ?? algorithmOfJwk(privateKey)
+  return { key: await importJWK(privateKey, alg), alg, kid: privateKey.kid }
+}
+
+function isJwk(key: JWK | CryptoKey): key is JWK {
+  return 'kty' in key
+}
+
+function algorithmOfJwk({ kty, crv = '' }: JWK): string {
+  return kty === 'RSA' ? 'RS256' : (EC_ALGORITHMS[crv] ?? 'EdDSA')
+}
+
+function algorithmOfCryptoKey({ algorithm }: CryptoKey): string {
+  const { name, hash, namedCurve = '' } = algorithm as { name: string; hash?: { name: string }; namedCurve?: string }
+  const bits = hash?.name.slice('SHA-'.length)
+  if (name === 'RSASSA-PKCS1-v1_5') return `RS${bits}`
+  if (name === 'RSA-PSS') return `PS${bits}`
+  return EC_ALGORITHMS[namedCurve] ?? 'EdDSA'
+}
+
+async function read<T>(credential: Credential<T>): Promise<T> {
+  return typeof credential === 'function' ? await (credential as () => T | Promise<T>)() : credential
+}

@@ -1,0 +1,114 @@
+/**
+ * One request to the token endpoint (client credentials grant, RFC 6749 §4.4; Spec §4.1), and what its response means.
+ */
+import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
+import { discard, readJson } from '../discovery/json-document.ts'
+import type { Runtime } from '../discovery/runtime.ts'
+import { authenticationParameters, type ClientAuthentication } from './client-authentication.ts'
+import { parseRetryAfter } from './retry.ts'
+import { TokenError } from './token-error.ts'
+
+/** What to request, and as whom. */
+export type TokenRequestOptions = ClientAuthentication & {
+  /** The base URL of Keyturn, such as `https://id.example.com`. */
+  readonly issuer: string
+  /** `<user_id>@<project_name>`. */
+  readonly clientId: string
+  /** Scopes, separated by spaces or as a list. Default: none, which requests a token for the client's own project. */
+  readonly scope?: string | readonly string[] | undefined
+  /** Resource indicator (RFC 8707). Keyturn knows its own base URL only. */
+  readonly resource?: string | undefined
+  /** For a proxy, a client certificate or a test. Default: that of the platform. */
+  readonly fetch?: typeof fetch | undefined
+  /** The limit for one response, in milliseconds. Default 10000. */
+  readonly timeoutMillis?: number | undefined
+}
+
+/** A token that was issued (Spec §2.1). */
+export interface IssuedToken {
+  readonly accessToken: string
+  readonly lifetimeMillis: number
+  /** When it was requested, by the clock of this machine. */
+  readonly requestedAt: number
+}
+
+const MAX_TEXT = 300
+
+/**
+ * A function that sends one token request.
+ *
+ * @throws {TypeError} now, if an option is missing or has no valid value. {@link TokenError} from the returned function.
+ */
+export function createTokenRequest(options: TokenRequestOptions, runtime: Runtime): () => Promise<IssuedToken> {
+  const { clientId, fetch = globalThis.fetch, timeoutMillis = 10_000 } = options
+  const issuer = parseIssuer(options.issuer)
+  if (clientId === '') throw new TypeError('clientId must not be empty')
+  if ((options.clientSecret === undefined) === (options.privateKey === undefined))
+    throw new TypeError('either clientSecret or privateKey must be given, and not both')
+  const discover = createDiscovery(issuer, { fetch, timeoutMillis })
+  const fixed = fixedParameters(options)
+
+  return async () => {
+    const { tokenEndpoint } = await discover().catch((cause: unknown) => {
+      throw unavailable(cause instanceof Error ? cause.message : 'discovery failed', { cause })
+    })
+    const proof = await authenticationParameters(options, { clientId, issuer })
+    const requestedAt = runtime.now()
+    const response = await fetch(tokenEndpoint, {
+      method: 'POST',
+      body: new URLSearchParams({ ...fixed, ...proof }),
+      headers: { accept: 'application/json' },
+      // A redirect must not send the secret to another address.
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMillis),
+    }).catch((cause: unknown) => {
+      throw unavailable(`cannot reach ${tokenEndpoint}`, { cause })
+    })
+    if (response.ok) return { ...(await issuedToken(response, tokenEndpoint)), requestedAt }
+    throw await refusal(response, runtime.now())
+  }
+}
+
+function fixedParameters({ clientId, scope = [], resource }: TokenRequestOptions): Record<string, string> {
+  const scopes = typeof scope === 'string' ? scope : scope.join(' ')
+  return {
+    grant_type: 'client_credentials',
+    client_id: clientId,
+    ...(scopes === '' ? {} : { scope: scopes }),
+    ...(resource === undefined ? {} : { resource }),
+  }
+}
+
+async function issuedToken(response: Response, endpoint: string): Promise<Omit<IssuedToken, 'requestedAt'>> {
+  const { access_token, token_type, expires_in } = (await readJson(response)) ?? {}
+  const isToken =
+    typeof access_token === 'string' && access_token !== '' && String(token_type).toLowerCase() === 'bearer'
+  if (!isToken || typeof expires_in !== 'number' || !(expires_in > 0))
+    throw new TokenError(`${endpoint} answered with something else than a bearer token with "expires_in"`, {
+      code: 'unusable',
+      status: response.status,
+    })
+  return { accessToken: access_token, lifetimeMillis: expires_in * 1000 }
+}
+
+async function refusal(response: Response, now: number): Promise<TokenError> {
+  const { status } = response
+  if (status === 429 || status >= 500) {
+    await discard(response)
+    const retryAfterMillis = parseRetryAfter(response.headers.get('retry-after'), now)
+    return unavailable(`the token endpoint answered with status ${status}`, { status, retryAfterMillis })
+  }
+  const { error, error_description: description } = (await readJson(response)) ?? {}
+  if (typeof error !== 'string')
+    return new TokenError(`the token endpoint answered with status ${status}`, { code: 'unusable', status })
+  const oauthError = error.slice(0, MAX_TEXT)
+  const reason = typeof description === 'string' ? `: ${description.slice(0, MAX_TEXT)}` : ''
+  return new TokenError(`no token: ${oauthError}${reason}`, { code: 'refused', oauthError, status })
+}
+
+function unavailable(
+  message: string,
+  facts: { readonly status?: number; readonly retryAfterMillis?: number | undefined; readonly cause?: unknown },
+): TokenError {
+  return new TokenError(message, { code: 'unavailable', ...facts })
+}

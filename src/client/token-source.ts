@@ -1,0 +1,127 @@
+/**
+ * Keeps an access token: gets it when it is first needed, renews it before it expires, and shares one request among all callers.
+ *
+ * There is no timer, so there is nothing to stop: a token that is due is renewed by the next call, which gets the old one meanwhile.
+ */
+import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { withRetries } from './retry.ts'
+import { TokenError } from './token-error.ts'
+import { createTokenRequest, type TokenRequestOptions } from './token-request.ts'
+
+/** Where access tokens come from. */
+export interface TokenSource {
+  /**
+   * A token that has not expired.
+   *
+   * @throws {TokenError} if there is none; the reason of `signal` if that is aborted. Other callers go on waiting.
+   */
+  token(options?: { readonly signal?: AbortSignal | undefined }): Promise<string>
+  /**
+   * Says that a token was refused, so that the next call gets another one. Honoured three times at once, and
+   * then once in ten seconds: a service that refuses every token must not make every call a token request.
+   */
+  invalidate(token: string): void
+}
+
+interface HeldToken {
+  readonly accessToken: string
+  readonly requestedAt: number
+  readonly renewAt: number
+  readonly expiresAt: number
+}
+
+/** A token is renewed when between these shares of its lifetime have passed, so that replicas do not renew together. */
+const RENEWAL = { earliest: 0.75, latest: 0.9 }
+/** A token is not used for the last part of its lifetime: clocks differ, and a call takes time. */
+const MARGIN = { share: 0.05, longestMillis: 10_000 }
+/** A token bucket. */
+const INVALIDATIONS = { burst: 3, refillMillis: 10_000 }
+/** How long a failure is remembered, during which no request is sent. A `Retry-After` is followed up to the second limit. */
+const PAUSE = { millis: 1_000, longestMillis: 60_000 }
+
+/**
+ * A source of tokens for one client, scope and resource. Make one for each and keep it.
+ *
+ * @throws {TypeError} if an option is missing or has no valid value.
+ */
+export function createTokenSource(options: TokenRequestOptions, runtime: Runtime = PLATFORM): TokenSource {
+  const request = createTokenRequest(options, runtime)
+  let held: HeldToken | undefined
+  let renewal: Promise<HeldToken> | undefined
+  let failure: { readonly error: unknown; readonly until: number } | undefined
+  let invalidations = { left: INVALIDATIONS.burst, at: runtime.now() }
+
+  const requestToken = async (): Promise<HeldToken> => {
+    try {
+      const { accessToken, lifetimeMillis, requestedAt } = await withRetries(request, runtime)
+      const share = RENEWAL.earliest + (RENEWAL.latest - RENEWAL.earliest) * runtime.random()
+      const margin = Math.min(lifetimeMillis * MARGIN.share, MARGIN.longestMillis)
+      failure = undefined
+      held = {
+        accessToken,
+        requestedAt,
+        renewAt: requestedAt + lifetimeMillis * share,
+        expiresAt: requestedAt + lifetimeMillis - margin,
+      }
+      return held
+    } catch (error) {
+      const asked = error instanceof TokenError ? error.retryAfterMillis : undefined
+      const pause = Math.min(Math.max(asked ?? 0, PAUSE.millis), PAUSE.longestMillis)
+      failure = { error, until: runtime.now() + pause }
+      throw error
+    } finally {
+      renewal = undefined
+    }
+  }
+  /** Request coalescing: callers share the request that is under way. */
+  const renew = (): Promise<HeldToken> => {
+    renewal ??= requestToken()
+    return renewal
+  }
+
+  return {
+    token: async ({ signal } = {}) => {
+      signal?.throwIfAborted()
+      const now = runtime.now()
+      const usable = held !== undefined && isGood(held, now) ? held : undefined
+      if (usable !== undefined && now < usable.renewAt) return usable.accessToken
+      const isPaused = failure !== undefined && now < failure.until
+      if (usable !== undefined) {
+        // A failed renewal matters to a later caller, once the token has expired.
+        if (!isPaused) renew().catch(() => undefined)
+        return usable.accessToken
+      }
+      if (isPaused && renewal === undefined) throw failure?.error
+      const { accessToken } = await unlessAborted(renew(), signal)
+      return accessToken
+    },
+    invalidate: (token) => {
+      const now = runtime.now()
+      if (held?.accessToken !== token) return
+      const refilled = Math.max(0, now - invalidations.at) / INVALIDATIONS.refillMillis
+      const left = Math.min(INVALIDATIONS.burst, invalidations.left + refilled)
+      if (left < 1) return
+      invalidations = { left: left - 1, at: now }
+      held = undefined
+    },
+  }
+}
+
+/** A clock that was set back makes the age of a token unknown. */
+function isGood({ requestedAt, expiresAt }: HeldToken, now: number): boolean {
+  return requestedAt <= now && now < expiresAt
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise
+  let stop = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}

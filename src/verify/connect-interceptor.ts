@@ -1,0 +1,53 @@
+/**
+ * An interceptor for Connect servers, which answer Connect, gRPC and gRPC-Web.
+ *
+ * It needs nothing of Connect at run time: services without Connect do not load it.
+ */
+import type { ContextKey, Interceptor } from '@connectrpc/connect'
+import { type RefusalCode, TokenRefusal } from './token-refusal.ts'
+import type { AccessToken, Verifier } from './verifier.ts'
+
+/** The codes of gRPC, by number. */
+const CODES: Readonly<Record<RefusalCode, number>> = {
+  missing_token: 16,
+  invalid_token: 16,
+  invalid_request: 3,
+  insufficient_scope: 7,
+  unavailable: 14,
+}
+
+/** Where a handler finds the token: `context.values.get(accessTokenKey)`. Undefined if no interceptor has verified the call. */
+export const accessTokenKey: ContextKey<AccessToken | undefined> = {
+  id: Symbol('access token'),
+  defaultValue: undefined,
+}
+
+/** For `interceptors` of a Connect router or adapter. A call without a good token is refused before its handler. */
+export function connectInterceptor(verifier: Verifier): Interceptor {
+  return (next) => async (request) => {
+    try {
+      request.contextValues.set(accessTokenKey, await verifier.authenticate(request.header.get('authorization')))
+    } catch (error) {
+      throw error instanceof TokenRefusal ? new RefusedCall(error) : error
+    }
+    return await next(request)
+  }
+}
+
+/** What Connect takes for a `ConnectError`: it goes by these members, because a program can have several copies of Connect. */
+class RefusedCall extends Error {
+  override readonly name = 'ConnectError'
+  readonly code: number
+  readonly rawMessage: string
+  readonly metadata: Headers
+  readonly details: readonly never[] = []
+  override readonly cause: TokenRefusal
+
+  constructor(refusal: TokenRefusal) {
+    super(refusal.message)
+    this.cause = refusal
+    this.code = CODES[refusal.code]
+    this.rawMessage = refusal.message
+    this.metadata = new Headers(refusal.headers)
+  }
+}

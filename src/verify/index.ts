@@ -1,0 +1,11 @@
+/**
+ * `keyturn/verify`: access tokens on the side of the service that receives them. It runs in Node.js, Deno, Bun and browsers.
+ *
+ * A public entry point, which is the exception to "no barrels". What is not exported here is no promise to anyone.
+ */
+export { accessTokenKey, connectInterceptor } from './connect-interceptor.ts'
+export { expressMiddleware, type NodeRequest, type NodeResponse } from './express-middleware.ts'
+export { type FastifyReplyLike, type FastifyRequestLike, fastifyHook } from './fastify-hook.ts'
+export { type HonoContextLike, honoMiddleware } from './hono-middleware.ts'
+export { type RefusalCode, type RefusalResponse, TokenRefusal } from './token-refusal.ts'
+export { type AccessToken, createVerifier, type Requirements, type Verifier, type VerifierOptions } from './verifier.ts'

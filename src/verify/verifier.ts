@@ -1,0 +1,198 @@
+/**
+ * Verifies the access tokens (RFC 9068) of an issuer for one service, and checks the scopes and roles that it requires.
+ */
+import { errors, type JWTPayload, jwtVerify } from 'jose'
+import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
+import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
+import { TokenRefusal } from './token-refusal.ts'
+
+/** What the service requires of a token. */
+export interface Requirements {
+  /** Scopes, all of which the token must have. Default: none. */
+  readonly requiredScopes?: readonly string[] | undefined
+  /** Roles in the project of the audience, all of which the caller must have. Default: none. */
+  readonly requiredRoles?: readonly string[] | undefined
+}
+
+/** Which tokens are good. */
+export interface VerifierOptions extends Requirements {
+  /** The base URL of Keyturn, such as `https://id.example.com`. */
+  readonly issuer: string
+  /** The id of the service's project. */
+  readonly audience: string
+  /** The tolerated difference of the clocks. Default 5. */
+  readonly clockToleranceSeconds?: number | undefined
+  /** The longest time to keep the JWKS. Default 300. A shorter `max-age` of the server wins. */
+  readonly jwksMaxAgeSeconds?: number | undefined
+  /** From one fetch of the JWKS for an unknown `kid` to the next. Default 5. */
+  readonly cooldownSeconds?: number | undefined
+  /** What fetches the JWKS. Default: that of the platform. */
+  readonly fetch?: typeof fetch | undefined
+  /** The limit for one fetch, in milliseconds. Default 5000. */
+  readonly timeoutMillis?: number | undefined
+}
+
+/** What a good token says. */
+export interface AccessToken {
+  /** The service user (`sub`). It never changes. */
+  readonly subject: string
+  /** The client ID that the token was requested with. It changes when the project is renamed. */
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  /** The caller's roles in the project of the audience. Empty unless the caller requested its roles. */
+  readonly roles: readonly string[]
+  readonly expiresAt: Date
+  readonly claims: Readonly<JWTPayload>
+}
+
+/** A verifier. Make one and keep it: it has the keys of the issuer. */
+export interface Verifier {
+  /** Verifies a token. @throws {TokenRefusal} for any token that is not good. */
+  verify(token: string): Promise<AccessToken>
+  /** Verifies the token of an `Authorization` header (RFC 6750 §2.1). @throws {TokenRefusal}, also if there is none. */
+  authenticate(authorization: string | null | undefined): Promise<AccessToken>
+  /**
+   * The same for a request of a framework, whose token `tokenOf` then knows. What the middleware of this package calls.
+   *
+   * @throws {TokenRefusal}
+   */
+  admit(request: object, authorization: string | null | undefined): Promise<AccessToken>
+  /**
+   * The token of an admitted request: of Express, `node:http` and Fastify the request, of Hono the context.
+   *
+   * @throws {Error} if it was not admitted, so that a handler without middleware in front fails closed.
+   */
+  tokenOf(request: object): AccessToken
+  /** A verifier with other requirements and the same keys and requests: for a route that needs more than the others. */
+  requiring(requirements: Requirements): Verifier
+}
+
+/** Every algorithm that Keyturn signs with. The key decides which of them verifies a token. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
+/** Bounds the work for a token before it is parsed. Just below the usual limit of a header. */
+const MAX_TOKEN_LENGTH = 15 * 1024
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+/** A scope, which can stand in a quoted string of a header as it is (RFC 6749 §3.3). */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+/** @throws {TypeError} if an option is missing or has no valid value. */
+export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
+  const { audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
+  const { clockToleranceSeconds = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options
+  const issuer = parseIssuer(options.issuer)
+  if (typeof audience !== 'string' || audience === '')
+    throw new TypeError('audience must be the id of the project that the tokens are meant for')
+  const discover = createDiscovery(issuer, { fetch, timeoutMillis })
+  const keys = createJwksCache(
+    {
+      fetch,
+      timeoutMillis,
+      jwksUri: async () => (await discover()).jwksUri,
+      maxAgeMillis: jwksMaxAgeSeconds * 1000,
+      cooldownMillis: cooldownSeconds * 1000,
+    },
+    runtime,
+  )
+  return verifierWith({ issuer, audience, clockToleranceSeconds, keys, runtime, admitted: new WeakMap() }, options)
+}
+
+interface Core {
+  readonly issuer: string
+  readonly audience: string
+  readonly clockToleranceSeconds: number
+  readonly keys: JwksCache
+  readonly runtime: Runtime
+  /** Beside the requests instead of on them: no type of a framework needs to be extended, and nothing else can write here. */
+  readonly admitted: WeakMap<object, AccessToken>
+}
+
+function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: Requirements): Verifier {
+  const { issuer } = core
+  const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
+  if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
+
+  const verify = async (token: string): Promise<AccessToken> => {
+    const accessToken = toAccessToken(await genuineClaims(token, core), core.audience)
+    const { scopes, roles } = accessToken
+    if (!requiredScopes.every((scope) => scopes.includes(scope)))
+      throw new TokenRefusal('insufficient_scope', 'the access token lacks a required scope', {
+        issuer,
+        scope: requiredScopes.join(' '),
+      })
+    if (!requiredRoles.every((role) => roles.includes(role)))
+      throw new TokenRefusal('insufficient_scope', 'the access token lacks a required role', { issuer })
+    return accessToken
+  }
+  const authenticate = async (authorization: string | null | undefined): Promise<AccessToken> =>
+    await verify(bearerToken(authorization, issuer))
+  return {
+    verify,
+    authenticate,
+    admit: async (request, authorization) => {
+      const token = await authenticate(authorization)
+      core.admitted.set(request, token)
+      return token
+    },
+    tokenOf: (request) => {
+      const token = core.admitted.get(request)
+      if (token === undefined)
+        throw new Error('this request was not verified: put a middleware in front of its handler')
+      return token
+    },
+    requiring: (requirements) => verifierWith(core, requirements),
+  }
+}
+
+/** RFC 6750 §2.1. Another scheme is no attempt to authenticate with a token. */
+function bearerToken(authorization: string | null | undefined, issuer: string): string {
+  if (typeof authorization !== 'string' || !/^Bearer\b/i.test(authorization))
+    throw new TokenRefusal('missing_token', 'an access token is required', { issuer })
+  const token = BEARER.exec(authorization)?.[1]
+  if (token === undefined)
+    throw new TokenRefusal('invalid_request', 'the Authorization header must be Bearer and one token', { issuer })
+  return token
+}
+
+async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
+  const { issuer } = core
+  if (token.length > MAX_TOKEN_LENGTH)
+    throw new TokenRefusal('invalid_token', 'the access token is too long', { issuer })
+  try {
+    const { payload } = await jwtVerify(token, (header) => core.keys.keyFor(header), {
+      algorithms: ALGORITHMS,
+      typ: 'at+jwt',
+      issuer,
+      audience: core.audience,
+      clockTolerance: core.clockToleranceSeconds,
+      currentDate: new Date(core.runtime.now()),
+      requiredClaims: ['exp', 'iat', 'sub', 'client_id', 'jti'],
+    })
+    return payload
+  } catch (cause) {
+    if (cause instanceof KeysUnavailable) throw new TokenRefusal('unavailable', cause.message, { issuer, cause })
+    if (!(cause instanceof errors.JOSEError)) throw cause
+    throw new TokenRefusal('invalid_token', hintFor(cause), { issuer, cause })
+  }
+}
+
+/** Claims are checked after the signature, so only the holder of a genuine token gets more than "not valid". */
+function hintFor(cause: errors.JOSEError): string {
+  if (cause instanceof errors.JWTExpired) return 'the access token has expired'
+  if (cause instanceof errors.JWTClaimValidationFailed && cause.claim === 'aud')
+    return 'the access token is meant for another service'
+  return 'the access token is not valid'
+}
+
+function toAccessToken(claims: JWTPayload, audience: string): AccessToken {
+  const { sub, client_id, scope, exp } = claims
+  const roles = claims[`urn:service:iam:org:project:${audience}:roles`]
+  return {
+    subject: String(sub),
+    clientId: String(client_id),
+    scopes: typeof scope === 'string' ? scope.split(' ').filter((word) => word !== '') : [],
+    roles: Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [],
+    expiresAt: new Date(Number(exp) * 1000),
+    claims,
+  }
+}

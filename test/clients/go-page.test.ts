@@ -1,0 +1,7 @@
+import { testLanguagePage } from './language-page.ts'
+
+testLanguagePage({
+  name: 'go',
+  needs: { Go: 'go version' },
+  verify: './example verify',
+})

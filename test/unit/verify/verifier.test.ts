@@ -1,0 +1,86 @@
+/**
+ * Tokens that a real issuer never issues, signed by a key that it publishes.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose'
+import { createVerifier, type Verifier } from '../../../src/verify/index.ts'
+import { json, type ScriptedIssuer, startScriptedIssuer } from '../../support/scripted-issuer.ts'
+
+const HEADER: JWTHeaderParameters = { alg: 'ES256', kid: 'one', typ: 'at+jwt' }
+
+let server: ScriptedIssuer
+let verifier: Verifier
+let good: JWTPayload
+let keys: Awaited<ReturnType<typeof generateKeyPair>>
+
+beforeAll(async () => {
+  server = await startScriptedIssuer()
+  keys = await generateKeyPair('ES256')
+  server.publish(json(200, { keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }] }))
+  verifier = createVerifier({ issuer: server.issuer, audience: 'shop' })
+  const seconds = Math.floor(Date.now() / 1000)
+  const dates = { iat: seconds, exp: seconds + 600 }
+  good = { iss: server.issuer, aud: ['other', 'shop'], sub: 'user', client_id: 'user@shop', jti: 'one', ...dates }
+})
+afterAll(() => server.stop())
+
+function sign(claims: JWTPayload, header: Record<string, unknown> = {}): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ ...HEADER, ...header }).sign(keys.privateKey)
+}
+
+describe('a verifier', () => {
+  it('accepts a token as it must be, whatever the case of its type', async () => {
+    expect(await verifier.verify(await sign(good))).toMatchObject({ subject: 'user', scopes: [], roles: [] })
+    await verifier.verify(await sign(good, { typ: 'application/AT+JWT' }))
+  })
+
+  it.each(['JWT', 'logout+jwt', undefined])('refuses the type %s [RFC 9068 §4]', async (typ) => {
+    await expect(verifier.verify(await sign(good, { typ }))).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it.each(['iss', 'aud', 'sub', 'exp', 'iat', 'client_id', 'jti'])(
+    'requires the claim %s [RFC 9068 §2.2]',
+    async (claim) => {
+      const token = await sign({ ...good, [claim]: undefined })
+      await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+    },
+  )
+
+  it.each<[string, JWTPayload]>([
+    ['of another issuer', { iss: 'https://other.example.com' }],
+    ['for another audience', { aud: ['shopping'] }],
+    ['that is not valid yet', { nbf: 4_102_444_800 }],
+    ['that has expired', { exp: 1 }],
+  ])('refuses a token %s', async (_, claims) => {
+    await expect(verifier.verify(await sign({ ...good, ...claims }))).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it.each([
+    ['without the id of a key', { kid: undefined }],
+    ['with the id of another key', { kid: 'two' }],
+  ])('refuses a token %s', async (_, header) => {
+    await expect(verifier.verify(await sign(good, header))).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it('refuses a token that another key has signed, of the same algorithm or of another', async () => {
+    for (const alg of ['ES256', 'RS256', 'EdDSA']) {
+      const { privateKey } = await generateKeyPair(alg)
+      const token = await new SignJWT(good).setProtectedHeader({ ...HEADER, alg }).sign(privateKey)
+      await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+    }
+  })
+
+  it('refuses a token that is signed with the public key as a secret [RFC 8725 §2.1]', async () => {
+    const secret = new TextEncoder().encode(JSON.stringify(await exportJWK(keys.publicKey)))
+    const token = await new SignJWT(good).setProtectedHeader({ ...HEADER, alg: 'HS256' }).sign(secret)
+    await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it('takes roles only as a list of texts', async () => {
+    const claim = 'urn:service:iam:org:project:shop:roles'
+    const own = verifier.requiring({ requiredRoles: ['admin'] })
+    for (const roles of ['admin', { admin: true }, [['admin']]])
+      await expect(own.verify(await sign({ ...good, [claim]: roles }))).rejects.toMatchObject({ status: 403 })
+    await own.verify(await sign({ ...good, [claim]: ['admin'] }))
+  })
+})
