@@ -19,7 +19,7 @@ import {
 } from './values.ts'
 
 /** Names in the data directory: the folders of the embedded database, which `embedded-postgres/` owns, and others. */
-const DATABASE_FOLDERS = ['postgres', 'postgres.new', 'database']
+const DATABASE_FOLDERS = ['postgres', 'postgres.new', 'database', 'programs']
 export const MASTER_KEY_FILE = 'master.key'
 const LOCK_FILE = 'lock'
 
