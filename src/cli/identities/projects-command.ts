@@ -22,7 +22,7 @@ import { resolveProject } from './references.ts'
 
 /** The group of commands. */
 export function projectsCommand(io: Io): Command {
-  const projects = new Command('projects').description('Manage projects, their roles and their custom scopes.')
+  const projects = new Command('projects')
   projects.addCommand(listCommand(io))
   projects.addCommand(createCommand(io))
   projects.addCommand(renameCommand(io))

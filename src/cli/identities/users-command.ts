@@ -34,7 +34,7 @@ interface CreateOptions extends RemoteOptions {
 
 /** The group of commands. */
 export function usersCommand(io: Io): Command {
-  const users = new Command('users').description('Manage service users, what they may do, their keys and tokens.')
+  const users = new Command('users')
   for (const command of [
     listCommand(io),
     createCommand(io),

@@ -8,12 +8,10 @@ import { withServeFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
-  return withServeFlags(new Command('migrate'))
-    .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options)
-      const { migrateDatabase } = await import('../../server/server.ts')
-      const applied = await migrateDatabase(config, log, signal)
-      io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
-    })
+  return withServeFlags(new Command('migrate')).action(async (options: Record<string, unknown>) => {
+    const { config, log, signal } = await openDatabaseCommand(io, options)
+    const { migrateDatabase } = await import('../../server/server.ts')
+    const applied = await migrateDatabase(config, log, signal)
+    io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
+  })
 }
