@@ -2,7 +2,7 @@
  * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
  * is plain data, functions and promises.
  */
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -29,12 +29,20 @@ export interface Ended {
   readonly stderr: string
 }
 
+/** How to run a command. */
+export interface RunOptions {
+  /** What is typed at a terminal, and then the end of the input. By default there is no terminal. */
+  readonly typed?: string
+  /** Interrupts it. */
+  readonly signal?: AbortSignal
+}
+
 /** Starts servers and runs commands. */
 export interface ServerHost {
   /** Starts one with these variables, and with nothing of the environment. */
   start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
-  /** Runs a command without a terminal, with these variables and nothing of the environment. */
-  run(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended>
+  /** Runs a command with these variables and nothing of the environment. What it logs is on its standard error. */
+  run(argv: readonly string[], environment: Readonly<Record<string, string>>, options?: RunOptions): Promise<Ended>
 }
 
 export const SERVER_HOST: ServerHost = {
@@ -43,7 +51,7 @@ export const SERVER_HOST: ServerHost = {
     const printed = collector()
     const output = new LogOutput(printed.stream)
     const log = createLog(config.logLevel, output)
-    const server = await startServer(config, log)
+    const server = await withTelemetryVariables(environment, () => startServer(config, log))
     return {
       baseUrl: server.baseUrl,
       listenUrl: server.listenUrl,
@@ -57,11 +65,29 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env) => {
+  run: async (argv, env, { typed, ...interrupt } = {}) => {
     const [stdout, stderr] = [collector(), collector()]
-    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, isTerminal: false, env })
+    const terminal = typed === undefined ? { isTerminal: false } : { isTerminal: true, stdin: Readable.from([typed]) }
+    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, ...terminal, ...interrupt, env })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
+}
+
+/**
+ * Gives this process the variables of OpenTelemetry for the time of a start: its SDK reads them there. Starts with different
+ * ones follow each other.
+ */
+async function withTelemetryVariables<T>(
+  environment: Readonly<Record<string, string>>,
+  start: () => Promise<T>,
+): Promise<T> {
+  const variables = Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('OTEL_')))
+  Object.assign(process.env, variables)
+  try {
+    return await start()
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name]
+  }
 }
 
 /** A stream that keeps what is written to it. */

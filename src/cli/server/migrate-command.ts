@@ -3,15 +3,16 @@
  */
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withServeFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
-  return withServeFlags(new Command('migrate')).action(async (options: Record<string, unknown>) => {
-    const { config, log, signal } = await openDatabaseCommand(io, options)
-    const { migrateDatabase } = await import('../../server/server.ts')
-    const applied = await migrateDatabase(config, log, signal)
-    io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
-  })
+  return withServeFlags(new Command('migrate')).action((options: Record<string, unknown>) =>
+    runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+      const { migrateDatabase } = await import('../../server/server.ts')
+      const applied = await migrateDatabase(config, log, signal)
+      io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
+    }),
+  )
 }

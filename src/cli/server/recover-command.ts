@@ -3,7 +3,7 @@
  */
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withServeFlags } from './serve-flags.ts'
 
 const CHANGES = {
@@ -14,16 +14,17 @@ const CHANGES = {
 
 /** The command. */
 export function recoverCommand(io: Io): Command {
-  return withServeFlags(new Command('recover')).action(async (options: Record<string, unknown>) => {
-    const { config, log, signal } = await openDatabaseCommand(io, options)
-    const { recoverOwner } = await import('../../server/recover.ts')
-    const { clientId, change } = await recoverOwner(config, log, signal)
-    io.stdout.write(
-      [
-        `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
-        'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
-        '',
-      ].join('\n'),
-    )
-  })
+  return withServeFlags(new Command('recover')).action((options: Record<string, unknown>) =>
+    runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+      const { recoverOwner } = await import('../../server/recover.ts')
+      const { clientId, change } = await recoverOwner(config, log, signal)
+      io.stdout.write(
+        [
+          `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
+          'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
+          '',
+        ].join('\n'),
+      )
+    }),
+  )
 }

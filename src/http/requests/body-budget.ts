@@ -126,6 +126,8 @@ export class BodyBudget {
       this.#shedAllBut(usage)
     }
     stream.once('close', () => this.release(stream))
+    // A stream with a body that was not read stays open after its response: Node discards a body only if nothing was read of it.
+    stream.once('finish', () => stream.resume())
     if (isIncomplete) this.#charge(usageOf(stream), STREAM_OVERHEAD)
     // A chunk in one packet with the preface arrived before this call.
     const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null

@@ -1,0 +1,482 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { runKeyturnInProcess } from '../../support/keyturn.ts'
+import { openTerminal, type Terminal } from '../../support/terminal.ts'
+
+/** A key id is a SHA-256 thumbprint as base64url. */
+const KEY_ID = '[A-Za-z0-9_-]{43}'
+
+let terminal: Terminal
+beforeAll(async () => {
+  terminal = await openTerminal()
+})
+afterAll(() => terminal?.close())
+
+const keyturn = (...args: string[]) => terminal.run(...args)
+
+/** The keys as the API lists them, asked for without the command line. */
+const listedKeys = () =>
+  terminal.call<{ webKeys: { keyId: string; algorithm: string; state: string }[] }>(
+    'iam.webkey.v2.WebKeyService/ListWebKeys',
+    {},
+  )
+
+async function stateOf(keyId: string) {
+  return (await listedKeys()).webKeys.find((key) => key.keyId === keyId)?.state
+}
+
+async function activeKeyId(): Promise<string> {
+  return (await listedKeys()).webKeys.find(({ state }) => state === 'WEB_KEY_STATE_ACTIVE')!.keyId
+}
+
+async function createKey(...options: string[]): Promise<string> {
+  const { stdout } = await keyturn('keys', 'create', 'ed25519', '--json', ...options)
+  return (JSON.parse(stdout) as { webKey: { keyId: string } }).webKey.keyId
+}
+
+describe('keyturn keys list', () => {
+  it('prints a table of all keys, oldest first, and what happens to each next', async () => {
+    const created = await createKey()
+    const { code, stdout, stderr } = await keyturn('keys', 'list')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^KEY ID {39}ALGORITHM {2}STATE {3,5}AGE {2,}NEXT$/)
+    expect(lines[1]).toMatch(new RegExp(`^${KEY_ID}  RS256      active +(\\d+m )?\\d+s +replaced in 89d 23h$`))
+    expect(lines.slice(1).map((line) => line.slice(0, 43))).toEqual(
+      (await listedKeys()).webKeys.map((key) => key.keyId),
+    )
+    // It is not of the kind that the policy makes.
+    expect(stdout).toMatch(new RegExp(`^${created}  EdDSA      initial  \\d+s$`, 'm'))
+    // The last column is the only one that may be cut off.
+    expect(lines[0]!.indexOf('NEXT')).toBeLessThanOrEqual(80)
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const { code, stdout, stderr } = await keyturn('keys', 'list', '--json')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual(await listedKeys())
+  })
+})
+
+describe('keyturn keys create', () => {
+  it.each([
+    [[], 'RS256'],
+    [['rsa'], 'RS256'],
+    [['rsa', '--bits', '3072', '--hasher', 'SHA384'], 'RS384'],
+    [['--hasher', 'SHA512'], 'RS512'],
+    [['ecdsa'], 'ES256'],
+    [['ecdsa', '--curve', 'P384'], 'ES384'],
+    [['ecdsa', '--curve', 'P521'], 'ES512'],
+    [['ed25519'], 'EdDSA'],
+  ])('%j creates an initial key [Spec §2.3, §4.3 rule 1]', async (args, algorithm) => {
+    const known = (await listedKeys()).webKeys.some((key) => key.algorithm === algorithm)
+    const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
+    expect(code).toBe(0)
+    if (known) expect(stderr).toBe('')
+    else
+      expect(stderr).toMatch(
+        new RegExp(`^warning: no web key has the algorithm ${algorithm} yet: .*\n(warning: .*\n)*$`),
+      )
+
+    const keyId = new RegExp(`^created (${KEY_ID}) \\(${algorithm}\\), initial\n$`).exec(stdout)?.[1]
+    expect((await listedKeys()).webKeys).toContainEqual(
+      expect.objectContaining({ keyId, algorithm, state: 'WEB_KEY_STATE_INITIAL' }),
+    )
+  })
+
+  it.each([
+    ['2048', 256],
+    ['3072', 384],
+    ['4096', 512],
+  ])('makes an RSA key of %s bits', async (bits, bytes) => {
+    const { stdout } = await keyturn('keys', 'create', 'rsa', '--bits', bits, '--json')
+    const { webKey } = JSON.parse(stdout) as { webKey: { keyId: string } }
+    const keySet = await fetch(`${terminal.server.baseUrl}/.well-known/openid-configuration/jwks`)
+    const { keys } = (await keySet.json()) as { keys: { kid: string; n: string }[] }
+    expect(Buffer.from(keys.find(({ kid }) => kid === webKey.keyId)!.n, 'base64url')).toHaveLength(bytes)
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const { code, stdout, stderr } = await keyturn('keys', 'create', 'ecdsa', '--json')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { webKey } = JSON.parse(stdout) as { webKey: { keyId: string } }
+    expect(webKey).toMatchObject({ state: 'WEB_KEY_STATE_INITIAL', algorithm: 'ES256' })
+    expect((await listedKeys()).webKeys).toContainEqual(webKey)
+  })
+})
+
+describe('keyturn keys create with an option of another kind', () => {
+  it.each([
+    [['--curve', 'P384'], '--curve is an option of ecdsa keys, and this is a key of the kind rsa'],
+    [['ecdsa', '--bits', '2048'], '--bits is an option of rsa keys, and this is a key of the kind ecdsa'],
+    [['ed25519', '--hasher', 'SHA512'], '--hasher is an option of rsa keys, and this is a key of the kind ed25519'],
+  ])('refuses %j and creates no key', async (args, message) => {
+    const before = await listedKeys()
+    const { code, stdout, stderr } = await keyturn('keys', 'create', ...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(await listedKeys()).toEqual(before)
+  })
+})
+
+describe('keyturn keys activate', () => {
+  it('makes the key sign, and warns on stderr that verifiers may not know it yet [Spec §3, §8]', async () => {
+    const keyId = await createKey()
+    expect(await keyturn('keys', 'activate', keyId)).toEqual({
+      code: 0,
+      stdout: `activated ${keyId}: it signs all new tokens\n`,
+      stderr: expect.stringMatching(
+        /^warning: verifiers may not know the key before \d{4}-\d\d-\d\dT[\d:.]+Z, when their copy of the key set has expired\n$/,
+      ),
+    })
+    expect(await activeKeyId()).toBe(keyId)
+  })
+
+  it('does not warn about a key that signs already', async () => {
+    const keyId = await activeKeyId()
+    expect(await keyturn('keys', 'activate', keyId)).toEqual({
+      code: 0,
+      stdout: `activated ${keyId}: it signs all new tokens\n`,
+      stderr: '',
+    })
+  })
+
+  it('prints what the API returns with --json, and nothing else on stdout', async () => {
+    const keyId = await createKey()
+    const { code, stdout, stderr } = await keyturn('keys', 'activate', keyId, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({
+      webKey: expect.objectContaining({ keyId, state: 'WEB_KEY_STATE_ACTIVE' }),
+      knownFrom: expect.stringMatching(/Z$/),
+    })
+    expect(stderr).toMatch(/^warning: /)
+  })
+})
+
+describe('keyturn keys delete', () => {
+  it('deletes an inactive key [Spec §3]', async () => {
+    const keyId = await activeKeyId()
+    await keyturn('keys', 'activate', await createKey())
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({ code: 0, stdout: `deleted ${keyId}\n`, stderr: '' })
+    expect(await stateOf(keyId)).toBeUndefined()
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const keyId = await activeKeyId()
+    await keyturn('keys', 'activate', await createKey())
+    const { code, stdout } = await keyturn('keys', 'delete', keyId, '--json')
+    expect({ code, stdout: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      stdout: { deletionDate: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) },
+    })
+  })
+
+  it('is refused for the active key [Spec §3 rule 1]', async () => {
+    const keyId = await activeKeyId()
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: web key ${keyId} is active: activate another key first (WEB_KEY_ACTIVE)\n`,
+    })
+    expect(await activeKeyId()).toBe(keyId)
+  })
+
+  it('is refused for an initial key [Spec §4.3 rule 4]', async () => {
+    const keyId = await createKey()
+    expect(await keyturn('keys', 'delete', keyId)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: web key ${keyId} is initial: only inactive keys can be deleted (WEB_KEY_NOT_INACTIVE)\n`,
+    })
+    expect(await stateOf(keyId)).toBe('WEB_KEY_STATE_INITIAL')
+  })
+})
+
+describe('keyturn keys activate and delete', () => {
+  it.each(['activate', 'delete'])('%s says that there is no such key', async (command) => {
+    expect(await keyturn('keys', command, 'no-such-key')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'keyturn: there is no web key "no-such-key" (WEB_KEY_NOT_FOUND)\n',
+    })
+  })
+
+  it.each([
+    ['activate', ['-'.padEnd(43, 'A')]],
+    ['activate', ['--'.padEnd(43, 'A')]],
+    ['activate', ['-h'.padEnd(43, 'A'), '--json']],
+    ['delete', ['-A'.padEnd(43, 'A')]],
+    ['delete', ['--', '-A'.padEnd(43, 'A')]],
+  ])('%s takes a key id that begins with a dash, as one in 64 does: %j', async (command, args) => {
+    const keyId = args.find((arg) => arg.length === 43)
+    expect(await keyturn('keys', command, ...args)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
+    })
+  })
+})
+
+describe('the first key of a kind', () => {
+  const atTerminal = (typed: string, ...args: string[]) =>
+    runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir }, { typed })
+  const withoutRs384 = async () => {
+    const { webKeys } = await listedKeys()
+    for (const { keyId, algorithm } of webKeys) if (algorithm === 'RS384') await keyturn('keys', 'revoke', keyId)
+  }
+  const countOfRs384 = async () => (await listedKeys()).webKeys.filter(({ algorithm }) => algorithm === 'RS384').length
+  const create = ['keys', 'create', 'rsa', '--hasher', 'SHA384']
+  const setKind = ['keys', 'policy', 'set', '--kind', 'rsa', '--hasher', 'SHA384']
+  const WARNING = 'warning: no web key has the algorithm RS384 yet: '
+  beforeEach(async () => {
+    await keyturn('keys', 'policy', 'set', '--kind', 'rsa')
+    await withoutRs384()
+  })
+  afterAll(async () => {
+    await keyturn('keys', 'policy', 'set', '--kind', 'rsa')
+    await withoutRs384()
+  })
+
+  it('is warned about on stderr, with --json too, and by the policy', async () => {
+    const { code, stdout, stderr } = await keyturn(...setKind, '--json')
+    expect([code, stderr.split('\n').length]).toEqual([0, 3])
+    expect(stderr).toContain(WARNING)
+    expect(JSON.parse(stdout)).toMatchObject({
+      warnings: [expect.stringContaining('RS384'), expect.stringContaining('Authlib')],
+    })
+    const created = await keyturn(...create, '--json')
+    expect(created.stderr).toBe(stderr)
+    expect(JSON.parse(created.stdout)).toMatchObject({ webKey: { algorithm: 'RS384' } })
+    expect((await keyturn(...create)).stderr).toBe('')
+    expect((await keyturn(...setKind)).stderr).toBe('')
+  })
+
+  it('is asked about at a terminal, and created after a yes, warned about once', async () => {
+    for (const answer of ['y\n', 'YES\n']) {
+      await withoutRs384()
+      const { code, stdout, stderr } = await atTerminal(answer, ...create)
+      expect({ code, count: await countOfRs384() }).toEqual({ code: 0, count: 1 })
+      expect(stderr.split(WARNING)).toHaveLength(2)
+      expect(stderr).toContain('Create the key? [y/N] ')
+      expect(stdout).toContain('(RS384), initial')
+    }
+  })
+
+  it.each(['n\n', '\n', 'yesterday\n', ''])('is not created after %j', async (answer) => {
+    const { code, stderr } = await atTerminal(answer, ...create)
+    expect(code).toBe(1)
+    expect(stderr).toContain('keyturn: nothing was changed')
+    expect(await countOfRs384()).toBe(0)
+  })
+
+  it('is asked about before the policy is changed to it', async () => {
+    expect((await atTerminal('n\n', ...setKind)).code).toBe(1)
+    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA256')
+    const { code, stderr } = await atTerminal('y\n', ...setKind)
+    expect(code).toBe(0)
+    expect(stderr).toContain('Change the policy? [y/N] ')
+    expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA384')
+  })
+
+  it('is not asked about with --yes, and neither is another key of a kind', async () => {
+    const first = await atTerminal('n\n', ...create, '--yes')
+    expect(first.code).toBe(0)
+    expect(first.stderr).toContain(WARNING)
+    expect(first.stderr).not.toContain('[y/N]')
+    expect(await atTerminal('n\n', ...create)).toMatchObject({ code: 0, stderr: '' })
+    expect(await countOfRs384()).toBe(2)
+  })
+})
+
+const MOMENT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
+
+describe('keyturn keys policy', () => {
+  it('prints how keys rotate', async () => {
+    const { stdout } = await keyturn('keys', 'policy')
+    expect(stdout.split('\n')).toEqual([
+      'rotation         on',
+      'kind             rsa 2048 SHA256',
+      'interval         90d',
+      'publish ahead    7d',
+      'retention        7d',
+      'rollback window  7d',
+      'standby          on',
+      '',
+    ])
+    expect((await keyturn('keys', 'policy', 'show')).stdout).toBe(stdout)
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const { stdout } = await keyturn('keys', 'policy', '--json')
+    expect(JSON.parse(stdout)).toEqual({
+      policy: {
+        enabled: true,
+        config: { rsa: { bits: 'RSA_BITS_2048', hasher: 'RSA_HASHER_SHA256' } },
+        rotationInterval: '7776000s',
+        publishAhead: '604800s',
+        retention: '604800s',
+        rollbackWindow: '604800s',
+        keepStandby: true,
+      },
+    })
+  })
+
+  it('is changed in what is named', async () => {
+    const times = ['--interval', '30d', '--publish-ahead', '36h', '--retention', '1440m', '--rollback-window', '90s']
+    const { code, stdout, stderr } = await keyturn('keys', 'policy', 'set', ...times, '--standby', 'off')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.split('\n').slice(1, -1)).toEqual([
+      'kind             rsa 2048 SHA256',
+      'interval         30d',
+      'publish ahead    36h',
+      'retention        1d',
+      'rollback window  90s',
+      'standby          off',
+    ])
+    const kinds = [
+      [['ed25519'], 'ed25519'],
+      [['ecdsa', '--curve', 'P384'], 'ecdsa P384'],
+      [['rsa', '--bits', '3072', '--hasher', 'SHA512'], 'rsa 3072 SHA512'],
+      [['rsa'], 'rsa 2048 SHA256'],
+    ] as const
+    for (const [args, kind] of kinds) {
+      expect((await keyturn('keys', 'policy', 'set', '--kind', ...args)).stdout).toContain(
+        `\nkind             ${kind}\n`,
+      )
+    }
+  })
+
+  it('is not changed to what would break a verifier', async () => {
+    expect(await keyturn('keys', 'policy', 'set', '--publish-ahead', '1s')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^keyturn: publish_ahead must be at least 300 s, .* \(ROTATION_POLICY_INVALID\)\n$/,
+      ),
+    })
+  })
+
+  it.each([
+    [[], 'name what to change'],
+    [['--bits', '3072'], '--bits, --hasher and --curve need --kind'],
+    [['--kind', 'ecdsa', '--hasher', 'SHA512'], '--hasher is an option of rsa keys'],
+    [['--interval', '90'], 'Write a length of time such as 90d, 12h, 30m or 10s.'],
+    [['--interval=-1d'], 'Write a length of time'],
+    [['--rotation', 'maybe'], 'Allowed choices are on, off.'],
+    [['--kind', 'dsa'], 'Allowed choices are rsa, ecdsa, ed25519.'],
+  ])('refuses %j', async (args, message) => {
+    const { code, stdout, stderr } = await keyturn('keys', 'policy', 'set', ...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+  })
+})
+
+describe('keyturn keys schedule', () => {
+  it('prints what happens, when and to which key', async () => {
+    await keyturn('keys', 'policy', 'set', '--standby', 'on')
+    const { code, stdout, stderr } = await keyturn('keys', 'schedule', '--count', '3')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(4)
+    expect(lines[0]).toMatch(/^WHEN {18}IN +WHAT +KEY ID$/)
+    for (const line of lines.slice(1)) expect(line).toMatch(new RegExp(`^${MOMENT}  (-|\\d+\\w( \\d+\\w)?) +\\w`))
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const { steps } = JSON.parse((await keyturn('keys', 'schedule', '--count', '1', '--json')).stdout)
+    expect(steps).toEqual([expect.objectContaining({ kind: expect.stringMatching(/^ROTATION_STEP_KIND_/) })])
+  })
+
+  it('says that nothing happens when rotation is off', async () => {
+    await keyturn('keys', 'policy', 'set', '--rotation', 'off')
+    expect((await keyturn('keys', 'schedule')).stdout).toMatch(/^Nothing happens by itself: rotation is off/)
+    await keyturn('keys', 'policy', 'set', '--rotation', 'on')
+  })
+
+  it.each(['0', '101', 'many', '1.5'])('refuses a count of %s', async (count) => {
+    const { code, stderr } = await keyturn('keys', 'schedule', '--count', count)
+    expect(code).toBe(2)
+    expect(stderr).toContain('Write a whole number, 1 to 100.')
+  })
+})
+
+describe('keyturn keys rotate', () => {
+  it('says which key signs from when on', async () => {
+    await keyturn('keys', 'policy', 'set', '--kind', 'ecdsa', '--curve', 'P521')
+    const { code, stdout, stderr } = await keyturn('keys', 'rotate')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(
+      new RegExp(
+        `^(a key that is being created|${KEY_ID}) signs all new tokens from ${MOMENT} on, when verifiers know it\n$`,
+      ),
+    )
+    const { stdout: json } = await keyturn('keys', 'rotate', '--json')
+    expect(JSON.parse(json)).toEqual(expect.objectContaining({ rotationDate: expect.any(String) }))
+  })
+})
+
+describe('keyturn keys revoke', () => {
+  it('says what signs now and until when verifiers may trust the key', async () => {
+    const keyId = await activeKeyId()
+    const { code, stdout, stderr } = await keyturn('keys', 'revoke', keyId)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const active = await activeKeyId()
+    expect(stdout.split('\n')).toEqual([
+      `revoked ${keyId}: tokens that it signed are refused`,
+      `${active} signs all new tokens`,
+      expect.stringMatching(new RegExp(`^Verifiers that have copied the key set may accept them until ${MOMENT}\\.$`)),
+      '',
+    ])
+    expect((await keyturn('keys', 'list')).stdout).not.toContain(keyId)
+    expect((await keyturn('keys', 'list', '--revoked')).stdout).toMatch(new RegExp(`^${keyId} .* revoked `, 'm'))
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const keyId = await createKey()
+    const { stdout } = await keyturn('keys', 'revoke', keyId, '--json')
+    const { webKeys } = JSON.parse((await keyturn('keys', 'list', '--revoked', '--json')).stdout)
+    expect(webKeys).toContainEqual(expect.objectContaining({ keyId, state: 'WEB_KEY_STATE_REVOKED' }))
+    expect(JSON.parse(stdout)).toMatchObject({
+      webKey: { keyId, state: 'WEB_KEY_STATE_REVOKED' },
+      activeWebKey: { keyId: await activeKeyId() },
+      trustedUntil: expect.any(String),
+    })
+  })
+
+  it.each(['no-such-key', '-'.padEnd(43, 'A')])('says that there is no key %s', async (keyId) => {
+    expect(await keyturn('keys', 'revoke', keyId)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: there is no web key "${keyId}" (WEB_KEY_NOT_FOUND)\n`,
+    })
+  })
+})
+
+describe('the credentials file', () => {
+  it('is the one of --credentials, then of KEYTURN_CREDENTIALS, then in the data directory', async () => {
+    const copy = join(terminal.server.dataDir, 'copy.json')
+    const spoilt = join(terminal.server.dataDir, 'spoilt.json')
+    const good = await terminal.server.admin()
+    await writeFile(copy, JSON.stringify(good), { mode: 0o600 })
+    await writeFile(spoilt, JSON.stringify({ ...good, client_secret: 'wrong' }), { mode: 0o600 })
+
+    const ask = async (args: string[], env: Record<string, string>) =>
+      (await runKeyturnInProcess(['keys', 'list', ...args], env)).code
+    expect({
+      flag: await ask(['--credentials', copy], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: '/nowhere' }),
+      variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: terminal.server.dataDir }),
+      directory: await ask([], { KEYTURN_CREDENTIALS: '', KEYTURN_DATA_DIR: terminal.server.dataDir }),
+    }).toEqual({ flag: 0, variable: 1, directory: 0 })
+  })
+
+  it('with a wrong secret gets no token, and no hint what is wrong with it [Spec §7]', async () => {
+    const spoilt = join(terminal.server.dataDir, 'wrong.json')
+    await writeFile(spoilt, JSON.stringify({ ...(await terminal.server.admin()), client_secret: 'wrong-secret' }))
+    const { code, stdout, stderr } = await keyturn('keys', 'list', '--credentials', spoilt)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^keyturn: no token: invalid_client: /)
+    expect(stderr).not.toContain('wrong-secret')
+  })
+})

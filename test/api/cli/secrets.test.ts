@@ -1,0 +1,206 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { runKeyturnInProcess } from '../../support/keyturn.ts'
+import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
+
+let terminal: Terminal
+beforeAll(async () => {
+  terminal = await openTerminal()
+  await terminal.lines('projects', 'create', 'billing')
+})
+afterAll(() => terminal?.close())
+
+const DAY = 86_400_000
+const keyturn = (...args: string[]) => terminal.run('secrets', ...args)
+const pathOf = (name: string) => join(terminal.server.dataDir, name)
+
+async function createUser(): Promise<string> {
+  const [line = ''] = await terminal.lines('users', 'create', 'invoices', '--project', 'billing')
+  return line.replace('created ', '')
+}
+
+interface ListedSecret {
+  readonly secretId: string
+  readonly creationDate: string
+  readonly expirationDate?: string
+}
+
+/** The secrets as the API lists them, asked for without the command line. */
+async function secretsOf(clientId: string): Promise<ListedSecret[]> {
+  const { secrets = [] } = await terminal.call<{ secrets?: ListedSecret[] }>(
+    'iam.user.v2.ServiceUserService/ListClientSecrets',
+    { userId: clientId.slice(0, 36) },
+  )
+  return secrets
+}
+
+/** Whether a secret gets a token, asked for without the command line. */
+async function works(clientId: string, secret: string): Promise<boolean> {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: clientId,
+    client_secret: secret,
+    scope: 'openid',
+  })
+  return (await fetch(`${terminal.server.baseUrl}/oauth/v2/token`, { method: 'POST', body })).ok
+}
+
+describe('keyturn secrets generate', () => {
+  it('prints the client ID and the secret, this once [Spec §5]', async () => {
+    const clientId = await createUser()
+    const lines = await terminal.lines('secrets', 'generate', clientId)
+    expect(lines).toEqual([
+      `client ID      ${clientId}`,
+      expect.stringMatching(/^client secret {2}ktn_cs_[\w-]{43}$/),
+      `secret id      ${(await secretsOf(clientId))[0]!.secretId}`,
+      'expires        never',
+      'The secret is not shown again.',
+    ])
+    expect(await works(clientId, lines[1]!.slice(15))).toBe(true)
+    expect((await keyturn('list', clientId)).stdout).not.toContain('ktn_cs_')
+  })
+
+  it.each([
+    ['90d', 90 * DAY],
+    ['12h', DAY / 2],
+    ['30m', DAY / 48],
+  ])('--expires %s counts from now', async (expires, distance) => {
+    const clientId = await createUser()
+    const before = Date.now()
+    const lines = await terminal.lines('secrets', 'generate', clientId, '--expires', expires)
+    const after = Date.now()
+    const [{ expirationDate = '' } = {}] = await secretsOf(clientId)
+    expect(Date.parse(expirationDate)).toBeGreaterThanOrEqual(before + distance)
+    expect(Date.parse(expirationDate)).toBeLessThanOrEqual(after + distance)
+    expect(lines[3]).toBe(`expires        ${expirationDate.replace(/\.\d+Z$/, 'Z')}`)
+  })
+
+  it('--expires takes a time with its distance from UTC, and the server refuses one that is past', async () => {
+    const clientId = await createUser()
+    expect(
+      await terminal.json('secrets', 'generate', clientId, '--expires', '2199-01-31T02:00:00+02:00'),
+    ).toMatchObject({ secret: { expirationDate: '2199-01-31T00:00:00Z' } })
+    const { code, stderr } = await keyturn('generate', clientId, '--expires', '2020-01-31T00:00:00Z')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^keyturn: the expiration date must lie in the future \(\w+\)\n$/)
+    expect(await secretsOf(clientId)).toHaveLength(1)
+  })
+
+  it('prints what the API returns with --json', async () => {
+    const clientId = await createUser()
+    const printed = await terminal.json<{ clientSecret: string }>('secrets', 'generate', clientId)
+    expect(printed).toEqual({
+      secret: (await secretsOf(clientId))[0],
+      clientId,
+      clientSecret: expect.stringMatching(/^ktn_cs_/),
+    })
+    expect(await works(clientId, printed.clientSecret)).toBe(true)
+  })
+
+  it('says that a user has enough secrets', async () => {
+    const clientId = await createUser()
+    for (let count = 0; count < 10; count += 1) {
+      await terminal.call('iam.user.v2.ServiceUserService/GenerateClientSecret', { userId: clientId.slice(0, 36) })
+    }
+    const { code, stderr } = await keyturn('generate', clientId)
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^keyturn: at most 10 secrets .+ \(CLIENT_SECRET_LIMIT_REACHED\)\n$/),
+    })
+  })
+})
+
+describe('keyturn secrets generate --out', () => {
+  it('writes a credentials file that only its owner can read, and prints no secret', async () => {
+    const clientId = await createUser()
+    const path = pathOf('invoices.json')
+    const printed = await terminal.lines('secrets', 'generate', clientId, '--out', path)
+    expect(printed).toEqual([
+      `client ID   ${clientId}`,
+      `secret id   ${(await secretsOf(clientId))[0]!.secretId}`,
+      'expires     never',
+      `written to  ${path}`,
+    ])
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    const { base_url, token_endpoint } = await terminal.server.admin()
+    const content = JSON.parse(await readFile(path, 'utf8'))
+    expect(content).toEqual({
+      base_url,
+      token_endpoint,
+      client_id: clientId,
+      client_secret: expect.stringMatching(/^ktn_cs_/),
+    })
+    expect(await runKeyturnInProcess(['token', '--scope', 'openid', '--credentials', path])).toMatchObject({ code: 0 })
+  })
+
+  it('prints no secret with --json either', async () => {
+    const clientId = await createUser()
+    expect(await terminal.json('secrets', 'generate', clientId, '--out', pathOf('json.json'))).toEqual({
+      secret: (await secretsOf(clientId))[0],
+      clientId,
+    })
+  })
+
+  it('never overwrites a file, and generates nothing then', async () => {
+    const clientId = await createUser()
+    const path = pathOf('kept.json')
+    await writeFile(path, 'precious')
+    expect(await keyturn('generate', clientId, '--out', path)).toEqual(
+      refuses(`${path} is there already: nothing was generated; name a new file`),
+    )
+    expect(await readFile(path, 'utf8')).toBe('precious')
+    expect(await secretsOf(clientId)).toEqual([])
+  })
+
+  it('leaves no file behind when it is refused', async () => {
+    const path = pathOf('none.json')
+    const nobody = '00000000-0000-4000-8000-000000000000'
+    expect(await keyturn('generate', nobody, '--out', path)).toEqual(
+      refuses(`there is no service user "${nobody}" (USER_NOT_FOUND)`),
+    )
+    await expect(stat(path)).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('keyturn secrets list, deactivate and delete', () => {
+  it('lists secrets, oldest first, in a table of 80 columns', async () => {
+    const clientId = await createUser()
+    await terminal.lines('secrets', 'generate', clientId)
+    await terminal.lines('secrets', 'generate', clientId, '--expires', '90d')
+    const lines = await terminal.lines('secrets', 'list', clientId)
+    expect(lines[0]).toMatch(/^SECRET ID {29}STATE {2}AGE +ENDS IN {2}LAST USE$/)
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(new RegExp(`^${UUID}  live   \\d+s +never {4}never$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  live   \\d+s +89d 23h  never$`)),
+    ])
+    expect(tooLong(lines)).toBeUndefined()
+    expect(await terminal.json('secrets', 'list', clientId)).toEqual({ secrets: await secretsOf(clientId) })
+  })
+
+  it('rotates a secret without a moment in which none works [Spec §5]', async () => {
+    const clientId = await createUser()
+    const old = await terminal.json<{ clientSecret: string }>('secrets', 'generate', clientId)
+    const next = await terminal.json<{ clientSecret: string }>('secrets', 'generate', clientId)
+    expect(await works(clientId, old.clientSecret)).toBe(true)
+    expect(await works(clientId, next.clientSecret)).toBe(true)
+
+    const [first, second] = await secretsOf(clientId)
+    expect(await keyturn('deactivate', clientId, first!.secretId)).toEqual(says(`deactivated ${first!.secretId}`))
+    expect(await works(clientId, old.clientSecret)).toBe(false)
+    expect(await works(clientId, next.clientSecret)).toBe(true)
+    expect((await terminal.lines('secrets', 'list', clientId))[1]).toMatch(
+      new RegExp(`^${first!.secretId}  deactivated  \\d+s +-`),
+    )
+
+    expect(await keyturn('delete', clientId, first!.secretId)).toEqual(says(`deleted ${first!.secretId}`))
+    expect((await secretsOf(clientId)).map(({ secretId }) => secretId)).toEqual([second!.secretId])
+  })
+
+  it.each(['deactivate', 'delete'])('%s says that there is no such secret', async (command) => {
+    const clientId = await createUser()
+    expect(await keyturn(command, clientId, '00000000-0000-4000-8000-000000000000')).toEqual(
+      refuses('the user has no such client secret (CLIENT_SECRET_NOT_FOUND)'),
+    )
+  })
+})

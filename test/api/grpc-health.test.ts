@@ -1,0 +1,170 @@
+import { status } from '@grpc/grpc-js'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { readConfig } from '../../src/config/config.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { createAddressReader } from '../../src/http/requests/client-address.ts'
+import { RequestContexts } from '../../src/http/requests/request-context.ts'
+import { PublicListener } from '../../src/server/public-listener.ts'
+import { eventually } from '../support/eventually.ts'
+import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
+import { openReflection } from '../support/grpc-reflection.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+
+const WEB_KEYS = 'iam.webkey.v2beta.WebKeyService'
+
+const undo: (() => unknown)[] = []
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+async function start(env: Record<string, string> = {}): Promise<Keyturn> {
+  const server = await startKeyturnInProcess({ env })
+  undo.push(async () => {
+    await server.stop()
+    await removeFolder(server.dataDir)
+  })
+  return server
+}
+
+function watch(server: { readonly listenUrl: string }, service?: string): HealthWatch {
+  const watching = watchHealth(server.listenUrl, service)
+  undo.push(() => watching.cancel())
+  return watching
+}
+
+describe('a server', () => {
+  it('says over gRPC that it serves, as a whole and each service, to anybody', async () => {
+    const { listenUrl } = await start()
+    expect(await checkHealth(listenUrl)).toBe('SERVING')
+    expect(await checkHealth(listenUrl, WEB_KEYS)).toBe('SERVING')
+    await expect(checkHealth(listenUrl, 'x.Y')).rejects.toMatchObject({ code: status.NOT_FOUND })
+  })
+
+  it('that does not serve the beta does not know it, and does not list it among its services', async () => {
+    const { listenUrl } = await start({ KEYTURN_BETA_API: 'off' })
+    await expect(checkHealth(listenUrl, WEB_KEYS)).rejects.toMatchObject({ code: status.NOT_FOUND })
+    const reflection = openReflection(listenUrl)
+    reflection.askForServices()
+    reflection.end()
+    expect(await reflection.ended).toMatchObject({ code: status.OK })
+    const names = reflection.responses.flatMap(({ messageResponse }) =>
+      messageResponse.case === 'listServicesResponse' ? messageResponse.value.service : [],
+    )
+    expect(names).toContainEqual(expect.objectContaining({ name: 'iam.webkey.v2.WebKeyService' }))
+    expect(names).not.toContainEqual(expect.objectContaining({ name: WEB_KEYS }))
+  })
+
+  it('says the same over Connect and to a page of another origin', async () => {
+    const { listenUrl } = await start()
+    const response = await fetch(`${listenUrl}/grpc.health.v1.Health/Check`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: 'https://example.com' },
+      body: '{}',
+    })
+    expect(await response.json()).toEqual({ status: 'SERVING' })
+    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  })
+
+  it('does not serve before it is ready, and tells who watches when it is', async () => {
+    const config = readConfig({ KEYTURN_LISTEN: '127.0.0.1:0' }, {})
+    const door = new PublicListener({
+      config,
+      log: createRecordingLog(),
+      contexts: new RequestContexts(createAddressReader([])),
+      around: (handler) => handler,
+      onAnswered: () => {},
+    })
+    undo.push(() => door.close(0))
+    await door.open()
+    expect(await checkHealth(door.listenUrl)).toBe('NOT_SERVING')
+    expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('NOT_SERVING')
+    const watching = watch(door)
+    await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING']))
+
+    const unused = () => {}
+    const oauth = { token: unused, jwks: unused, discovery: unused }
+    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true, warnings: [] }), canAdminister: () => true })
+    await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
+    expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
+  })
+
+  it('that stops says so to who watches, and does not wait for them to leave', async () => {
+    const server = await start()
+    const watching = [watch(server), watch(server, WEB_KEYS), watch(server, 'x.Y')]
+    for (const { statuses } of watching) await eventually(() => expect(statuses).toHaveLength(1))
+
+    expect(await server.stop()).toBe(0)
+    for (const { ended } of watching) {
+      expect(await ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
+    }
+    expect(watching.map(({ statuses }) => statuses)).toEqual([
+      ['SERVING', 'NOT_SERVING'],
+      ['SERVING', 'NOT_SERVING'],
+      ['SERVICE_UNKNOWN'],
+    ])
+  })
+
+  it('writes nothing about watchers that leave', async () => {
+    const server = await start()
+    for (let i = 0; i < 3; i += 1) {
+      const watching = watch(server)
+      await eventually(() => expect(watching.statuses).toEqual(['SERVING']))
+      watching.cancel()
+      expect(await watching.ended).toMatchObject({ code: status.CANCELLED })
+    }
+    expect(await server.stop()).toBe(0)
+    expect(server.output().stderr).not.toMatch(/"level":"(warn|error|fatal)"/)
+  })
+})
+
+describe('a server that loses its database for too long', () => {
+  let postgres: TestPostgres
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    postgres = sharedPostgres()
+  })
+  afterAll(async () => {
+    await postgres?.stop()
+  })
+
+  it('says that it cannot administer as soon as it knows, while it issues tokens from memory', async () => {
+    const url = new URL(await postgres.createMigratedDatabase())
+    const databasePort = Number(url.port)
+    proxy = await startTcpProxy(databasePort)
+    undo.push(() => proxy.close())
+    url.port = String(proxy.port)
+    const { listenUrl } = await start({ KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() })
+    const health = async () => [await checkHealth(listenUrl), await checkHealth(listenUrl, WEB_KEYS)]
+    expect(await health()).toEqual(['SERVING', 'SERVING'])
+    await proxy.close()
+    await eventually(async () => expect(await health()).toEqual(['SERVING', 'NOT_SERVING']))
+  })
+
+  it('tells who watches, and again when it is back', async () => {
+    const url = new URL(await postgres.createMigratedDatabase())
+    const databasePort = Number(url.port)
+    proxy = await startTcpProxy(databasePort)
+    undo.push(() => proxy.close())
+    url.port = String(proxy.port)
+    const server = await start({
+      KEYTURN_DATABASE_URL: url.href,
+      KEYTURN_MASTER_KEYS: generateMasterKey(),
+      KEYTURN_MAX_STALENESS: '2',
+    })
+    const watching = [watch(server), watch(server, WEB_KEYS)]
+    const hear = async (...expected: string[]) => {
+      for (const { statuses } of watching) await eventually(() => expect(statuses).toEqual(expected))
+    }
+
+    await hear('SERVING')
+    await proxy.close()
+    await hear('SERVING', 'NOT_SERVING')
+    expect(await checkHealth(server.listenUrl)).toBe('NOT_SERVING')
+    proxy = await startTcpProxy(databasePort, proxy.port)
+    await hear('SERVING', 'NOT_SERVING', 'SERVING')
+  })
+})
