@@ -2,12 +2,13 @@
  * A client of a running server: gets a token with the credentials file and calls the API with it.
  */
 import type { DescService } from '@bufbuild/protobuf'
-import { type Client, createClient, type Transport } from '@connectrpc/connect'
+import type { Client, Transport } from '@connectrpc/connect'
 import { credentialsFileFrom } from '../config/environment.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
 import type { Io } from './io.ts'
 import { createJsonTransport } from './json-transport.ts'
 import { API_SCOPE, requestToken } from './token-request.ts'
+import { createClient } from './unary-client.ts'
 
 /** The timeout of a call, in milliseconds. Generating a large RSA key takes seconds. */
 const TIMEOUT = 60_000

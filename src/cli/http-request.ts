@@ -50,3 +50,8 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+/** The headers of an answer. */
+export function headersOf({ headers }: HttpAnswer): Headers {
+  return new Headers(Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one])))
+}

@@ -3,9 +3,8 @@
  * `@connectrpc/connect-node`, which also speaks gRPC over HTTP/2, takes a fifth of the time of a command to load.
  */
 import { create, fromJson, type JsonValue, toJsonString } from '@bufbuild/protobuf'
-import { base64Decode } from '@bufbuild/protobuf/wire'
-import { Code, ConnectError, type Transport } from '@connectrpc/connect'
-import { codeOf, type HttpAnswer, parseJson, sendRequest } from './http-request.ts'
+import type { Transport } from '@connectrpc/connect'
+import { type HttpAnswer, headersOf, parseJson, sendRequest } from './http-request.ts'
 
 /** What calls need. */
 export interface JsonTransportOptions {
@@ -13,25 +12,6 @@ export interface JsonTransportOptions {
   readonly accessToken: string
   /** Of a call, in milliseconds. */
   readonly timeoutMs: number
-}
-
-/** As the protocol writes them: `failed_precondition`. */
-const CODES = new Map(
-  Object.entries(Code).flatMap(([name, code]) =>
-    typeof code === 'number' ? [[name.replaceAll(/(?<!^)[A-Z]/g, '_$&').toLowerCase(), code] as const] : [],
-  ),
-)
-
-/** What a status means when its body is no error of the API, as the protocol says. */
-const CODES_OF_STATUS: Readonly<Record<number, Code>> = {
-  400: Code.Internal,
-  401: Code.Unauthenticated,
-  403: Code.PermissionDenied,
-  404: Code.Unimplemented,
-  429: Code.Unavailable,
-  502: Code.Unavailable,
-  503: Code.Unavailable,
-  504: Code.Unavailable,
 }
 
 /** A transport for a client of any service. */
@@ -44,7 +24,8 @@ export function createJsonTransport({ baseUrl, accessToken, timeoutMs }: JsonTra
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]),
       })
       const document = parseJson(answer.body) as JsonValue | undefined
-      if (answer.status !== 200 || document === undefined) throw errorOf(answer, document)
+      if (answer.status !== 200 || document === undefined)
+        throw (await import('./json-error.ts')).errorOf(answer, document)
       return {
         stream: false,
         service: method.parent,
@@ -54,7 +35,7 @@ export function createJsonTransport({ baseUrl, accessToken, timeoutMs }: JsonTra
         message: fromJson(method.output, document, { ignoreUnknownFields: true }),
       }
     },
-    stream: () => Promise.reject(new ConnectError('no command calls a streaming method', Code.Unimplemented)),
+    stream: () => Promise.reject(new Error('no command calls a streaming method')),
   }
 }
 
@@ -74,29 +55,6 @@ async function send(url: URL, { accessToken, body, signal }: Call): Promise<Http
   try {
     return await sendRequest(url, { method: 'POST', headers, body, signal })
   } catch (cause) {
-    const code = signal.aborted ? Code.DeadlineExceeded : Code.Unavailable
-    throw new ConnectError(`no answer from ${url.origin}${codeOf(cause)}`, code, undefined, undefined, cause)
+    throw (await import('./json-error.ts')).noAnswer(url, signal.aborted, cause)
   }
-}
-
-function errorOf(answer: HttpAnswer, document: JsonValue | undefined): ConnectError {
-  const { code, message, details } = (document ?? {}) as {
-    readonly code?: unknown
-    readonly message?: unknown
-    readonly details?: unknown
-  }
-  const known = CODES.get(String(code))
-  if (known === undefined) {
-    return new ConnectError(`HTTP ${answer.status}`, CODES_OF_STATUS[answer.status] ?? Code.Unknown, headersOf(answer))
-  }
-  const error = new ConnectError(typeof message === 'string' ? message : '', known, headersOf(answer))
-  for (const detail of Array.isArray(details) ? details : []) {
-    const { type, value } = (detail ?? {}) as { readonly type?: unknown; readonly value?: unknown }
-    if (typeof type === 'string' && typeof value === 'string') error.details.push({ type, value: base64Decode(value) })
-  }
-  return error
-}
-
-function headersOf({ headers }: HttpAnswer): Headers {
-  return new Headers(Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one])))
 }

@@ -2,7 +2,6 @@
  * `keyturn projects list | create | rename | delete`, and the groups for roles and custom scopes.
  */
 import { create } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   CreateProjectResponseSchema,
@@ -17,6 +16,7 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { ageOf, formatTable } from '../table.ts'
+import { createClient } from '../unary-client.ts'
 import { projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'
 

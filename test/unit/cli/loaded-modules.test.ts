@@ -48,7 +48,6 @@ describe('a command', () => {
       '@bufbuild/protobuf',
       // Descriptors of annotations only.
       '@bufbuild/protovalidate',
-      '@connectrpc/connect',
       'cli',
       'commander',
       'config',
