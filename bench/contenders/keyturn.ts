@@ -19,8 +19,8 @@ const ROOT = join(import.meta.dirname, '../..')
 
 /** What `npm start` runs: `node`, flags, and the program. */
 const [, ...START] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts.start.split(' ') as string[]
-const FLAGS = START.filter((word) => word.startsWith('--'))
-const MAIN = join(ROOT, 'src/cli/keyturn.js')
+export const FLAGS = START.filter((word) => word.startsWith('--'))
+export const MAIN = join(ROOT, 'src/cli/keyturn.js')
 
 /** What all replicas of an instance share. */
 export interface InstanceSettings {

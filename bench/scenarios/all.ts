@@ -3,6 +3,7 @@
  */
 import { ALGORITHMS } from '../contenders/contender.ts'
 import { api } from './api.ts'
+import { commandLine } from './command-line.ts'
 import { growth } from './growth.ts'
 import { keySet } from './key-set.ts'
 import { manyUsers } from './many-users.ts'
@@ -24,6 +25,7 @@ export function allScenarios(): ReadonlyMap<string, Scenario> {
     ['api', api],
     ['rotation', rotation],
     ['start-up', startUp],
+    ['command-line', commandLine],
     ['workers', workers],
     ['many-users', manyUsers],
     ['growth', growth],

@@ -31,7 +31,6 @@ interface AuditOptions extends RemoteOptions {
 /** The command. */
 export function auditCommand(io: Io): Command {
   return withRemoteOptions(new Command('audit'))
-    .description('List what was changed and what was refused, newest first.')
     .addOption(sinceOption('--from', 'only events at this time or later: 24h ago, or at a time as in RFC 3339'))
     .addOption(sinceOption('--to', 'only events before this time'))
     .option('--actor <actor>', 'only what this user (id or client ID), "system" or "anonymous" did')

@@ -5,9 +5,7 @@ import { ConnectError } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ConfigError } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
-
-const FAILED = 1
-export const WRONG_USAGE = 2
+import { FAILED, WRONG_USAGE } from './exit-codes.ts'
 
 /** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
 export function exitCodeOf(error: unknown): number {

@@ -11,6 +11,8 @@ export interface Io {
   readonly stdin?: NodeJS.ReadableStream
   /** Whether standard input and standard error are a terminal, so that questions can be asked. */
   readonly isTerminal: boolean
+  /** The file that was started. Default: none that can be started again. */
+  readonly program?: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal

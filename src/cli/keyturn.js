@@ -1,15 +1,31 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
 /**
  * Starts the command line with the compile cache of earlier starts, which saves a third of the time of a start and the memory of the
- * compiler. This file is JavaScript, so that it needs no compiler itself.
+ * compiler. This file is JavaScript, so that a checkout and the npm package can have the same one: in a checkout Node.js runs the
+ * TypeScript beside it, and the package has that compiled, because Node.js strips no types of packages.
  *
  * The flag, which package.json and the Dockerfile have as well, is for the server: objects of a request are garbage once it is
  * answered, so a larger young generation costs 100 MB under load and saves nothing.
  */
-import { enableCompileCache } from 'node:module'
+import { existsSync } from 'node:fs'
+import { constants, enableCompileCache } from 'node:module'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 
-// Beside the packages, and not in a world-writable folder: the cached code is executed. Without write permission there is no cache.
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/keyturn'))
+// Beside the packages, or with the files of this user, and not in a folder that others can write: the cached code is executed.
+if (!enable(join(import.meta.dirname, '../../node_modules/.cache/keyturn'))) {
+  try {
+    // Not HOME, which root may have from another user.
+    enable(join(userInfo().homedir, '.cache/keyturn'))
+  } catch {
+    // A user without an account, as in some containers, has no cache.
+  }
+}
 
-await import('./main.ts')
+const compiled = '../../dist/cli/main.js'
+if (existsSync(join(import.meta.dirname, 'main.ts'))) await import('./main.ts')
+else await import(compiled)
+
+function enable(folder) {
+  return enableCompileCache(folder).status !== constants.compileCacheStatus.FAILED
+}

@@ -2,7 +2,7 @@
  * Runs the command line with the arguments, the environment and the streams of this process.
  */
 import { isatty } from 'node:tty'
-import { processEnvironment } from '../config/config.ts'
+import { processEnvironment } from '../config/environment.ts'
 import { run } from './run.ts'
 import { abortAtSignal } from './server/signals.ts'
 
@@ -10,6 +10,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   isTerminal: isatty(0) && isatty(2),
+  ...(process.argv[1] === undefined ? {} : { program: process.argv[1] }),
   env: processEnvironment(),
   // Opened only by a command that asks something.
   get stdin() {

@@ -1,43 +1,115 @@
 /**
- * Every command of the command line, put together. Each group has a file of its own.
+ * Every command of the command line. Each group has a file of its own, which is loaded when a command line names it: that is half of the
+ * time of a call.
  */
 import { Command } from 'commander'
-import { auditCommand } from './audit-command.ts'
-import { projectsCommand } from './identities/projects-command.ts'
-import { secretsCommand } from './identities/secrets-command.ts'
-import { usersCommand } from './identities/users-command.ts'
 import type { Io } from './io.ts'
-import { keysCommand } from './keys/keys-command.ts'
-import { configCommand } from './server/config-command.ts'
-import { demoCommand } from './server/demo-command.ts'
-import { issuerCommand } from './server/issuer-command.ts'
-import { masterKeyCommand } from './server/master-key-command.ts'
-import { migrateCommand } from './server/migrate-command.ts'
-import { recoverCommand } from './server/recover-command.ts'
-import { serveCommand } from './server/serve-command.ts'
-import { tokenCommand } from './token-command.ts'
 
-/** The command line, not run yet. */
-export function createProgram(io: Io): Command {
-  const program = new Command('keyturn').description(
-    'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
-  )
-  for (const command of [
-    serveCommand(io),
-    demoCommand(io),
-    migrateCommand(io),
-    configCommand(io),
-    projectsCommand(io),
-    usersCommand(io),
-    secretsCommand(io),
-    keysCommand(io),
-    tokenCommand(io),
-    auditCommand(io),
-    masterKeyCommand(io),
-    issuerCommand(io),
-    recoverCommand(io),
-  ]) {
-    program.addCommand(command)
+/** The command or the group of commands of a name. */
+interface Group {
+  readonly name: string
+  readonly summary: string
+  readonly load: () => Promise<(io: Io) => Command>
+}
+
+const GROUPS: readonly Group[] = [
+  {
+    name: 'serve',
+    summary: 'Run the server. Settings are variables (see the README); some are flags too, and flags win.',
+    load: async () => (await import('./server/serve-command.ts')).serveCommand,
+  },
+  {
+    name: 'demo',
+    summary: 'Play a key rotation through a real server on a free port, step by step. Nothing is kept.',
+    load: async () => (await import('./server/demo-command.ts')).demoCommand,
+  },
+  {
+    name: 'migrate',
+    summary: 'Bring the schema of the database up to date. "keyturn serve" does it too when it starts.',
+    load: async () => (await import('./server/migrate-command.ts')).migrateCommand,
+  },
+  {
+    name: 'config',
+    summary: 'Check the configuration and print it. Secrets are left out.',
+    load: async () => (await import('./server/config-command.ts')).configCommand,
+  },
+  {
+    name: 'health',
+    summary: 'Ask the server that these settings describe whether it is ready: for health checks of containers.',
+    load: async () => (await import('./server/health-command.ts')).healthCommand,
+  },
+  {
+    name: 'projects',
+    summary: 'Manage projects, their roles and their custom scopes.',
+    load: async () => (await import('./identities/projects-command.ts')).projectsCommand,
+  },
+  {
+    name: 'users',
+    summary: 'Manage service users, what they may do, their keys and tokens.',
+    load: async () => (await import('./identities/users-command.ts')).usersCommand,
+  },
+  {
+    name: 'secrets',
+    summary: 'Generate, list, deactivate and delete client secrets.',
+    load: async () => (await import('./identities/secrets-command.ts')).secretsCommand,
+  },
+  {
+    name: 'keys',
+    summary: 'Manage and rotate the keys that sign tokens.',
+    load: async () => (await import('./keys/keys-command.ts')).keysCommand,
+  },
+  {
+    name: 'token',
+    summary: 'Print an access token for the credentials.',
+    load: async () => (await import('./token-command.ts')).tokenCommand,
+  },
+  {
+    name: 'audit',
+    summary: 'List what was changed and what was refused, newest first.',
+    load: async () => (await import('./audit-command.ts')).auditCommand,
+  },
+  {
+    name: 'master-key',
+    summary: 'Make, rotate and look after the keys that seal the private keys in the database.',
+    load: async () => (await import('./server/master-key-command.ts')).masterKeyCommand,
+  },
+  {
+    name: 'initial-credentials',
+    summary:
+      'Print credentials for the first administrator of an instance that does not exist yet, for KEYTURN_INITIAL_CREDENTIALS_FILE. Keep them secret.',
+    load: async () => (await import('./server/initial-credentials-command.ts')).initialCredentialsCommand,
+  },
+  {
+    name: 'issuer',
+    summary: 'Show or change the issuer of the instance, which is the base URL of all its servers.',
+    load: async () => (await import('./server/issuer-command.ts')).issuerCommand,
+  },
+  {
+    name: 'recover',
+    summary:
+      'Make a new owner secret directly in the database when all are lost, and write the credentials file. ' +
+      'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
+    load: async () => (await import('./server/recover-command.ts')).recoverCommand,
+  },
+]
+
+/**
+ * The command line, not run yet.
+ *
+ * @param argv The arguments that it will run with. Of all groups but the one that they name it has names and summaries only. Default:
+ * it has all groups whole.
+ */
+export async function createProgram(io: Io, argv?: readonly string[]): Promise<Command> {
+  const program = new Command('keyturn')
+    .description(
+      'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
+    )
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+  const named = argv?.find((word) => GROUPS.some(({ name }) => name === word))
+  for (const { name, summary, load } of GROUPS) {
+    const isNeeded = argv === undefined || name === named
+    const command = isNeeded ? (await load())(io) : new Command(name)
+    program.addCommand(command.description(summary))
   }
   return program
 }

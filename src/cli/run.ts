@@ -2,7 +2,7 @@
  * Runs a command line in this process. The commands are in `program.ts`.
  */
 import { type Command, CommanderError } from 'commander'
-import { describeFailure, exitCodeOf, WRONG_USAGE } from './failure.ts'
+import { WRONG_USAGE } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { createProgram } from './program.ts'
 
@@ -11,7 +11,7 @@ const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 
 /** Runs a command to its end, and prints on standard error why it failed. @returns The exit code, 0 after success. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
-  const program = createProgram(io)
+  const program = await createProgram(io, argv)
   for (const command of everyCommand(program)) {
     // Commands that were made on their own inherit none of these.
     command
@@ -25,6 +25,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     // Commander has printed its message already. Asking for help is not a mistake, forgetting a command is.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
+    // Loaded here, not above: it knows the errors of all libraries.
+    const { describeFailure, exitCodeOf } = await import('./failure.ts')
     io.stderr.write(`keyturn: ${describeFailure(error)}\n`)
     return exitCodeOf(error)
   }

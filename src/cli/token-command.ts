@@ -2,13 +2,13 @@
  * `keyturn token`: an access token for the credentials of a file.
  */
 import { Command, InvalidArgumentError } from 'commander'
-import { credentialsFileFrom } from '../config/config.ts'
+import { credentialsFileFrom } from '../config/environment.ts'
 import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { readCredentials } from '../secret-files/credentials-file.ts'
-import { API_SCOPE, requestToken } from './api-client.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
+import { API_SCOPE, requestToken } from './token-request.ts'
 
 interface TokenOptions extends RemoteOptions {
   readonly audience?: string
@@ -18,7 +18,6 @@ interface TokenOptions extends RemoteOptions {
 /** The command. */
 export function tokenCommand(io: Io): Command {
   return withRemoteOptions(new Command('token'))
-    .description('Print an access token for the credentials.')
     .option(
       '--audience <audience>',
       'whom the token is for: "api" (calls of Keyturn itself; the default without --scope), "own" (the project of the ' +

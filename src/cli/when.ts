@@ -3,7 +3,6 @@
  */
 import { type Duration, type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { InvalidArgumentError, Option } from 'commander'
-import { z } from 'zod'
 
 const DISTANCE = /^([1-9]\d{0,5})([dhm])$/
 const MILLISECONDS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000 }
@@ -11,7 +10,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600
 /** A duration may be zero, and may be in seconds. */
 const DURATION = /^(\d{1,9})([dhms])$/
 const SECONDS: Readonly<Record<string, bigint>> = { d: 86_400n, h: 3600n, m: 60n, s: 1n }
-const RFC_3339 = z.iso.datetime({ offset: true })
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** The option `--expires` of commands that make a credential. */
 export function expiresOption(): Option {
@@ -50,6 +49,13 @@ function parseMoment(text: string, direction: 1 | -1): Timestamp {
   const [, count, unit = ''] = DISTANCE.exec(text) ?? []
   const distance = MILLISECONDS[unit]
   if (distance !== undefined) return timestampFromDate(new Date(Date.now() + direction * Number(count) * distance))
-  if (RFC_3339.safeParse(text).success) return timestampFromDate(new Date(text))
+  const [, day] = RFC_3339.exec(text) ?? []
+  if (day !== undefined && isDay(day)) return timestampFromDate(new Date(text))
   throw new InvalidArgumentError('Write a distance such as 90d, 12h or 30m, or a time such as 2027-01-31T00:00:00Z.')
+}
+
+/** `Date` takes 31 February for a day in March. */
+function isDay(day: string): boolean {
+  const date = new Date(day)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
 }

@@ -6,6 +6,7 @@
 import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { parseMasterKeys } from '../crypto/master-keys.ts'
+import { DEFAULT_DATA_DIR, settingsIn } from './environment.ts'
 import {
   isPostgresUrl,
   type ListenAddress,
@@ -19,14 +20,12 @@ import {
 } from './values.ts'
 
 /** Names in the data directory: the folders of the embedded database, which `embedded-postgres/` owns, and others. */
-const DATABASE_FOLDERS = ['postgres', 'postgres.new', 'database']
+const DATABASE_FOLDERS = ['postgres', 'postgres.new', 'database', 'programs']
 export const MASTER_KEY_FILE = 'master.key'
 const LOCK_FILE = 'lock'
 
 /** The variables that say where the master keys come from. */
 const MASTER_KEY_SOURCES = ['KEYTURN_MASTER_KEYS', 'KEYTURN_MASTER_KEYS_FILE', 'KEYTURN_MASTER_KEYS_COMMAND'] as const
-
-const DEFAULT_DATA_DIR = '.keyturn'
 
 /** The settings, checked. */
 export interface Config {
@@ -48,6 +47,8 @@ export interface Config {
     | { readonly kind: 'command'; readonly argv: readonly string[] }
     | { readonly kind: 'generated' }
   readonly credentialsFile: string
+  /** Where the operator has put credentials for the first administrator. Null: they are generated. */
+  readonly initialCredentialsFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
@@ -103,6 +104,7 @@ const schema = z.strictObject({
   KEYTURN_MASTER_KEYS_FILE: z.string().min(1).optional(),
   KEYTURN_MASTER_KEYS_COMMAND: z.string().transform(toArguments).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
+  KEYTURN_INITIAL_CREDENTIALS_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
@@ -123,11 +125,6 @@ const schema = z.strictObject({
   KEYTURN_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
-/** The environment of this process. */
-export function processEnvironment(): Readonly<Record<string, string | undefined>> {
-  return process.env
-}
-
 /**
  * Reads the settings from the environment. Flags override variables.
  *
@@ -144,39 +141,6 @@ export function readConfig(
   problems.push(...contradictions(given))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   return toConfig(parsed.data)
-}
-
-/** The path of the credentials file, for commands that need no other setting. */
-export function credentialsFileFrom(
-  flags: { readonly credentials?: string | undefined },
-  environment: Readonly<Record<string, string | undefined>>,
-): string {
-  const { KEYTURN_CREDENTIALS: file, KEYTURN_DATA_DIR: dataDir = DEFAULT_DATA_DIR } = settingsIn(environment, {
-    KEYTURN_CREDENTIALS: flags.credentials,
-  })
-  return resolve(file ?? join(dataDir, 'admin.json'))
-}
-
-function settingsIn(
-  environment: Readonly<Record<string, string | undefined>>,
-  flags: Readonly<Record<string, string | undefined>>,
-): Record<string, string> {
-  const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
-  const { DATABASE_URL: database } = environment
-  // An empty variable counts as not set, because shells and compose files cannot always leave one out.
-  const given = defined(Object.fromEntries(named))
-  if (given.KEYTURN_DATABASE_URL === undefined && database !== undefined && database !== '') {
-    given.KEYTURN_DATABASE_URL = database
-  }
-  const collector = environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || environment.OTEL_EXPORTER_OTLP_ENDPOINT
-  if (collector) given.OTEL_EXPORTER_OTLP_ENDPOINT = collector
-  return given
-}
-
-function defined(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
-  )
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {
@@ -243,6 +207,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     dataDir,
     masterKeys: masterKeysFrom(settings),
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
+    initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,

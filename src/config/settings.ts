@@ -85,6 +85,12 @@ export const SETTINGS = [
     meaning: "Where the first administrator's credentials are written, once, readable by the owner only.",
   },
   {
+    variable: 'KEYTURN_INITIAL_CREDENTIALS_FILE',
+    default: 'none: generated',
+    meaning:
+      "A file with the first administrator's credentials, made with `keyturn initial-credentials`, such as a mounted secret. Read by the server that initialises the instance; then none are written.",
+  },
+  {
     variable: 'KEYTURN_TLS_CERT_FILE',
     default: 'none',
     meaning: 'Certificate chain (PEM) for TLS on the same port. Reloaded when the file changes.',

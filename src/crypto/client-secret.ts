@@ -10,6 +10,7 @@ import type { DerivedKeys } from './integrity-key.ts'
 const SECRET_PREFIX = 'ktn_cs_'
 const PERSONAL_ACCESS_TOKEN_PREFIX = 'ktn_pat_'
 const SECRET_BYTES = 32
+const CLIENT_SECRET = /^ktn_cs_[\w-]{43}$/
 /** 96 bits cannot be guessed, and a guessed tag would gain one query only. */
 const TAG_BYTES = 12
 const HASH_BYTES = 32
@@ -36,9 +37,11 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
   const personalAccessTokens = createComparer(keys.personalAccessTokens)
   return {
     generate() {
-      const secret = newSecret(SECRET_PREFIX)
+      const secret = newClientSecret()
       return { secret, hash: clientSecrets.hashOf(secret) }
     },
+
+    hash: clientSecrets.hashOf,
 
     generatePersonalAccessToken() {
       const untagged = newSecret(PERSONAL_ACCESS_TOKEN_PREFIX)
@@ -58,6 +61,16 @@ export function createClientSecrets(keys: SecretKeys): ClientSecrets {
     matches: clientSecrets.matches,
     matchesPersonalAccessToken: personalAccessTokens.matches,
   }
+}
+
+/** A new client secret. */
+export function newClientSecret(): string {
+  return newSecret(SECRET_PREFIX)
+}
+
+/** Whether a text has the form of a generated client secret. One that a person made up could be guessed from its fast hash. */
+export function isClientSecret(text: string): boolean {
+  return CLIENT_SECRET.test(text)
 }
 
 /**

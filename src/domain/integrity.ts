@@ -29,6 +29,8 @@ export interface PublicKeyMacs {
 export interface ClientSecrets {
   /** A new secret and the hash to keep. The secret is not kept anywhere. */
   generate(): { readonly secret: string; readonly hash: Uint8Array }
+  /** The hash to keep of a secret that was generated before the instance. */
+  hash(secret: string): Uint8Array
   /** A new personal access token, which begins with `ktn_pat_` and ends in a tag, and the hash to keep. */
   generatePersonalAccessToken(): { readonly token: string; readonly hash: Uint8Array }
   /**

@@ -11,7 +11,7 @@ import { assertNotFormer, DATABASE_FOLDER, type Makers, prepareDatabaseFolder } 
 import { markerOf, stopOrphans } from './orphans.ts'
 import { type Platform, thisPlatform } from './platform.ts'
 import { findPrograms } from './programs.ts'
-import { reachablePrograms } from './reachable-programs.ts'
+import { programCache, reachablePrograms } from './reachable-programs.ts'
 import { LineLimit } from './server-log.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 import { serverUser } from './server-user.ts'
@@ -86,7 +86,7 @@ class Supervisor {
     await assertNotFormer(dataDir)
     const programs = await findPrograms(platform)
     const user = await serverUser(join(dataDir, DATABASE_FOLDER))
-    const makers = { programs: await reachablePrograms(programs, user), user }
+    const makers = { programs: await reachablePrograms(programs, user, programCache(dataDir)), user }
     const supervisor = new Supervisor(await prepareDatabaseFolder(dataDir, makers, signal), makers, options)
     const server = await supervisor.#launch(signal)
     supervisor.#running = supervisor.#replaceWhenEnded(server)

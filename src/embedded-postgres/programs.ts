@@ -2,11 +2,11 @@
  * Finds the programs of the embedded PostgreSQL, in the installed npm package and nowhere else: a PostgreSQL of the machine
  * may have another version, and what is on the PATH may be anything.
  */
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { INSTEAD, type Platform, packageFor } from './platform.ts'
+import { missingLinks, type ProgramLink } from './program-links.ts'
 
 /** The major version of PostgreSQL that the packages have, as in the file PG_VERSION of a database folder. */
 export const POSTGRES_MAJOR = '18'
@@ -17,6 +17,8 @@ export interface Programs {
   readonly folder: string
   /** Of the package. */
   readonly version: string
+  /** What the install script of the package has not made, because npm did not run it. */
+  readonly missingLinks: readonly ProgramLink[]
 }
 
 /**
@@ -29,14 +31,7 @@ export async function findPrograms(platform: Platform, from: string = import.met
   const name = packageFor(platform)
   const root = rootOf(name, from)
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-  const missing = await missingSymlink(root)
-  if (missing !== undefined) {
-    throw new Error(
-      `the embedded PostgreSQL is not complete, because the install script of ${name} was not run (${missing} is missing): ` +
-        `run "npm rebuild ${name}" or ${INSTEAD}`,
-    )
-  }
-  return { folder: join(root, 'native'), version }
+  return { folder: join(root, 'native'), version, missingLinks: await missingLinks(root) }
 }
 
 function rootOf(name: string, from: string): string {
@@ -49,11 +44,4 @@ function rootOf(name: string, from: string): string {
       { cause },
     )
   }
-}
-
-/** A package cannot hold symbolic links, so its install script makes them. @returns The first that it has not made. */
-async function missingSymlink(root: string): Promise<string | undefined> {
-  const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
-  const links = JSON.parse(list) as { readonly target: string }[]
-  return links.map(({ target }) => join(root, target)).find((path) => !existsSync(path))
 }

@@ -22,6 +22,7 @@ import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
 import type { Log } from '../domain/ports.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
+import { readInitialCredentials } from '../secret-files/initial-credentials.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
@@ -164,6 +165,9 @@ async function start(
   const masterKeys = await source.load({ mayGenerate: isEmpty, signal })
   const sealer = createKeySealer(masterKeys)
   const generator = tracing.calls('KeyPairGenerator', createKeyPairGenerator(sealer))
+  const { initialCredentialsFile } = config
+  const given =
+    isEmpty && initialCredentialsFile !== null ? await readInitialCredentials(initialCredentialsFile, baseUrl) : null
   const initialised = await whenAvailable(
     () =>
       bootstrap({
@@ -171,6 +175,7 @@ async function start(
         generator,
         newIntegrity: () => generateIntegrity(masterKeys),
         credentials: adminCredentialsFile(config, baseUrl, log),
+        given,
         issuer: baseUrl,
         newId: randomUUID,
       }),

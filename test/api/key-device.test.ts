@@ -57,6 +57,7 @@ beforeAll(async () => {
     initializer: createInstanceInitializer(database),
     generator,
     newIntegrity: async () => ({ sealedIntegrityKey: 'device:integrity', ...TEST_INTEGRITY }),
+    given: null,
     credentials: {
       async write(credentials) {
         administrator = credentials

@@ -5,6 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import type { Command } from 'commander'
 import { createProgram } from '../../src/cli/program.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -17,11 +18,16 @@ const NAMED = [
   /keyturn\.js ([^`\n]+)/g,
 ]
 
+let program: Command
+beforeAll(async () => {
+  program = await createProgram({ stdout: process.stdout, stderr: process.stderr, isTerminal: false, env: {} })
+})
+
 /** What is wrong with a command as it is named; undefined if nothing is. */
 function mistakeIn(named: string): string | undefined {
   const [line = ''] = named.split(/[|>&;)]/)
   const words = line.split(/\s+/).filter((word) => word !== '')
-  let command = createProgram({ stdout: process.stdout, stderr: process.stderr, isTerminal: false, env: {} })
+  let command = program
   for (const word of words) {
     if (command.commands.length === 0 || !/^[a-z-]+$/.test(word)) break
     const next = command.commands.find((candidate) => candidate.name() === word)

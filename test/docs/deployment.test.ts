@@ -19,6 +19,7 @@ interface Compose {
       user?: string
       ports?: string[]
       volumes?: string[]
+      secrets?: string[]
       stop_signal?: string
       stop_grace_period?: string
       healthcheck?: unknown
@@ -45,6 +46,7 @@ describe('docker-compose.yml', () => {
       database: { kind: 'postgres' },
       masterKeys: { kind: 'file', path: '/run/secrets/master-keys' },
       credentialsFile: '/data/admin.json',
+      initialCredentialsFile: '/run/secrets/admin.json',
       trustedProxies: [compose.networks.default.ipam.config[0]!.subnet],
     })
     expect(two).toEqual(one)
@@ -65,8 +67,12 @@ describe('docker-compose.yml', () => {
     expect(served.sort()).toEqual(scraped.sort())
   })
 
-  it('runs the replicas as another user than root, after a healthy PostgreSQL', () => {
-    expect(one).toMatchObject({ user: 'node', depends_on: { postgres: { condition: 'service_healthy' } } })
+  it('runs the replicas as another user than root, with files that they cannot change, after a healthy PostgreSQL', () => {
+    expect(one).toMatchObject({
+      user: 'node',
+      read_only: true,
+      depends_on: { postgres: { condition: 'service_healthy' } },
+    })
     expect(postgres).toHaveProperty('healthcheck.test')
   })
 
@@ -87,10 +93,11 @@ describe('docker-compose.yml', () => {
 
   it('mounts secrets and volumes that it declares, and keeps the secret files out of git and of the image', () => {
     expect(compose).toMatchObject({
-      secrets: { 'master-keys': { file: './master-keys' } },
+      secrets: { 'master-keys': { file: './master-keys' }, 'admin.json': { file: './admin.json' } },
       volumes: { data: null, postgres: null },
     })
-    expect(read('.gitignore')).toMatch(/^master-keys$/m)
+    expect(one!.secrets).toEqual(Object.keys(compose.secrets))
+    expect(read('.gitignore')).toMatch(/^master-keys\n\/admin\.json$/m)
     expect(read('.dockerignore').split('\n')[0]).toBe('*')
   })
 })
@@ -133,7 +140,7 @@ describe('the Kubernetes manifests', () => {
   })
 
   it('configure the server with variables that exist and, once they are filled in, are valid', () => {
-    const { listen, metricsListen, masterKeys, credentialsFile } = readConfig({}, environment())
+    const { listen, metricsListen, masterKeys, credentialsFile, initialCredentialsFile } = readConfig({}, environment())
     expect(listen).toEqual({ host: '0.0.0.0', port: portOf('http') })
     expect(metricsListen).toEqual({ host: '0.0.0.0', port: portOf('metrics') })
     expect(container!.env).toEqual([
@@ -141,7 +148,15 @@ describe('the Kubernetes manifests', () => {
     ])
     expect(container!.envFrom).toEqual([{ configMapRef: { name: 'keyturn' } }])
     const mounts = Object.fromEntries(container!.volumeMounts.map(({ name, mountPath }) => [name, mountPath]))
-    expect(masterKeys).toEqual({ kind: 'file', path: `${mounts['master-keys']}/master-keys` })
+    expect(masterKeys).toEqual({ kind: 'file', path: `${mounts.secrets}/master-keys` })
+    expect(initialCredentialsFile).toBe(`${mounts.secrets}/admin.json`)
+    expect(pod.volumes).toContainEqual({
+      name: 'secrets',
+      secret: expect.objectContaining({
+        secretName: 'keyturn',
+        items: ['master-keys', 'admin.json'].map((key) => ({ key, path: key })),
+      }),
+    })
     expect(credentialsFile).toBe(`${mounts.data}/admin.json`)
   })
 
@@ -157,7 +172,8 @@ describe('the Kubernetes manifests', () => {
     expect(problems({ KEYTURN_BASE_URL: settings.KEYTURN_BASE_URL! })).toEqual([expect.stringMatching(/BASE_URL/)])
     expect(problems({ KEYTURN_DATABASE_URL: secret['database-url']! })).toEqual([expect.stringMatching(/DATABASE_URL/)])
     expect(() => parseMasterKeys(secret['master-keys']!)).toThrow()
-    expect(Object.keys(secret).sort()).toEqual(['database-url', 'master-keys'])
+    expect(() => JSON.parse(secret['admin.json']!)).toThrow()
+    expect(Object.keys(secret).sort()).toEqual(['admin.json', 'database-url', 'master-keys'])
   })
 
   it('let no variable of Kubernetes be taken for a setting', () => {
@@ -256,6 +272,7 @@ interface Manifest {
       metadata: { labels: Record<string, string>; annotations: Record<string, string> }
       spec: {
         enableServiceLinks: boolean
+        volumes: unknown[]
         automountServiceAccountToken: boolean
         terminationGracePeriodSeconds: number
         securityContext: unknown
@@ -280,18 +297,47 @@ describe('the Dockerfile', () => {
     const allowed = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
-    const copied = [...read('Dockerfile').matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
+    const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) =>
+      names!.split(' '),
+    )
     expect(copied).toContain('src')
     for (const name of copied) {
       expect(existsSync(join(ROOT, name))).toBe(true)
-      expect(allowed).toContain(`!${name}`)
+      expect(allowed).toContain(`!${name.split('/')[0]}`)
     }
   })
 
+  it('takes what is compiled and the packages from stages of its own, on the same base', () => {
+    const stages = [...read('Dockerfile').matchAll(/^FROM (\S+)(?: AS (\w+))?$/gm)].map(([, base, name]) => [
+      base,
+      name,
+    ])
+    expect(stages).toEqual([
+      [expect.stringContaining('@sha256:'), 'base'],
+      ['base', 'build'],
+      ['base', 'packages'],
+      ['base', undefined],
+    ])
+    const taken = [...read('Dockerfile').matchAll(/^COPY --from=(\w+) (\S+) /gm)].map(([, stage, path]) => [
+      stage,
+      path,
+    ])
+    expect(taken).toEqual([
+      ['packages', '/app/node_modules'],
+      ['build', '/app/dist'],
+    ])
+  })
+
   it('compiles modules that exist', () => {
-    const modules = read('Dockerfile').match(/[\w/-]+\.ts(?=')/g) ?? []
-    expect(modules.filter((name) => !existsSync(join(ROOT, 'src', name)))).toEqual([])
-    expect(modules).toContain('cli/main.ts')
+    const modules = read('Dockerfile').match(/(?<=')[\w-]+(\/[\w-]+)+(?=')/g) ?? []
+    expect(modules.filter((name) => !existsSync(join(ROOT, 'src', `${name}.ts`)))).toEqual([])
+    expect(modules).toContain('cli/run')
+  })
+
+  it('asks for health with a command that exists, whatever the settings are', () => {
+    const entry = /^ENTRYPOINT (.+)$/m.exec(read('Dockerfile'))?.[1] ?? ''
+    const probe = /^HEALTHCHECK .* CMD (.+)$/m.exec(read('Dockerfile'))?.[1] ?? ''
+    expect(JSON.parse(probe)).toEqual(['node', JSON.parse(entry).at(-1), 'health'])
   })
 
   it('starts the command line that package.json names, on the major version of Node.js that it is tested with', () => {

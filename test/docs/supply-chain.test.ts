@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from '@jest/globals'
 import { parse, parseAllDocuments } from 'yaml'
 
@@ -20,7 +24,15 @@ interface Workflow {
   on: Record<string, unknown>
   permissions: Record<string, string>
   concurrency: unknown
-  jobs: Record<string, { 'timeout-minutes'?: number; permissions?: Record<string, string>; steps: Step[] }>
+  jobs: Record<string, Job>
+}
+
+interface Job {
+  'timeout-minutes'?: number
+  permissions?: Record<string, string>
+  needs?: string | string[]
+  strategy?: { matrix: { include: { runner: string; architecture: string }[] } }
+  steps: Step[]
 }
 
 const workflow = (file: string) => parse(read(file)) as Workflow
@@ -44,10 +56,10 @@ describe.each(WORKFLOWS)('the workflow %s', (file) => {
     for (const job of jobs(file)) {
       expect(job['timeout-minutes']).toBeLessThanOrEqual(30)
       const checkouts = job.steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
-      expect(checkouts.map((step) => step.with?.['persist-credentials'])).toEqual([false])
+      expect(checkouts.filter((step) => step.with?.['persist-credentials'] !== false)).toEqual([])
       if (job.permissions !== undefined) {
         // What may write installs nothing, so that no code of a package runs beside its token.
-        expect(file).toBe('.github/workflows/lock.yml')
+        expect(['.github/workflows/lock.yml', '.github/workflows/release.yml']).toContain(file)
         expect(job.steps.map(({ run }) => run ?? '').join('\n')).not.toMatch(
           /npm (ci|install|run|test|exec)|npx|\.ci\/run/,
         )
@@ -67,7 +79,8 @@ describe.each(WORKFLOWS)('the workflow %s', (file) => {
 })
 
 describe('the release workflow', () => {
-  const run = commands('.github/workflows/release.yml')
+  const RELEASE = '.github/workflows/release.yml'
+  const run = commands(RELEASE)
 
   it('refuses a lock with a gap and a known vulnerability before it runs the gate', () => {
     const gate = run.indexOf('bash .ci/run')
@@ -76,11 +89,65 @@ describe('the release workflow', () => {
     expect(run.slice(0, gate)).toContain('npm audit --omit=dev --audit-level=high')
   })
 
-  it('makes the bill of materials an artifact', () => {
-    const steps = jobs('.github/workflows/release.yml').flatMap((job) => job.steps)
-    const upload = steps.find(({ uses }) => uses?.startsWith('actions/upload-artifact@'))
-    expect(run.at(-1)).toBe(`node scripts/sbom.ts > ${upload?.with?.path}`)
-    expect(upload?.with).toMatchObject({ 'if-no-files-found': 'error' })
+  it('publishes nothing before the gate has passed, and what the gate has packed', () => {
+    const { gate, ...others } = workflow(RELEASE).jobs
+    expect(gate?.permissions).toBeUndefined()
+    const needs = (name: string): string[] => {
+      const needed = [others[name]?.needs ?? []].flat()
+      return [...needed, ...needed.flatMap(needs)]
+    }
+    for (const name of Object.keys(others)) expect(needs(name)).toContain('gate')
+    const steps = (gate?.steps ?? []).map(({ run }) => run ?? '')
+    const pack = steps.find((text) => text.includes('npm pack')) ?? ''
+    expect(steps.indexOf(pack)).toBeGreaterThan(steps.indexOf('bash .ci/run'))
+    for (const part of [
+      'scripts/sbom.ts > release/keyturn.cdx.json',
+      'SHA256SUMS',
+      'scripts/release-notes.ts > notes.md',
+    ])
+      expect(pack).toContain(part)
+    expect(gate?.steps.at(-1)).toMatchObject({ with: { path: 'release\nnotes.md\n', 'if-no-files-found': 'error' } })
+  })
+
+  it('proves where the npm package, the image and the files of a release come from', () => {
+    const { npm, index, release } = workflow(RELEASE).jobs
+    expect(npm?.permissions).toEqual({ 'id-token': 'write' })
+    expect(npm?.steps.at(-1)?.run).toMatch(/npm publish \S+ --provenance --access public --ignore-scripts/)
+    const attested = [index, release].map((job) =>
+      job?.steps.find(({ uses }) => uses?.startsWith('actions/attest-build-provenance@')),
+    )
+    expect(attested).toMatchObject([
+      { with: { 'push-to-registry': true, 'subject-digest': expect.stringContaining('outputs.digest') } },
+      { with: { 'subject-checksums': 'release/SHA256SUMS' } },
+    ])
+  })
+
+  it('pushes an image for each architecture that the Dockerfile and npm have packages for', () => {
+    const { image } = workflow(RELEASE).jobs
+    expect(image?.strategy?.matrix.include.map(({ architecture }) => architecture)).toEqual(['amd64', 'arm64'])
+    // The token is in reach of nothing that is built.
+    const [build, push] = (image?.steps ?? []).flatMap(({ run }) => run ?? [])
+    expect(build).toContain('docker buildx build')
+    expect(build).not.toContain('login')
+    expect(push).toContain('docker push')
+  })
+
+  it('prints the section of a version, and refuses one that the changelog does not have', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'keyturn-notes-'))
+    const script = join(ROOT, 'scripts/release-notes.ts')
+    const notesOf = async (version: string) => {
+      await writeFile(join(folder, 'package.json'), JSON.stringify({ version }))
+      return await promisify(execFile)(process.execPath, [script], { cwd: folder })
+    }
+    try {
+      const changelog =
+        '# Changelog\n\n## Unreleased\n\n- new\n\n## 1.2.0 - 2027-01-31\n\n- this\n\n## 1.1.0\n\n- old\n'
+      await writeFile(join(folder, 'CHANGELOG.md'), changelog)
+      expect(await notesOf('1.2.0')).toMatchObject({ stdout: '- this\n' })
+      await expect(notesOf('1.2.1')).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('"## 1.2.1"') })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 })
 
@@ -111,7 +178,7 @@ describe('images', () => {
     const used = [
       ...read('Dockerfile')
         .split('\n')
-        .flatMap((line) => line.match(/^FROM\s+(\S+)/i)?.slice(1) ?? [])
+        .flatMap((line) => line.match(/^FROM\s+(?!base\b)(\S+)/i)?.slice(1) ?? [])
         .map((image) => `Dockerfile ${image}`),
       ...manifests.flatMap((file) =>
         parseAllDocuments(read(file)).flatMap((document) =>

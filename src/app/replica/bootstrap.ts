@@ -2,7 +2,7 @@
  * Initialises an empty instance: its issuer, a project, an owner with one client secret, one active web key, and the integrity
  * key.
  */
-import { formatClientId } from '../../domain/identities/client-id.ts'
+import { type ClientId, formatClientId } from '../../domain/identities/client-id.ts'
 import type { NewIntegrity } from '../../domain/integrity.ts'
 import { DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
 import type { InstanceInitializer, KeyPairGenerator } from '../../domain/ports.ts'
@@ -21,7 +21,10 @@ export interface BootstrapOptions {
   readonly generator: KeyPairGenerator
   /** Makes the integrity key of a new instance. */
   readonly newIntegrity: () => Promise<NewIntegrity>
+  /** For the credentials of a generated administrator. */
   readonly credentials: CredentialsSink
+  /** The first administrator, whose credentials the operator has. Null: one is generated. */
+  readonly given: (ClientId & { readonly clientSecret: string }) | null
   /** The issuer of the server that does this. */
   readonly issuer: string
   /** A new random UUID. */
@@ -38,20 +41,23 @@ export interface BootstrapOptions {
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
-  const { initializer, generator, newIntegrity, credentials, issuer, newId } = options
+  const { initializer, generator, newIntegrity, credentials, given, issuer, newId } = options
   if (await initializer.isInitialised()) return false
 
   const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
   const integrity = await newIntegrity()
-  const { secret, hash } = integrity.secrets.generate()
+  const { secret, hash } =
+    given === null
+      ? integrity.secrets.generate()
+      : { secret: given.clientSecret, hash: integrity.secrets.hash(given.clientSecret) }
   const administrator = {
-    userId: newId(),
+    userId: given?.userId ?? newId(),
     projectId: newId(),
-    projectName: PROJECT_NAME,
+    projectName: given?.projectName ?? PROJECT_NAME,
     secretId: newId(),
     secretHash: hash,
   }
-  return initializer.initialise({ administrator, firstKey, integrity, issuer }, () =>
-    credentials.write({ clientId: formatClientId(administrator), clientSecret: secret }),
-  )
+  return initializer.initialise({ administrator, firstKey, integrity, issuer }, async () => {
+    if (given === null) await credentials.write({ clientId: formatClientId(administrator), clientSecret: secret })
+  })
 }

@@ -2,7 +2,6 @@
  * `keyturn projects list | create | rename | delete`, and the groups for roles and custom scopes.
  */
 import { create } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
   CreateProjectResponseSchema,
@@ -17,12 +16,13 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { ageOf, formatTable } from '../table.ts'
+import { createClient } from '../unary-client.ts'
 import { projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'
 
 /** The group of commands. */
 export function projectsCommand(io: Io): Command {
-  const projects = new Command('projects').description('Manage projects, their roles and their custom scopes.')
+  const projects = new Command('projects')
   projects.addCommand(listCommand(io))
   projects.addCommand(createCommand(io))
   projects.addCommand(renameCommand(io))

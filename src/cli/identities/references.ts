@@ -1,12 +1,13 @@
 /**
  * References to resources in arguments: a project by its name or id, a user by its id or client ID.
  */
-import { createClient, type Transport } from '@connectrpc/connect'
+import type { Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { itemsOf } from '../pages.ts'
+import { createClient } from '../unary-client.ts'
 
 /** The argument for a user. Its value is the user id. */
 export function userArgument(): Argument {

@@ -10,7 +10,7 @@ import {
   GenerateClientSecretResponseSchema,
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { credentialsFileFrom } from '../../config/config.ts'
+import { credentialsFileFrom } from '../../config/environment.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import { connect } from '../api-client.ts'
 import type { Io } from '../io.ts'

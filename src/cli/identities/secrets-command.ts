@@ -21,7 +21,7 @@ import { generateSecretCommand } from './secret-generate-command.ts'
 
 /** The group of commands. */
 export function secretsCommand(io: Io): Command {
-  const secrets = new Command('secrets').description('Generate, list, deactivate and delete client secrets.')
+  const secrets = new Command('secrets')
   secrets.addCommand(generateSecretCommand(io))
   secrets.addCommand(listCommand(io))
   secrets.addCommand(deactivateCommand(io))

@@ -2,7 +2,7 @@
  * `keyturn users grant | revoke`: one role or scope of a user at a time.
  */
 import { type JsonValue, toJson } from '@bufbuild/protobuf'
-import { type Client, createClient, type Transport } from '@connectrpc/connect'
+import type { Client, Transport } from '@connectrpc/connect'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
 import {
@@ -17,6 +17,7 @@ import { openApi } from '../api-client.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
+import { createClient } from '../unary-client.ts'
 import { INSTANCE_ROLES, type InstanceRoleName } from './instance-roles.ts'
 import { resolveProject, userArgument } from './references.ts'
 

@@ -1,19 +1,15 @@
 /**
  * `keyturn users keys add | list | remove`: the public keys of a user for private_key_jwt.
  */
-import { readFile } from 'node:fs/promises'
 import { create } from '@bufbuild/protobuf'
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import { Command } from 'commander'
-import { z } from 'zod'
-import type { UserKey } from '../../../gen/iam/user/v2/service_user_pb.js'
 import {
   AddUserKeyResponseSchema,
   ListUserKeysResponseSchema,
   RemoveUserKeyResponseSchema,
   ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { isSecretJwk, publicMembersOf } from '../../domain/keys/jwk-members.ts'
 import { connect } from '../api-client.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
@@ -22,9 +18,6 @@ import { everyItemOf } from '../pages.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
 import { expiresOption } from '../when.ts'
 import { userArgument } from './references.ts'
-
-const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional() })
-const jwkSet = z.looseObject({ keys: z.array(jwk) })
 
 /** The group of commands. */
 export function userKeysCommand(io: Io): Command {
@@ -42,6 +35,7 @@ function addCommand(io: Io): Command {
     .argument('<file>', 'a public key as a JWK, or a JWK set')
     .addOption(expiresOption())
     .action(async (userId: string, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
+      const { kindOf, readPublicJwk } = await import('./public-key-file.ts')
       const publicJwk = await readPublicJwk(file)
       const client = await connect(io, options, ServiceUserService)
       const { expires } = options
@@ -66,6 +60,7 @@ function listCommand(io: Io): Command {
         (page) => client.listUserKeys({ userId, ...page }),
         (response) => response.keys,
       )
+      const { kindOf } = await import('./public-key-file.ts')
       print(io, options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
         formatTable(
           ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
@@ -84,38 +79,4 @@ function removeCommand(io: Io): Command {
       const response = await (await connect(io, options, ServiceUserService)).removeUserKey({ userId, keyId })
       print(io, options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
     })
-}
-
-/**
- * The public members of the JWK or JWK set in a file, as JSON.
- *
- * @throws {Error} if the file has neither, or a private key, which is not sent, not even to be refused.
- */
-async function readPublicJwk(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${file}`, { cause })
-  })
-  const document = parseJson(text)
-  const { data: set } = jwkSet.safeParse(document)
-  const { data: key } = jwk.safeParse(document)
-  if (set === undefined && key === undefined) {
-    throw new Error(`${file} is neither a JWK nor a JWK set (RFC 7517): it must be JSON with a "kty"`)
-  }
-  if ([set ?? key ?? {}, ...(set?.keys ?? [])].some(isSecretJwk)) {
-    throw new Error(`${file} has a private key: nothing was sent; make a file with the public key only`)
-  }
-  return JSON.stringify(set === undefined ? publicMembersOf(key ?? {}) : { keys: set.keys.map(publicMembersOf) })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function kindOf({ publicJwk }: UserKey): string {
-  const { data } = jwk.safeParse(parseJson(publicJwk))
-  return data?.crv ?? data?.kty ?? 'unknown'
 }

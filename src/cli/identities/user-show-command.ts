@@ -1,7 +1,7 @@
 /**
  * `keyturn users show`: everything about one user except its credentials.
  */
-import { createClient, type Transport } from '@connectrpc/connect'
+import type { Transport } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
@@ -11,6 +11,7 @@ import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatFields, formatMoment } from '../table.ts'
+import { createClient } from '../unary-client.ts'
 import { instanceRoleName } from './instance-roles.ts'
 import { userArgument } from './references.ts'
 

@@ -3,7 +3,6 @@
  * their grants, keys and tokens. Their client secrets are `keyturn secrets`.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
 import { Argument, Command } from 'commander'
 import {
   CreateServiceUserResponseSchema,
@@ -21,6 +20,7 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { formatTable } from '../table.ts'
+import { createClient } from '../unary-client.ts'
 import { resolveProject, userArgument } from './references.ts'
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
@@ -34,7 +34,7 @@ interface CreateOptions extends RemoteOptions {
 
 /** The group of commands. */
 export function usersCommand(io: Io): Command {
-  const users = new Command('users').description('Manage service users, what they may do, their keys and tokens.')
+  const users = new Command('users')
   for (const command of [
     listCommand(io),
     createCommand(io),

@@ -53,7 +53,7 @@ const STEPS = 100
 
 /** The group of commands. */
 export function keysCommand(io: Io): Command {
-  const keys = new Command('keys').description('Manage and rotate the keys that sign tokens.')
+  const keys = new Command('keys')
   for (const command of [
     listCommand(io),
     createCommand(io),

@@ -11,7 +11,6 @@ import { serveFlags, withServeFlags } from './serve-flags.ts'
 /** The command. */
 export function configCommand(io: Io): Command {
   return withServeFlags(new Command('config'))
-    .description('Check the configuration and print it. Secrets are left out.')
     .option('--json', 'print JSON')
     .action(async (options: Record<string, string | boolean | undefined>) => {
       const config = readConfig(serveFlags(options), io.env)

@@ -8,7 +8,8 @@ import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwt
 import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { type Credentials, readCredentials } from '../../secret-files/credentials-file.ts'
-import { API_SCOPE, connect, requestToken } from '../api-client.ts'
+import { connect } from '../api-client.ts'
+import { API_SCOPE, requestToken } from '../token-request.ts'
 
 /** What the demo needs. */
 export interface DemoOptions {

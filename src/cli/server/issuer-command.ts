@@ -10,9 +10,7 @@ const DIRECTLY = 'Works on the database: needs the settings of the server, and a
 
 /** The group of commands. */
 export function issuerCommand(io: Io): Command {
-  const issuer = new Command('issuer').description(
-    'Show or change the issuer of the instance, which is the base URL of all its servers.',
-  )
+  const issuer = new Command('issuer')
   withServeFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
     .action((options: Record<string, unknown>) =>

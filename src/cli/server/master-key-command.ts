@@ -13,9 +13,7 @@ const WITH_SETTINGS = 'Needs the settings of the server; an embedded database mu
 
 /** The group of commands. */
 export function masterKeyCommand(io: Io): Command {
-  const masterKey = new Command('master-key').description(
-    'Make, rotate and look after the keys that seal the private keys in the database.',
-  )
+  const masterKey = new Command('master-key')
   masterKey
     .command('generate')
     .description('Print a new master key, for KEYTURN_MASTER_KEYS or KEYTURN_MASTER_KEYS_FILE. Keep it secret.')

@@ -8,13 +8,11 @@ import { withServeFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
-  return withServeFlags(new Command('migrate'))
-    .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
-    .action((options: Record<string, unknown>) =>
-      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-        const { migrateDatabase } = await import('../../server/server.ts')
-        const applied = await migrateDatabase(config, log, signal)
-        io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
-      }),
-    )
+  return withServeFlags(new Command('migrate')).action((options: Record<string, unknown>) =>
+    runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+      const { migrateDatabase } = await import('../../server/server.ts')
+      const applied = await migrateDatabase(config, log, signal)
+      io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
+    }),
+  )
 }

@@ -14,22 +14,17 @@ const CHANGES = {
 
 /** The command. */
 export function recoverCommand(io: Io): Command {
-  return withServeFlags(new Command('recover'))
-    .description(
-      'Make a new owner secret directly in the database when all are lost, and write the credentials file. ' +
-        'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
-    )
-    .action((options: Record<string, unknown>) =>
-      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
-        const { recoverOwner } = await import('../../server/recover.ts')
-        const { clientId, change } = await recoverOwner(config, log, signal)
-        io.stdout.write(
-          [
-            `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
-            'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
-            '',
-          ].join('\n'),
-        )
-      }),
-    )
+  return withServeFlags(new Command('recover')).action((options: Record<string, unknown>) =>
+    runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+      const { recoverOwner } = await import('../../server/recover.ts')
+      const { clientId, change } = await recoverOwner(config, log, signal)
+      io.stdout.write(
+        [
+          `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
+          'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
+          '',
+        ].join('\n'),
+      )
+    }),
+  )
 }

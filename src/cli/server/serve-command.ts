@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { StopOptions } from '../../server/server.ts'
 import type { ServerLog } from '../../telemetry/log/log.ts'
+import { commandName } from '../command-name.ts'
 import { describeFailure, exitCodeOf } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
@@ -23,14 +24,12 @@ const LOG_GRACE = 1_000
 
 /** The command. */
 export function serveCommand(io: Io): Command {
-  return withServeFlags(new Command('serve'))
-    .description('Run the server. Settings are variables (see the README); some are flags too, and flags win.')
-    .action(async (options: Record<string, unknown>) => {
-      const config = readConfig(serveFlags(options), io.env)
-      if (config.workers === 1) await serve(io, config)
-      else if (cluster.isPrimary) await serveWithWorkers(io, config)
-      else await serveAsWorker(config)
-    })
+  return withServeFlags(new Command('serve')).action(async (options: Record<string, unknown>) => {
+    const config = readConfig(serveFlags(options), io.env)
+    if (config.workers === 1) await serve(io, config)
+    else if (cluster.isPrimary) await serveWithWorkers(io, config)
+    else await serveAsWorker(config)
+  })
 }
 
 async function serve(io: Io, config: Config): Promise<void> {
@@ -111,14 +110,20 @@ async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Pro
   }
 }
 
-function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, { credentialsFile }: Config): void {
+function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: Config): void {
+  const { initialCredentialsFile } = config
+  const credentialsFile = initialCredentialsFile ?? config.credentialsFile
+  const written =
+    initialCredentialsFile === null
+      ? `The administrator's credentials were written to ${credentialsFile}. Keep that file safe.`
+      : `The administrator has the credentials in ${credentialsFile}.`
   io.stdout.write(
     [
       `Keyturn listens on ${listenUrl} (base URL ${baseUrl}).`,
       initialised
-        ? `The administrator's credentials were written to ${credentialsFile}. Keep that file safe.`
+        ? written
         : `The instance was set up before; its credentials file is ${credentialsFile} unless it was moved.`,
-      `Next: npx keyturn keys list --credentials ${credentialsFile}`,
+      `Next: ${commandName(io)} keys list --credentials ${credentialsFile}`,
       '',
     ].join('\n'),
   )

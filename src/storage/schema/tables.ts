@@ -81,7 +81,7 @@ interface RotationTable {
   request_date: Date | null
 }
 
-interface ProjectTable {
+export interface ProjectTable {
   project_id: string
   name: string
   creation_date: ColumnType<Date, Date, never>
@@ -97,7 +97,7 @@ interface ProjectScopeTable {
   scope: string
 }
 
-interface ServiceUserTable {
+export interface ServiceUserTable {
   user_id: string
   project_id: string
   name: string

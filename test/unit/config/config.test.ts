@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, credentialsFileFrom, readConfig } from '../../../src/config/config.ts'
+import { ConfigError, readConfig } from '../../../src/config/config.ts'
 import { describeConfig } from '../../../src/config/describe-config.ts'
+import { credentialsFileFrom } from '../../../src/config/environment.ts'
 import { SETTINGS, type Setting } from '../../../src/config/settings.ts'
 
 const MASTER_KEYS = `mk-1:${Buffer.alloc(32, 7).toString('base64url')}`
@@ -29,6 +30,7 @@ describe('the configuration', () => {
       dataDir: resolve('.keyturn'),
       masterKeys: { kind: 'generated' },
       credentialsFile: resolve('.keyturn/admin.json'),
+      initialCredentialsFile: null,
       tls: null,
       trustedProxies: [],
       drainSeconds: 5,

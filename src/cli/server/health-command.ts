@@ -1,0 +1,71 @@
+/**
+ * `keyturn health`: asks the server that the settings describe whether it is ready.
+ */
+import { readFile } from 'node:fs/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import { type Config, readConfig } from '../../config/config.ts'
+import { codeOf, type HttpAnswer, parseJson, sendRequest } from '../http-request.ts'
+import type { Io } from '../io.ts'
+import { serveFlags, withServeFlags } from './serve-flags.ts'
+
+const DEFAULT_TIMEOUT = 3
+const LONGEST_TIMEOUT = 300
+
+/** Addresses that stand for all of a machine, and one of those. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+interface HealthOptions {
+  readonly timeout: number
+  readonly clientCert?: string
+  readonly clientKey?: string
+}
+
+/** The command. */
+export function healthCommand(io: Io): Command {
+  return withServeFlags(new Command('health'))
+    .option('--timeout <seconds>', 'how long the server may take to answer', parseTimeout, DEFAULT_TIMEOUT)
+    .option('--client-cert <file>', 'certificate (PEM) for a server with KEYTURN_TLS_CLIENT_CA_FILE')
+    .option('--client-key <file>', 'private key (PEM) of that certificate')
+    .action(async (options: HealthOptions & Readonly<Record<string, unknown>>) => {
+      const url = readyzOf(readConfig(serveFlags(options), io.env))
+      const { status, body } = await ask(url, options)
+      const { reason, warnings = [] } = (parseJson(body) ?? {}) as {
+        readonly reason?: string
+        readonly warnings?: readonly string[]
+      }
+      if (status !== 200) throw new Error(`${url} answers with status ${status}${reason ? `: ${reason}` : ''}`)
+      for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`)
+      io.stdout.write('ready\n')
+    })
+}
+
+/** @throws {Error} if the server has a free port, which only its process knows. */
+function readyzOf({ listen: { host, port }, tls }: Config): URL {
+  if (port === 0)
+    throw new Error('KEYTURN_LISTEN has port 0, which may be any: set the port that the server listens on')
+  const address = LOOPBACK[host] ?? host
+  return new URL(
+    `${tls === null ? 'http' : 'https'}://${address.includes(':') ? `[${address}]` : address}:${port}/readyz`,
+  )
+}
+
+async function ask(url: URL, { timeout, clientCert, clientKey }: HealthOptions): Promise<HttpAnswer> {
+  const [cert, key] = await Promise.all([clientCert, clientKey].map((file) => file && readFile(file)))
+  try {
+    return await sendRequest(url, {
+      method: 'GET',
+      signal: AbortSignal.timeout(timeout * 1000),
+      // The certificate is for the name that clients use, and here the address of the listener is asked. Nothing secret is sent.
+      tls: { rejectUnauthorized: false, ...(cert && { cert }), ...(key && { key }) },
+    })
+  } catch (cause) {
+    const reason = cause instanceof DOMException ? ` within ${timeout} seconds` : codeOf(cause)
+    throw new Error(`no answer from ${url}${reason}: is the server running with these settings?`, { cause })
+  }
+}
+
+function parseTimeout(text: string): number {
+  const seconds = Number(text)
+  if (/^\d+$/.test(text) && seconds >= 1 && seconds <= LONGEST_TIMEOUT) return seconds
+  throw new InvalidArgumentError(`Write a number of seconds from 1 to ${LONGEST_TIMEOUT}.`)
+}

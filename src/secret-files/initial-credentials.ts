@@ -1,0 +1,44 @@
+/**
+ * Credentials of the first administrator that an operator has made before the instance: for platforms where files of a server do not
+ * outlive it, and where secrets come from outside.
+ */
+import { randomUUID } from 'node:crypto'
+import { isClientSecret, newClientSecret } from '../crypto/client-secret.ts'
+import { type ClientId, formatClientId, splitClientId } from '../domain/identities/client-id.ts'
+import { type Credentials, readCredentials } from './credentials-file.ts'
+
+/** The first administrator, as the operator wants it. */
+export interface InitialAdministrator extends ClientId {
+  readonly clientSecret: string
+}
+
+/** New credentials, which work once an instance is initialised with them. */
+export function newInitialCredentials(options: {
+  readonly baseUrl: string
+  readonly tokenEndpoint: string
+  readonly projectName: string
+}): Credentials {
+  const { baseUrl, tokenEndpoint, projectName } = options
+  return {
+    base_url: baseUrl,
+    token_endpoint: tokenEndpoint,
+    client_id: formatClientId({ userId: randomUUID(), projectName }),
+    client_secret: newClientSecret(),
+  }
+}
+
+/**
+ * Reads a file with such credentials.
+ *
+ * @param baseUrl That of the server. Credentials for another one are refused: their owner could not use them.
+ * @throws {Error} that names the file, says what to do and has no part of the secret.
+ */
+export async function readInitialCredentials(path: string, baseUrl: string): Promise<InitialAdministrator> {
+  const { base_url, client_id, client_secret: clientSecret } = await readCredentials(path)
+  const remedy = 'make the file with "keyturn initial-credentials"'
+  if (base_url !== baseUrl) throw new Error(`${path} is for ${base_url}, and this server is ${baseUrl}: ${remedy}`)
+  const clientId = splitClientId(client_id)
+  if (clientId === undefined) throw new Error(`the client_id in ${path} is no client ID: ${remedy}`)
+  if (!isClientSecret(clientSecret)) throw new Error(`the client_secret in ${path} was not generated: ${remedy}`)
+  return { ...clientId, clientSecret }
+}

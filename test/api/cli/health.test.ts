@@ -1,0 +1,82 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
+import { freePort } from '../../support/postgres.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../support/tls')
+const TLS = {
+  KEYTURN_TLS_CERT_FILE: join(FIXTURES, 'first.cert.pem'),
+  KEYTURN_TLS_KEY_FILE: join(FIXTURES, 'first.key.pem'),
+}
+const CLIENT = ['--client-cert', join(FIXTURES, 'client.cert.pem'), '--client-key', join(FIXTURES, 'client.key.pem')]
+
+const running: Keyturn[] = []
+afterEach(async () => {
+  for (const server of running.splice(0)) {
+    await server.stop()
+    await removeFolder(server.dataDir)
+  }
+})
+
+/** The settings of a server that runs. */
+async function start(env: Record<string, string> = {}): Promise<Record<string, string>> {
+  const settings = { KEYTURN_LISTEN: `127.0.0.1:${await freePort()}`, ...env }
+  running.push(await startKeyturnInProcess({ env: settings }))
+  return settings
+}
+
+const READY = { code: 0, stdout: 'ready\n', stderr: '' }
+
+describe('keyturn health', () => {
+  it('asks the server of the same settings, also where that listens on all addresses', async () => {
+    const settings = await start()
+    expect(await runKeyturnInProcess(['health'], settings)).toEqual(READY)
+    const anywhere = settings.KEYTURN_LISTEN!.replace('127.0.0.1', '0.0.0.0')
+    expect(await runKeyturnInProcess(['health', '--listen', anywhere])).toEqual(READY)
+  })
+
+  it('speaks TLS where the server does', async () => {
+    const settings = await start(TLS)
+    expect(await runKeyturnInProcess(['health'], settings)).toEqual(READY)
+    const { code, stderr } = await runKeyturnInProcess(['health'], { KEYTURN_LISTEN: settings.KEYTURN_LISTEN! })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .*: is the server running/) })
+  })
+
+  it('shows a certificate where the server asks for one', async () => {
+    const settings = await start({ ...TLS, KEYTURN_TLS_CLIENT_CA_FILE: join(FIXTURES, 'authority.cert.pem') })
+    expect(await runKeyturnInProcess(['health'], settings)).toMatchObject({ code: 1, stdout: '' })
+    expect(await runKeyturnInProcess(['health', ...CLIENT], settings)).toEqual(READY)
+  })
+
+  it('fails, and says why, where no server listens', async () => {
+    const address = `127.0.0.1:${await freePort()}`
+    expect(await runKeyturnInProcess(['health', '--listen', address])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: no answer from http://${address}/readyz (ECONNREFUSED): is the server running with these settings?\n`,
+    })
+  })
+
+  it('fails, with the reason, while a server is not ready', async () => {
+    const server = createServer((_, res) => void res.writeHead(503).end('{"status":"not ready","reason":"it drains"}'))
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect(await runKeyturnInProcess(['health', '--listen', address])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `keyturn: http://${address}/readyz answers with status 503: it drains\n`,
+    })
+    await new Promise((done) => server.close(done))
+  })
+
+  it('cannot know a port that the system has picked', async () => {
+    const { code, stderr } = await runKeyturnInProcess(['health', '--listen', '127.0.0.1:0'])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('set the port that the server') })
+  })
+
+  it.each([['0'], ['x'], ['301']])('takes no time limit of %s seconds', async (timeout) => {
+    expect(await runKeyturnInProcess(['health', '--timeout', timeout])).toMatchObject({ code: 2, stdout: '' })
+  })
+})

