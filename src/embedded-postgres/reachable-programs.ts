@@ -89,7 +89,7 @@ async function isOwn(folder: string): Promise<boolean> {
 
 /** Makes the folder of the copies. @throws {Error} if another user may write there. */
 async function assertOwn(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true, mode: EVERYONE.folder })
   if (!(await isOwn(folder))) throw new Error(`other users may write in ${folder}`)
   await chmod(folder, EVERYONE.folder)
 }

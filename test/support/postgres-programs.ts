@@ -56,7 +56,7 @@ export async function findTestPrograms(
  */
 async function npmPrograms(user: SpawnUser, folder: string): Promise<PostgresPrograms> {
   const programs = await findPrograms(thisPlatform())
-  return programsIn(join(await reachablePrograms(programs, asServerUser(user), folder), 'bin'))
+  return programsIn(join(await reachablePrograms(programs, asServerUser(user), join(folder, 'programs')), 'bin'))
 }
 
 /** As the code under test knows users. */
