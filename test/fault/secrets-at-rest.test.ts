@@ -6,6 +6,7 @@ import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
 import { openEmbeddedDatabase } from '../support/embedded-database.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   type AdminCredentials,
   type KeyturnProcess,
@@ -22,6 +23,7 @@ import {
   secretKey,
   secretText,
 } from '../support/secret-search.ts'
+import { processesOn } from '../support/server-processes.ts'
 
 const WRONG_SECRET = 'a-wrong-secret-that-somebody-sent-by-mistake'
 const CONFIGS = [
@@ -255,6 +257,8 @@ describe('a server with an embedded database', () => {
     server = second
     const again = await useEverything(second, { remove: true })
     await second.kill()
+    // PostgreSQL ends by itself then, and removes files.
+    await eventually(async () => expect(await processesOn(join(dataDir, 'postgres'))).toEqual([]))
 
     const secrets = [...used, ...again, ...keys, masterKeySecret(masterKeys), PRIVATE_KEY_MARKERS]
     expect(await findSecretsBelow(dataDir, secrets, ['admin.json', 'master.key'])).toEqual([])
