@@ -10,6 +10,8 @@ export interface Io {
   readonly stdin?: NodeJS.ReadableStream
   /** Whether standard input and standard error are a terminal, so that questions can be asked. */
   readonly isTerminal: boolean
+  /** Which output streams are terminals, and may show colours. Default: none. */
+  readonly terminals?: { readonly stdout: boolean; readonly stderr: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal

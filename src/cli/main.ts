@@ -10,6 +10,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   isTerminal: isatty(0) && isatty(2),
+  terminals: { stdout: isatty(1), stderr: isatty(2) },
   env: processEnvironment(),
   // Opened only by a command that asks something.
   get stdin() {

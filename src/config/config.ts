@@ -6,6 +6,7 @@
 import { join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { parseMasterKeys } from '../crypto/master-keys.ts'
+import { isClientVariable } from './client-settings.ts'
 import {
   isPostgresUrl,
   type ListenAddress,
@@ -158,7 +159,9 @@ function settingsIn(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
-  const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
+  const named = Object.entries({ ...environment, ...defined(flags) }).filter(
+    ([name]) => name.startsWith('KEYTURN_') && !isClientVariable(name),
+  )
   const { DATABASE_URL: database } = environment
   // An empty variable counts as not set, because shells and compose files cannot always leave one out.
   const given = defined(Object.fromEntries(named))

@@ -111,6 +111,12 @@ export function toBaseUrl(text: string, context: z.RefinementCtx): string {
   return url.origin
 }
 
+/** The base URL in a text, as the setting takes it. @param refuse Gets what the text must be, for example `must be a URL`. */
+export function parseBaseUrl(text: string, refuse: (problem: string) => never): string {
+  const parsed = z.string().transform(toBaseUrl).safeParse(text)
+  return parsed.success ? parsed.data : refuse(parsed.error.issues[0]?.message ?? 'must be a URL')
+}
+
 function isLoopback(hostname: string): boolean {
   if (hostname === 'localhost' || hostname === '[::1]') return true
   return isIP(hostname) === 4 && hostname.startsWith('127.')

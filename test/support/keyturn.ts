@@ -12,7 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
-import type { ServerHost } from './server-host.ts'
+import type { CommandInput, ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
@@ -168,12 +168,15 @@ export async function runKeyturn(
 /**
  * Runs a command like `runKeyturn`, in the process of the test: for commands that call a server. What opens the database logs to
  * the standard error of its process.
+ *
+ * @param input With answers the command is at a terminal. Default: no terminal, and nothing to read.
  */
 export async function runKeyturnInProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  input?: CommandInput,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return await (await serverHost()).run(args, env)
+  return await (await serverHost()).run(args, env, input)
 }
 
 function serverHost(): Promise<ServerHost> {

@@ -2,7 +2,7 @@
  * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
  * is plain data, functions and promises.
  */
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -33,8 +33,16 @@ export interface Ended {
 export interface ServerHost {
   /** Starts one with these variables, and with nothing of the environment. */
   start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
-  /** Runs a command without a terminal, with these variables and nothing of the environment. */
-  run(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended>
+  /** Runs a command with these variables and nothing of the environment, without a terminal unless there are answers. */
+  run(argv: readonly string[], environment: Readonly<Record<string, string>>, input?: CommandInput): Promise<Ended>
+}
+
+/** What a command reads. */
+export interface CommandInput {
+  /** What is typed at a terminal, a line at each question. After the last one the input ends. */
+  readonly answers?: readonly string[]
+  /** Standard input that is no terminal. */
+  readonly stdin?: string
 }
 
 export const SERVER_HOST: ServerHost = {
@@ -57,20 +65,38 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env) => {
-    const [stdout, stderr] = [collector(), collector()]
-    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, isTerminal: false, env })
+  run: async (argv, env, { answers, stdin: piped = '' } = {}) => {
+    const stdin = new PassThrough()
+    if (answers === undefined) stdin.end(piped)
+    const left = [...(answers ?? [])]
+    const answer = (text: string) => {
+      if (answers === undefined || !/(?:\[y\/N\]|:) $/.test(text)) return
+      const line = left.shift()
+      if (line === undefined) stdin.end()
+      else stdin.write(`${line}\n`)
+    }
+    const [stdout, stderr] = [collector(), collector(answer)]
+    const isTerminal = answers !== undefined
+    const code = await run(argv, {
+      stdout: stdout.stream,
+      stderr: stderr.stream,
+      stdin,
+      isTerminal,
+      terminals: { stdout: isTerminal, stderr: isTerminal },
+      env,
+    })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
 }
 
-/** A stream that keeps what is written to it. */
-function collector() {
+/** A stream that keeps what is written to it. @param onText Called with each text. */
+function collector(onText: (text: string) => void = () => {}) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
     write: (chunk, _encoding, done) => {
       text += chunk
+      onText(String(chunk))
       done()
     },
   })

@@ -1,10 +1,11 @@
 /**
  * `keyturn issuer …`: shows the base URL that all servers of the instance must have, and changes it on purpose.
  */
-import { Command } from 'commander'
+import { Argument, Command, InvalidArgumentError } from 'commander'
+import { parseBaseUrl } from '../../config/values.ts'
 import type { Io } from '../io.ts'
 import { openDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
 
@@ -13,7 +14,7 @@ export function issuerCommand(io: Io): Command {
   const issuer = new Command('issuer').description(
     'Show or change the issuer of the instance, which is the base URL of all its servers.',
   )
-  withServeFlags(issuer.command('show'))
+  withDatabaseFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
     .action(async (options: Record<string, unknown>) => {
       const { config, log } = await openDatabaseCommand(io, options)
@@ -21,8 +22,8 @@ export function issuerCommand(io: Io): Command {
       const stored = await storedIssuer(config, log)
       io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
     })
-  withServeFlags(issuer.command('change'))
-    .argument('<url>', 'the new base URL')
+  withDatabaseFlags(issuer.command('change'))
+    .addArgument(new Argument('<url>', 'the new base URL').argParser(parseUrl))
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
     .action(async (url: string, options: Record<string, unknown>) => {
       const { config, log, signal } = await openDatabaseCommand(io, options, { KEYTURN_BASE_URL: url })
@@ -32,6 +33,12 @@ export function issuerCommand(io: Io): Command {
       io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
     })
   return issuer
+}
+
+function parseUrl(text: string): string {
+  return parseBaseUrl(text, (problem) => {
+    throw new InvalidArgumentError(`It ${problem}.`)
+  })
 }
 
 function describeChange(before: string | null, next: string): string {

@@ -7,7 +7,7 @@ import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
 import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
 import { openDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
 
@@ -22,7 +22,7 @@ export function masterKeyCommand(io: Io): Command {
     .action(() => {
       io.stdout.write(`${generateMasterKey()}\n`)
     })
-  withServeFlags(masterKey.command('rotate'))
+  withDatabaseFlags(masterKey.command('rotate'))
     .description(
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
@@ -39,7 +39,7 @@ export function masterKeyCommand(io: Io): Command {
       }
       io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
     })
-  withServeFlags(masterKey.command('status'))
+  withDatabaseFlags(masterKey.command('status'))
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action(async (options: Record<string, unknown>) => {
       const { config, log, signal } = await openDatabaseCommand(io, options)

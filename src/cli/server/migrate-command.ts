@@ -4,11 +4,11 @@
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
 import { openDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
-  return withServeFlags(new Command('migrate'))
+  return withDatabaseFlags(new Command('migrate'))
     .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
     .action(async (options: Record<string, unknown>) => {
       const { config, log, signal } = await openDatabaseCommand(io, options)

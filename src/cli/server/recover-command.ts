@@ -4,7 +4,10 @@
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
 import { openDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
+
+/** The settings of what the credentials file says, and of where it is. */
+const WRITTEN = ['KEYTURN_LISTEN', 'KEYTURN_BASE_URL', 'KEYTURN_CREDENTIALS']
 
 const CHANGES = {
   none: '',
@@ -14,7 +17,7 @@ const CHANGES = {
 
 /** The command. */
 export function recoverCommand(io: Io): Command {
-  return withServeFlags(new Command('recover'))
+  return withDatabaseFlags(new Command('recover'), WRITTEN)
     .description(
       'Make a new owner secret directly in the database when all are lost, and write the credentials file. ' +
         'Needs the settings of the server, with its master keys; an embedded database must not be in use.',

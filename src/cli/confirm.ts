@@ -1,0 +1,53 @@
+/**
+ * Questions at a terminal: confirmations before what cannot be undone, names, and secrets.
+ *
+ * Without a terminal no confirmation is asked for: a script goes on as with `--yes`.
+ */
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { Option } from 'commander'
+import type { Io } from './io.ts'
+
+/** The value of the option. */
+export interface YesOption {
+  readonly yes?: true
+}
+
+/** The option that confirms in advance. */
+export function yesOption(description = 'do not ask for confirmation at a terminal'): Option {
+  return new Option('--yes', description)
+}
+
+/** @throws {Error} if the answer at a terminal is not yes. */
+export async function confirm(io: Io, { yes }: YesOption, question: string): Promise<void> {
+  if (yes === true || !io.isTerminal) return
+  // The end of the input, and Ctrl-C, mean no.
+  const answer = (await ask(io, `${question} [y/N] `)) ?? ''
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was changed')
+}
+
+/**
+ * Asks a question on standard error.
+ *
+ * @param isSecret Whether the answer stays invisible.
+ * @returns The answer; undefined at the end of the input and after Ctrl-C.
+ */
+export async function ask(io: Io, question: string, isSecret = false): Promise<string | undefined> {
+  const { stdin, stderr, isTerminal } = io
+  if (stdin === undefined) return undefined
+  const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
+  if (isSecret) stderr.write(question)
+  const terminal = createInterface({
+    input: stdin,
+    output: isSecret ? silence : stderr,
+    // Then it reads key by key, and shows only what it writes itself.
+    ...(isSecret && isTerminal ? { terminal: true } : {}),
+  })
+  const ended = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)))
+  try {
+    return await Promise.race([terminal.question(isSecret ? '' : question), ended])
+  } finally {
+    terminal.close()
+    if (isSecret) stderr.write('\n')
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * What is wrong with a connection to a server, and what to do about it.
+ */
+import { isIP } from 'node:net'
+
+/** A call that got no answer, or one that cannot be used. The message is for the user. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+}
+
+/** Codes of OpenSSL and Node.js for a certificate of a server that no trusted authority has signed. */
+const UNTRUSTED = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_UNTRUSTED',
+]
+
+/** Alerts (RFC 8446 §6.2) of a server that wants a client certificate and got none. */
+const CLIENT_CERTIFICATE_MISSING = [
+  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+  'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  'ERR_SSL_TLSV1_ALERT_HANDSHAKE_FAILURE',
+]
+
+/** Alerts of a server that does not take the client certificate. */
+const CLIENT_CERTIFICATE_REFUSED = [
+  'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+  'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE',
+  'ERR_SSL_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE',
+  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
+  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED',
+  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED',
+  'ERR_SSL_TLSV1_ALERT_ACCESS_DENIED',
+]
+
+/** What answers in plain HTTP looks like to TLS. */
+const PLAIN_HTTP = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST']
+
+/** The error for a connection that failed with a code of the system, of OpenSSL or of Node.js. */
+export function connectionFailure(error: unknown, url: string): ConnectionError {
+  const code = connectionCode(error)
+  return new ConnectionError(describe(code, new URL(url), url), { cause: error })
+}
+
+/** The code of the first error of a chain of causes that has one. Undefined: the connection did not fail. */
+export function connectionCode(error: unknown): string | undefined {
+  for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth += 1) {
+    if ('code' in link && typeof link.code === 'string') return link.code
+  }
+  return undefined
+}
+
+function describe(code: string | undefined, { hostname, host, protocol }: URL, url: string): string {
+  const reason = code === undefined ? '' : ` (${code})`
+  const reached = `cannot reach ${url}${reason}`
+  if (code === undefined) return `${reached}: is the server running? "keyturn serve" starts it`
+  if (UNTRUSTED.includes(code)) {
+    return (
+      `${reached}: no authority that is trusted has signed the certificate of ${host}: ` +
+      'name the certificate of its authority with --ca or KEYTURN_CA_FILE'
+    )
+  }
+  if (code === 'CERT_HAS_EXPIRED') {
+    return `${reached}: the certificate of ${host} has expired, or the clock of this machine is wrong: renew the certificate`
+  }
+  if (code === 'CERT_NOT_YET_VALID') {
+    return `${reached}: the certificate of ${host} is not valid yet: is the clock of this machine wrong?`
+  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const what = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? 'name' : 'address'
+    return `${reached}: the certificate of ${host} is for other names: use a ${what} that it names, or put ${hostname} into it`
+  }
+  if (CLIENT_CERTIFICATE_MISSING.includes(code)) {
+    return `${reached}: the server admits only clients with a certificate: give one with --client-cert and --client-key`
+  }
+  if (CLIENT_CERTIFICATE_REFUSED.includes(code)) {
+    return (
+      `${reached}: the server does not take the client certificate: it must be valid, and signed by an authority of ` +
+      'KEYTURN_TLS_CLIENT_CA_FILE of the server'
+    )
+  }
+  if (PLAIN_HTTP.includes(code)) return `${reached}: ${host} speaks HTTP without TLS: its address begins with http://`
+  if (code === 'ABORT_ERR' || code === 'ETIMEDOUT') {
+    return `${reached}: there was no answer in time: is the address right, and does a firewall let it through?`
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${reached}: ${hostname} has no address: is the name right?`
+  if (code === 'ECONNRESET' && protocol === 'http:') {
+    return `${reached}: the server closed the connection: does its address begin with https://?`
+  }
+  return `${reached}: is the server running? "keyturn serve" starts it`
+}
