@@ -106,7 +106,7 @@ export async function openSessionOf(target: Target): Promise<Session> {
     try {
       return await next(req)
     } catch (error) {
-      throw connectionCode(error) === undefined ? error : connectionFailure(error, baseUrl)
+      throw connectionCode(error) === undefined ? error : connectionFailure(error, baseUrl, tls)
     }
   }
   const api = createConnectTransport({

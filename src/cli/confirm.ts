@@ -33,7 +33,7 @@ export async function confirm(io: Io, { yes }: YesOption, question: string): Pro
  * @returns The answer; undefined at the end of the input and after Ctrl-C.
  */
 export async function ask(io: Io, question: string, isSecret = false): Promise<string | undefined> {
-  const { stdin, stderr, isTerminal } = io
+  const { stdin, stderr } = io
   if (stdin === undefined) return undefined
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   if (isSecret) stderr.write(question)
@@ -41,7 +41,7 @@ export async function ask(io: Io, question: string, isSecret = false): Promise<s
     input: stdin,
     output: isSecret ? silence : stderr,
     // Then it reads key by key, and shows only what it writes itself.
-    ...(isSecret && isTerminal ? { terminal: true } : {}),
+    ...(isSecret ? { terminal: true } : {}),
   })
   const ended = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)))
   try {
@@ -50,4 +50,19 @@ export async function ask(io: Io, question: string, isSecret = false): Promise<s
     terminal.close()
     if (isSecret) stderr.write('\n')
   }
+}
+
+/** The longest line of standard input that is read, in characters. */
+const MAX_LINE = 65_536
+
+/** The first line of standard input that is no terminal; undefined if there is none. @throws {Error} if it is too long. */
+export async function readLine({ stdin }: Io): Promise<string | undefined> {
+  let text = ''
+  for await (const chunk of stdin?.setEncoding('utf8') ?? []) {
+    text += chunk
+    if (text.includes('\n')) break
+    if (text.length > MAX_LINE) throw new Error('the first line of standard input is too long')
+  }
+  const [line = ''] = text.split('\n')
+  return line === '' ? undefined : line
 }

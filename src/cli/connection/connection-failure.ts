@@ -1,7 +1,7 @@
 /**
  * What is wrong with a connection to a server, and what to do about it.
  */
-import { isIP } from 'node:net'
+import type { TlsOptions } from './tls-files.ts'
 
 /** A call that got no answer, or one that cannot be used. The message is for the user. */
 export class ConnectionError extends Error {
@@ -40,17 +40,33 @@ const CLIENT_CERTIFICATE_REFUSED = [
 const PLAIN_HTTP = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST']
 
 /** The error for a connection that failed with a code of the system, of OpenSSL or of Node.js. */
-export function connectionFailure(error: unknown, url: string): ConnectionError {
+export function connectionFailure(error: unknown, url: string, { cert }: TlsOptions): ConnectionError {
   const code = connectionCode(error)
+  const { protocol } = new URL(url)
+  const isRefusal = code !== undefined && CLIENT_CERTIFICATE_REFUSED.includes(code)
+  // A server of Node.js sends no alert.
+  if (cert !== undefined && (isRefusal || (code === 'ECONNRESET' && protocol === 'https:'))) {
+    return new ConnectionError(
+      `cannot reach ${url} (${code}): the server does not take the client certificate: it must be valid, and signed by an ` +
+        'authority of KEYTURN_TLS_CLIENT_CA_FILE of the server',
+      { cause: error },
+    )
+  }
   return new ConnectionError(describe(code, new URL(url), url), { cause: error })
 }
 
 /** The code of the first error of a chain of causes that has one. Undefined: the connection did not fail. */
 export function connectionCode(error: unknown): string | undefined {
   for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth += 1) {
-    if ('code' in link && typeof link.code === 'string') return link.code
+    if ('code' in link && typeof link.code === 'string') return openSslCode(link) ?? link.code
   }
   return undefined
+}
+
+/** An error of TLS while something is written has its reason in its message only. The code is the one it has otherwise. */
+function openSslCode({ message }: Error): string | undefined {
+  const [, reason] = /EPROTO .*:SSL routines:[^:]*:([a-z0-9 ]+)/.exec(message) ?? []
+  return reason === undefined ? undefined : `ERR_SSL_${reason.toUpperCase().replaceAll(' ', '_')}`
 }
 
 function describe(code: string | undefined, { hostname, host, protocol }: URL, url: string): string {
@@ -70,17 +86,10 @@ function describe(code: string | undefined, { hostname, host, protocol }: URL, u
     return `${reached}: the certificate of ${host} is not valid yet: is the clock of this machine wrong?`
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const what = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? 'name' : 'address'
-    return `${reached}: the certificate of ${host} is for other names: use a ${what} that it names, or put ${hostname} into it`
+    return `${reached}: the certificate of ${host} is for other names: use one that it names, or put ${hostname} into it`
   }
   if (CLIENT_CERTIFICATE_MISSING.includes(code)) {
     return `${reached}: the server admits only clients with a certificate: give one with --client-cert and --client-key`
-  }
-  if (CLIENT_CERTIFICATE_REFUSED.includes(code)) {
-    return (
-      `${reached}: the server does not take the client certificate: it must be valid, and signed by an authority of ` +
-      'KEYTURN_TLS_CLIENT_CA_FILE of the server'
-    )
   }
   if (PLAIN_HTTP.includes(code)) return `${reached}: ${host} speaks HTTP without TLS: its address begins with http://`
   if (code === 'ABORT_ERR' || code === 'ETIMEDOUT') {

@@ -55,7 +55,7 @@ export async function requestJson(url: string, { tls, form }: Request): Promise<
     })
     outgoing.end(body)
   }).catch((error: unknown) => {
-    throw connectionFailure(error, url)
+    throw connectionFailure(error, url, tls)
   })
   if (status >= 300 && status < 400) {
     throw new ConnectionError(`cannot reach ${url}: it answers with a redirect (${status}): name the address itself`)

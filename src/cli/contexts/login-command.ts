@@ -9,7 +9,7 @@ import { parseBaseUrl } from '../../config/values.ts'
 import { CONTEXT_NAME_ADVICE, type Context, type Contexts, isContextName } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import { discoverTokenEndpoint, openSessionOf, requestTokenOf } from '../api-client.ts'
-import { ask } from '../confirm.ts'
+import { ask, readLine } from '../confirm.ts'
 import { contextsOf, type Identity, tlsFilesFrom } from '../connection/target.ts'
 import { readTlsFiles, type TlsFiles } from '../connection/tls-files.ts'
 import type { Io } from '../io.ts'
@@ -109,7 +109,7 @@ async function asked(io: Io, baseUrl: string, { withToken, clientId }: LoginOpti
 
 /** Without a terminal the answer is the first line of standard input, and nothing is printed. */
 async function required(io: Io, what: string, isSecret: boolean): Promise<string> {
-  const answer = await (io.isTerminal ? ask(io, `${what}: `, isSecret) : ask(io, '', false))
+  const answer = await (io.isTerminal ? ask(io, `${what}: `, isSecret) : readLine(io))
   const text = answer?.trim() ?? ''
   if (text !== '') return text
   throw new Error(
