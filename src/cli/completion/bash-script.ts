@@ -45,10 +45,10 @@ function valueCase({ path }: CommandNode, { name, values }: OptionNode): string[
 }
 
 function commandCase({ path, commands, options, values }: CommandNode): string {
-  const words = [...commands, ...options].map(({ name }) => name).join(' ')
-  const named = `COMPREPLY=($(compgen -W ${quoted(words)} -- "$current"))`
-  if (values.kind === 'none' || values.kind === 'other') return `    ${quoted(path)}) ${named} ;;`
-  return `    ${quoted(path)}) case "$current" in -*) ${named} ;; *) ${replies(values)} ;; esac ;;`
+  const named = (items: readonly { readonly name: string }[]) =>
+    replies({ kind: 'words', words: items.map(({ name }) => name) })
+  const operands = commands.length === 0 ? replies(values) : named(commands)
+  return `    ${quoted(path)}) case "$current" in -*) ${named(options)} ;; *) ${operands} ;; esac ;;`
 }
 
 function replies(values: Values): string {

@@ -46,7 +46,8 @@ function linesOf(node: CommandNode): string[] {
 
 /** Whether an option takes a value, and which. */
 function argumentOf({ values }: OptionNode): string {
-  return values.kind === 'none' ? '' : ` -r ${offer(values)}`
+  if (values.kind === 'none') return ''
+  return values.kind === 'file' ? ' -r -F' : ` -x ${offer(values)}`.trimEnd()
 }
 
 function offer(values: Values): string {
