@@ -77,8 +77,13 @@ export function openContexts(folder: string): Contexts {
     )
   }
   const write = async (path: string, text: string): Promise<void> => {
-    await mkdir(join(folder, FOLDER), { recursive: true, mode: 0o700 })
-    await replaceDurably(path, text)
+    try {
+      await mkdir(join(folder, FOLDER), { recursive: true, mode: 0o700 })
+      await replaceDurably(path, text)
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new Error(`cannot write ${path}: ${reason}: make ${folder} writable, or choose XDG_CONFIG_HOME`, { cause })
+    }
   }
   return {
     names,
@@ -87,7 +92,9 @@ export function openContexts(folder: string): Contexts {
       await assertExists(name)
       const parsed = schema.safeParse(jsonOf(await readFile(fileOf(name), 'utf8')))
       if (parsed.success) return parsed.data
-      throw new Error(`${fileOf(name)} is not a context: make it anew with "keyturn login"`)
+      throw new Error(
+        `${fileOf(name)} is not a context: remove it with "keyturn context remove ${name}", and log in again`,
+      )
     },
     async write(name, context) {
       if (!isContextName(name)) throw new Error(CONTEXT_NAME_ADVICE)
@@ -113,7 +120,8 @@ export const CONTEXT_NAME_ADVICE =
 
 function onMissing<T>(value: T): (error: unknown) => T {
   return (error) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value
+    // A home folder may be no folder, such as /dev/null.
+    if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return value
     throw error
   }
 }

@@ -96,8 +96,10 @@ function describe(code: string | undefined, { hostname, host, protocol }: URL, u
     return `${reached}: there was no answer in time: is the address right, and does a firewall let it through?`
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${reached}: ${hostname} has no address: is the name right?`
-  if (code === 'ECONNRESET' && protocol === 'http:') {
-    return `${reached}: the server closed the connection: does its address begin with https://?`
+  if (code === 'ECONNRESET') {
+    return protocol === 'http:'
+      ? `${reached}: the server closed the connection: does its address begin with https://?`
+      : `${reached}: the server closed the connection: if it admits only clients with a certificate, give one with --client-cert and --client-key`
   }
   return `${reached}: is the server running? "keyturn serve" starts it`
 }

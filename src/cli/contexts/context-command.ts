@@ -25,9 +25,11 @@ function listCommand(io: Io): Command {
       const current = await contexts.current()
       const rows = await Promise.all(
         (await contexts.names()).map(async (name) => {
-          const context = await contexts.read(name)
+          const inUse = name === current
+          const context = await contexts.read(name).catch(() => undefined)
+          if (context === undefined) return { name, inUse, isReadable: false }
           const user = 'client_id' in context ? { clientId: context.client_id } : { personalAccessToken: true }
-          return { name, inUse: name === current, baseUrl: context.base_url, ...user }
+          return { name, inUse, baseUrl: context.base_url, ...user }
         }),
       )
       printJson(io, options, { contexts: rows }, (heading) =>
@@ -36,8 +38,9 @@ function listCommand(io: Io): Command {
           rows.map((row) => [
             row.inUse ? '*' : '',
             row.name,
-            row.baseUrl,
-            'clientId' in row ? row.clientId : 'personal access token',
+            ...('isReadable' in row
+              ? ['not readable', '-']
+              : [row.baseUrl, 'clientId' in row ? row.clientId : 'personal access token']),
           ]),
           heading,
         ),
@@ -51,8 +54,9 @@ function useCommand(io: Io): Command {
     .argument('<context>', 'name of the context')
     .action(async (name: string) => {
       const contexts = contextsOf(io)
+      const { base_url } = await contexts.read(name)
       await contexts.use(name)
-      io.stdout.write(`${name} is in use: commands call ${(await contexts.read(name)).base_url}\n`)
+      io.stdout.write(`${name} is in use: commands call ${base_url}\n`)
     })
 }
 

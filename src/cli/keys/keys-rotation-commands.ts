@@ -1,7 +1,6 @@
 /**
  * `keyturn keys rotate | revoke | schedule`: rotation out of turn, revocation after a leak, and the schedule.
  */
-import { create } from '@bufbuild/protobuf'
 import { Command, InvalidArgumentError } from 'commander'
 import { RotationStepKind } from '../../../gen/iam/webkey/v2/rotation_pb.js'
 import {
@@ -16,7 +15,7 @@ import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../output.ts'
 import { formatMoment, formatTable, timeLeft } from '../table.ts'
-import { activeKeyId, untilRotated } from './rotation-wait.ts'
+import { rotateAndWait } from './rotation-wait.ts'
 
 const STEPS: Record<RotationStepKind, string> = {
   [RotationStepKind.UNSPECIFIED]: 'unknown',
@@ -33,18 +32,7 @@ export function rotateKeysCommand(io: Io): Command {
     .option('--wait', 'wait until the new key signs')
     .action(async (options: RemoteOptions & { readonly wait?: true }) => {
       const client = await connect(io, options, WebKeyService)
-      const before = options.wait === true ? await activeKeyId(client) : undefined
-      const requested = await client.rotateWebKey({})
-      const webKeyNow =
-        options.wait === true && !requested.done ? await untilRotated(io, client, { before, requested }) : undefined
-      const response =
-        webKeyNow === undefined
-          ? requested
-          : create(RotateWebKeyResponseSchema, {
-              done: true,
-              webKey: webKeyNow,
-              ...(webKeyNow.activationDate === undefined ? {} : { rotationDate: webKeyNow.activationDate }),
-            })
+      const response = options.wait === true ? await rotateAndWait(io, client) : await client.rotateWebKey({})
       const { done, rotationDate, webKey } = response
       print(io, options, RotateWebKeyResponseSchema, response, () => {
         const key = webKey?.keyId ?? 'a key that is being created'

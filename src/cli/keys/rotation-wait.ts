@@ -2,10 +2,15 @@
  * Waits until a rotation that was asked for has happened, and shows how long that takes.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 import { type Client, Code, ConnectError } from '@connectrpc/connect'
 import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.js'
-import type { RotateWebKeyResponse, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import {
+  type RotateWebKeyResponse,
+  RotateWebKeyResponseSchema,
+  type WebKeyService,
+} from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { ConnectionError } from '../connection/connection-failure.ts'
 import type { Io } from '../io.ts'
 import { formatMoment, timeLeft } from '../table.ts'
@@ -22,6 +27,25 @@ const REPORT = 60_000
 
 type WebKeys = Client<typeof WebKeyService>
 
+/**
+ * Rotates, and waits until another key signs. A server that cannot be reached for a while is waited for.
+ *
+ * @returns The response, as it is when the rotation has happened.
+ * @throws {Error} if no other key signs 5 minutes after the date of the rotation.
+ */
+export async function rotateAndWait(io: Io, client: WebKeys): Promise<RotateWebKeyResponse> {
+  const before = await activeKey(client)
+  const requested = await client.rotateWebKey({})
+  if (requested.done) return requested
+  const webKey = await untilRotated(io, client, { before: before?.keyId, requested })
+  const { activationDate } = webKey
+  return create(RotateWebKeyResponseSchema, {
+    done: true,
+    webKey,
+    ...(activationDate === undefined ? {} : { rotationDate: activationDate }),
+  })
+}
+
 /** The rotation. */
 interface RequestedRotation {
   /** The key that was active before it was asked for. */
@@ -29,22 +53,7 @@ interface RequestedRotation {
   readonly requested: RotateWebKeyResponse
 }
 
-/** The key that signs; undefined if none does. */
-export async function activeKeyId(client: WebKeys): Promise<string | undefined> {
-  return (await activeKey(client))?.keyId
-}
-
-/**
- * Waits until another key signs. A server that cannot be reached for a while is waited for.
- *
- * @returns That key.
- * @throws {Error} if no other key signs 5 minutes after the date of the rotation.
- */
-export async function untilRotated(
-  io: Io,
-  client: WebKeys,
-  { before, requested }: RequestedRotation,
-): Promise<WebKey | undefined> {
+async function untilRotated(io: Io, client: WebKeys, { before, requested }: RequestedRotation): Promise<WebKey> {
   const { rotationDate } = requested
   const due = rotationDate === undefined ? Date.now() : timestampDate(rotationDate).getTime()
   const progress = openProgress(io, requested)
@@ -89,7 +98,7 @@ interface Progress {
 /** At a terminal one line that changes, elsewhere a line now and then, on standard error. */
 function openProgress(io: Io, { webKey, rotationDate }: RotateWebKeyResponse): Progress {
   const key = webKey?.keyId ?? 'a key that is being created'
-  const replaces = io.terminals?.stderr === true
+  const replaces = io.terminals?.stderr === true && io.env.TERM !== 'dumb'
   const from = rotationDate === undefined ? '' : ` from ${formatMoment(rotationDate)} on, when verifiers know it`
   io.stderr.write(`${key} signs all new tokens${from}\n`)
   let reported = Date.now()

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { type AdminCredentials, removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
@@ -169,8 +169,10 @@ describe('keyturn login', () => {
       { XDG_CONFIG_HOME: blocked },
     )
     expect(code).toBe(1)
-    expect(stderr).toContain(blocked)
-    await chmod(blocked, 0o600)
+    expect(stderr).toMatch(/^keyturn: cannot write .* or choose XDG_CONFIG_HOME\n$/)
+    // It does no harm to other commands.
+    const list = await keyturn(['keys', 'list'], undefined, { XDG_CONFIG_HOME: blocked })
+    expect(list.stderr).toContain('cannot read the credentials file')
   })
 })
 
@@ -227,8 +229,10 @@ describe('keyturn context', () => {
     const file = join(home, '.config/keyturn/contexts/prod.json')
     await writeFile(file, 'client_secret=hunter2-hunter2')
     expect(await keyturn(['keys', 'list'])).toEqual(
-      refuses(`${file} is not a context: make it anew with "keyturn login"`),
+      refuses(`${file} is not a context: remove it with "keyturn context remove prod", and log in again`),
     )
+    expect((await keyturn(['context', 'list'])).stdout).toMatch(/^\* +prod +not readable +-$/m)
+    expect((await keyturn(['context', 'remove', 'prod'])).code).toBe(0)
   })
 })
 
