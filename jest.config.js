@@ -13,6 +13,6 @@ export default {
   testTimeout: 180_000,
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  // Several test files start a database each; more at once only slows a small machine down.
-  maxWorkers: 2,
+  // More than the cores of a small machine: half of the time the tests wait.
+  maxWorkers: 4,
 }

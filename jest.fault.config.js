@@ -1,6 +1,6 @@
 /**
  * The tests of processes in full: those that `npm test` runs, and the long ones, in which real processes are under load while
- * something breaks. One file at a time, because each needs the machine.
+ * something breaks. One file at a time, for the figures that they print; `.ci/run` runs several beside one another.
  */
 import config from './jest.config.js'
 

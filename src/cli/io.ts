@@ -1,11 +1,12 @@
 /**
  * What a command line gets from the process that it runs in.
  */
+import type { Writable } from 'node:stream'
 
 /** The streams and the environment of one run. */
 export interface Io {
-  readonly stdout: NodeJS.WritableStream
-  readonly stderr: NodeJS.WritableStream
+  readonly stdout: Writable
+  readonly stderr: Writable
   /** Where answers to questions are read. Default: there are none. */
   readonly stdin?: NodeJS.ReadableStream
   /** Whether standard input and standard error are a terminal, so that questions can be asked. */

@@ -27,17 +27,25 @@ function announcementOf(headers: Headers) {
 }
 
 let server: Keyturn
+/** One that has the beta service switched off. */
+let off: Keyturn
 let metricsAddress: string
 let token: string
 beforeAll(async () => {
   metricsAddress = `127.0.0.1:${await freePort()}`
   server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: metricsAddress } })
+  off = await startKeyturnInProcess({ env: { KEYTURN_BETA_API: 'off' } })
   token = await requestToken(await server.admin())
 })
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+// Together: a refused call over HTTP/2 leaves a stream open, which stopping waits for.
+afterAll(() =>
+  Promise.all(
+    [server, off].map(async (started) => {
+      await started?.stop()
+      if (started !== undefined) await removeFolder(started.dataDir)
+    }),
+  ),
+)
 
 async function headersOf(call: (onHeader: (headers: Headers) => void) => Promise<unknown>): Promise<Headers> {
   let seen = new Headers()
@@ -152,15 +160,9 @@ describe('the beta service', () => {
 })
 
 describe('the beta service when it is switched off', () => {
-  let off: Keyturn
   let offToken: string
   beforeAll(async () => {
-    off = await startKeyturnInProcess({ env: { KEYTURN_BETA_API: 'off' } })
     offToken = await requestToken(await off.admin())
-  })
-  afterAll(async () => {
-    await off?.stop()
-    if (off !== undefined) await removeFolder(off.dataDir)
   })
 
   it.each(ALL)('answers with "unimplemented" and the name of its successor over %s', async (transport) => {

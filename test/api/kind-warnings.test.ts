@@ -20,6 +20,8 @@ const P256 = { config: { case: 'ecdsa', value: { curve: EcdsaCurve.P256 } } } as
 
 let instance: OAuthInstance
 let admin: Administration
+/** The key that signs before each test. RSA keys take long to make. */
+let rsaKeyId: string
 beforeAll(async () => {
   instance = await startOAuthInstance({ KEYTURN_ACTIVATION_GUARD: 'off', KEYTURN_MAX_WEB_KEYS: '200' })
 })
@@ -28,12 +30,16 @@ afterAll(() => instance?.stop())
 /** Before each, one active RS256 key is all that there is. */
 beforeEach(async () => {
   admin = await administrationOf(instance.keyturn)
-  const { webKey } = await admin.keys.createWebKey({ config: RSA })
-  await admin.keys.activateWebKey({ keyId: webKey!.keyId })
+  const { webKeys } = await admin.keys.listWebKeys({})
+  if (!webKeys.some(({ keyId }) => keyId === rsaKeyId)) {
+    rsaKeyId = (await admin.keys.createWebKey({ config: RSA })).webKey!.keyId
+  }
+  await admin.keys.activateWebKey({ keyId: rsaKeyId })
   admin = await administrationOf(instance.keyturn)
   await admin.keys.updateRotationPolicy({ policy: { config: RSA }, updateMask: { paths: ['config'] } })
-  const { webKeys } = await admin.keys.listWebKeys({})
-  for (const { keyId } of webKeys) if (keyId !== webKey!.keyId) await admin.keys.revokeWebKey({ keyId })
+  for (const { keyId } of (await admin.keys.listWebKeys({})).webKeys) {
+    if (keyId !== rsaKeyId) await admin.keys.revokeWebKey({ keyId })
+  }
 })
 
 /** A call, and the header of its answer. */

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { get } from 'node:https'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
@@ -70,5 +72,17 @@ describe('the metrics address', () => {
     const second = await start({ KEYTURN_METRICS_LISTEN: address })
     expect((await fetch(`${second.baseUrl}/readyz`)).status).toBe(200)
     expect(second.output().stderr).toContain('metrics are not served')
+  })
+
+  it('cuts off a connection that asks for nothing when the server stops', async () => {
+    const port = await freePort()
+    const server = await start({ KEYTURN_METRICS_LISTEN: `127.0.0.1:${port}` })
+    const idle = connect(port, '127.0.0.1')
+    // Reset if it has not been taken in when the port is closed.
+    idle.on('error', () => {})
+    const closed = once(idle, 'close')
+    await once(idle, 'connect')
+    await server.stop()
+    await closed
   })
 })

@@ -8,6 +8,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { SHORT_LIVED_JVM } from '../support/short-lived-jvm.ts'
 import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -122,9 +123,13 @@ function commandsOf(language: string): string {
 function shellIn(cwd: string, { language }: GeneratedClient): Shell {
   const cache = join(CACHE, language)
   mkdirSync(cache, { recursive: true })
-  const path = [join(cache, 'bin'), process.env.PATH].join(delimiter)
+  const tools = {
+    PATH: [join(cache, 'bin'), process.env.PATH].join(delimiter),
+    CACHE: cache,
+    MAVEN_OPTS: [SHORT_LIVED_JVM, process.env.MAVEN_OPTS].join(' '),
+  }
   return async (commands, env = {}) => {
-    const options = { cwd, env: { ...process.env, PATH: path, CACHE: cache, ...env }, maxBuffer: 16 * 1024 * 1024 }
+    const options = { cwd, env: { ...process.env, ...tools, ...env }, maxBuffer: 16 * 1024 * 1024 }
     try {
       return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)).stdout
     } catch (error) {

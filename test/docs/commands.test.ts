@@ -1,6 +1,9 @@
 /**
  * Runs what the documentation tells people to run, in its order, against a real server, with the placeholders filled in from
  * what earlier commands printed.
+ *
+ * Commands of Keyturn run in the process of the test, except for those of one page: a process for each would take long. All else
+ * runs in a shell.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +12,13 @@ import { symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -22,6 +31,12 @@ const PAGES = [
   'docs/rotation.md',
   'docs/verifying-tokens.md',
 ]
+
+/** The page whose commands all run in a shell, as processes. */
+const PAGE_IN_SHELL = 'docs/rotating-a-secret.md'
+
+/** A command of Keyturn without anything that only a shell can do, and perhaps with a comment. */
+const PLAIN_COMMAND = /^ *npx keyturn ((?:'[^']*'|[^'"`$<>|;&#\\()*?\s]+| +(?!#))+)(?: +#.*)?$/
 
 /** How the output of a command says what a placeholder stands for from then on. The first group is the value. */
 const VALUES: Readonly<Record<string, RegExp>> = {
@@ -43,7 +58,7 @@ const values = new Map<string, string>()
 beforeAll(async () => {
   folder = await temporaryFolder()
   // An embedded database, which one of the pages is about.
-  server = await startKeyturn({ dataDir: await temporaryFolder() })
+  server = await startKeyturnInProcess({ dataDir: await temporaryFolder() })
   // Where the examples find their packages, as in a project that has installed them.
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
 })
@@ -89,7 +104,25 @@ function filledIn(code: string): string {
   return filled
 }
 
-async function run(command: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+async function run(command: string): Promise<Ended> {
+  const [, words] = PLAIN_COMMAND.exec(command) ?? []
+  if (words === undefined) return await runInShell(command)
+  const args = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? inFolder(plain))
+  return await runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
+}
+
+/** The pages name files of the current folder. */
+function inFolder(word: string): string {
+  return word.endsWith('.json') ? join(folder, word) : word
+}
+
+async function runInShell(command: string): Promise<Ended> {
   const npx =
     'npx() { local name=$1; shift; if [ $name = buf ]; then "$NODE" "$BUF" "$@"; else "$NODE" "$MAIN" "$@"; fi; }'
   const shell = spawn('bash', ['-c', `${npx}; node() { "$NODE" "$@"; }; ${command}`], {
@@ -123,7 +156,7 @@ async function runPage(page: string): Promise<object[]> {
     }
     if (block.language !== 'sh') continue
     for (const command of commandsOf(block).filter((line) => runnable(page, line))) {
-      const { code, stdout, stderr } = await run(filledIn(command))
+      const { code, stdout, stderr } = await (page === PAGE_IN_SHELL ? runInShell : run)(filledIn(command))
       // Activating a key at once is warned about, as the README says.
       const complaint = stderr.replace(/^(warning|there are older events): .*\n/gm, '')
       if (code !== 0 || complaint !== '') failures.push({ command, code, stdout, stderr })
@@ -142,7 +175,7 @@ async function runPage(page: string): Promise<object[]> {
 describe('the commands of the documentation', () => {
   it.each(PAGES)('%s work as they stand there', async (page) => {
     // Standbys are made an hour after a change, and this page says what to do with one after it has replaced another.
-    if (page === 'docs/rotation.md') await run('npx keyturn keys create; npx keyturn keys create')
+    if (page === 'docs/rotation.md') for (const _ of [1, 2]) await run('npx keyturn keys create')
     expect(await runPage(page)).toEqual([])
   })
 
@@ -152,7 +185,7 @@ describe('the commands of the documentation', () => {
       const claims = await verify(process.env.TOKEN)
       console.log(claims.client_id, hasRole(claims, 'reader'), hasRole(claims, 'admin'))`
     const scope = 'openid urn:service:iam:org:projects:roles'
-    const { stdout, stderr } = await run(
+    const { stdout, stderr } = await runInShell(
       `TOKEN=$(npx keyturn token --credentials invoices-new.json --scope '${scope}') node --input-type=module -e "${driver}"`,
     )
     expect({ stdout, stderr }).toEqual({ stdout: `${values.get('CLIENT_ID')} true false\n`, stderr: '' })
@@ -163,12 +196,22 @@ describe('the commands of the documentation', () => {
     try {
       expect(await runPage('docs/master-keys.md')).toEqual([])
     } finally {
-      server = await startKeyturn({ dataDir: server.dataDir })
+      server = await startKeyturnInProcess({ dataDir: server.dataDir })
     }
     const commands = blocksOf('docs/master-keys.md').filter(({ language }) => language === 'sh')
     expect(commands.map(({ text: code }) => code.trim())).toEqual(
       ['generate', 'status', 'rotate'].map((command) => `npx keyturn master-key ${command}`),
     )
+  })
+
+  it('are run without a shell where they need none', () => {
+    const commands = [...PAGES, 'docs/master-keys.md'].flatMap((page) =>
+      blocksOf(page)
+        .filter(({ language }) => language === 'sh')
+        .flatMap(commandsOf)
+        .filter((command) => runnable(page, command) && /^ *npx keyturn /.test(command)),
+    )
+    expect(commands.filter((command) => !PLAIN_COMMAND.test(command))).toEqual([])
   })
 
   it('are found: each page but the one for verifiers has some', () => {

@@ -13,7 +13,7 @@ import { startWorker, type Worker } from '../support/processes.ts'
 import type { Done, Started, Task } from './activation-worker.ts'
 
 const PROCESSES = 5
-const ACTIVATIONS_EACH = 220
+const ACTIVATIONS_EACH = Number(process.env.ACTIVATIONS ?? 80)
 const KEYS = 8
 
 describe('several replicas on one PostgreSQL', () => {

@@ -9,7 +9,7 @@ import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
 
-const LOAD_MILLIS = 5_000
+const LOAD_MILLIS = Number(process.env.LOAD_MILLIS ?? 3_000)
 
 let server: PostgresServer | undefined
 let replicas: Replicas | undefined

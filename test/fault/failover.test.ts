@@ -52,7 +52,7 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
     server: () => serving,
     fault: async ({ ledger }) => {
       ledgerOfScene = ledger
-      await delay(3000)
+      await delay(2000)
       ledger.fault('kill -9 of the primary')
       await dying.kill()
       serving = heir
@@ -60,7 +60,7 @@ it('loses nothing that was acknowledged when a synchronous standby takes over', 
       await heir.query('select pg_promote()')
       await address.close()
       proxy = await startTcpProxy(heir.port, address.port)
-      await delay(3000)
+      await delay(2000)
     },
   })
 

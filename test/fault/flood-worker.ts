@@ -8,5 +8,5 @@ import { FLOODS } from './floods.ts'
 const [port = '', name = ''] = process.argv.slice(2)
 const flood = FLOODS[name]
 if (flood === undefined) throw new Error(`there is no flood ${JSON.stringify(name)}`)
-process.send?.(await flood.send(Number(port)))
+process.send?.(await flood.send(Number(port), flood.least))
 process.disconnect()

@@ -1,3 +1,7 @@
+/**
+ * What many connections may cost that send most of a body and stop there. Needs the machine: when the memory for bodies is used
+ * up, the server cuts off the slowest requests, and a client that gets no CPU is as slow as those. `.ci/run` runs it alone.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from '@jest/globals'

@@ -1,5 +1,5 @@
 /**
- * Every second a random replica is killed, and started again at once.
+ * Every second a random replica is killed, and started again at once: `KILLS` times, 5 by default.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
@@ -8,7 +8,7 @@ import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario, type Scene } from './scenario.ts'
 
-const KILLS = 10
+const KILLS = Number(process.env.KILLS ?? 5)
 const EVERY_MILLIS = 1000
 
 let server: PostgresServer | undefined

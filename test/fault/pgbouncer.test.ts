@@ -37,10 +37,10 @@ itUnless(WITHOUT_PGBOUNCER)(
       replicas,
       server: () => database,
       fault: async ({ ledger }) => {
-        await delay(4000)
+        await delay(2000)
         ledger.fault('kill -9 of pgbouncer')
         await pgbouncer.restart()
-        await delay(4000)
+        await delay(2000)
       },
     })
     expect(figures.failures.unavailable).toBe(0)

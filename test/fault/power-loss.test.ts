@@ -2,7 +2,7 @@
  * The loss of power under a server with an embedded database: the data directory is on a disk with a volatile write cache, and
  * the server is started again on what a cut leaves there. See `volatile-disk.ts` for why that is what a real cut may leave.
  *
- * `POWER_CUTS` is how often the power is cut, 10 by default, and half as often during a first start. `POWER_CUT_SEED` repeats
+ * `POWER_CUTS` is how often the power is cut, 4 by default, and half as often during a first start. `POWER_CUT_SEED` repeats
  * the choice of moments and of lost blocks, though not the timing of the processes.
  */
 import { mkdtempSync } from 'node:fs'
@@ -25,7 +25,7 @@ import {
   whyNoVolatileDisk,
 } from './volatile-disk.ts'
 
-const CUTS = Number(process.env.POWER_CUTS ?? 10)
+const CUTS = Number(process.env.POWER_CUTS ?? 4)
 const FIRST_START_CUTS = Math.ceil(CUTS / 2)
 const SEED = Number(process.env.POWER_CUT_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const DISK_MEGABYTES = 400

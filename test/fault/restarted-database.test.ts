@@ -8,6 +8,9 @@ import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 import { type Replicas, startReplicas } from './replicas.ts'
 import { playScenario } from './scenario.ts'
 
+/** How often all connections are terminated. */
+const TERMINATIONS = Number(process.env.TERMINATIONS ?? 12)
+
 let server: PostgresServer | undefined
 let replicas: Replicas | undefined
 
@@ -33,7 +36,7 @@ describe('a database that comes and goes', () => {
           await database.stop('immediate')
           await delay(1000)
           await database.start()
-          await delay(3000)
+          await delay(2000)
         }
       },
     })
@@ -49,7 +52,7 @@ describe('a database that comes and goes', () => {
       replicas,
       server: () => database,
       fault: async ({ ledger }) => {
-        for (let round = 1; round <= 30; round += 1) {
+        for (let round = 1; round <= TERMINATIONS; round += 1) {
           ledger.fault('all connections are terminated')
           await database.query(
             `select pg_terminate_backend(pid) from pg_stat_activity

@@ -39,7 +39,7 @@ it('goes on from memory for as long as it may, then says that it cannot serve, a
 async function outlastMemory(scene: Scene, database: PostgresServer): Promise<void> {
   const { ledger, replicas, administrator, send } = scene
   const failures = ledger.tokenFailures
-  await delay(2000)
+  await delay(1000)
 
   ledger.fault('PostgreSQL is stopped')
   const stoppedAt = performance.now()

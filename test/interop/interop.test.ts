@@ -20,10 +20,11 @@ const PERIODS = KEYS.flatMap((key) =>
     .map((state) => ({ key, state })),
 )
 
-const prepared = new Map<ToolchainName, Prepared>()
-for (const { toolchain } of VERIFIERS) {
-  if (!prepared.has(toolchain)) prepared.set(toolchain, prepare(toolchain))
-}
+const toolchains = [...new Set(VERIFIERS.map(({ toolchain }) => toolchain))]
+// Beside one another: most of their time they wait for packages.
+const prepared = new Map<ToolchainName, Prepared>(
+  await Promise.all(toolchains.map(async (toolchain) => [toolchain, await prepare(toolchain)] as const)),
+)
 const obstacleTo = ({ toolchain }: Pick<Verifier, 'toolchain'>) => {
   const state = prepared.get(toolchain)
   return state?.kind === 'missing' ? `${toolchain}: ${state.obstacle}` : undefined

@@ -106,7 +106,6 @@ export async function runScenario(
     const scenario = new Scenario(server, audience, running)
     await scenario.refuseOthers()
     await scenario.rotate()
-    await scenario.refuseExpired()
     await scenario.revoke()
     return await scenario.outcomes()
   } finally {
@@ -143,7 +142,10 @@ class Scenario {
     })
   }
 
-  /** Rotates through all keys under load, and deletes each when its last token has expired. */
+  /**
+   * Rotates through all keys under load, and deletes each when its last token has expired; the first one, which all verifiers
+   * know, only when all have refused an expired token of it.
+   */
   async rotate(): Promise<void> {
     const administration = () => administrationOf(this.#server)
     const { webKeys } = (await (await administration()).keys.listWebKeys({})) as { webKeys: { keyId: string }[] }
@@ -153,6 +155,7 @@ class Scenario {
 
     const load = new AbortController()
     const loading = this.#load(load.signal)
+    const expiredRefused = this.#refuseExpired(await this.#token())
     const deletions: Promise<void>[] = []
     try {
       await this.#untilKnown(active, loading)
@@ -163,7 +166,7 @@ class Scenario {
         activeId = await createAndActivate(await administration(), name, (keyId) => this.#keys.set(keyId, next))
         active = next
         before.state = 'inactive'
-        deletions.push(this.#deleteLater(beforeId, before))
+        deletions.push(this.#deleteLater(beforeId, before, name === KEYS[1] ? expiredRefused : undefined))
         await this.#untilKnown(active, loading)
       }
     } finally {
@@ -175,8 +178,7 @@ class Scenario {
   }
 
   /** Asks about a token that has expired until it is refused: libraries allow for clocks that differ. */
-  async refuseExpired(): Promise<void> {
-    const token = await this.#token()
+  async #refuseExpired(token: string): Promise<void> {
     await delay((decodeJwt(token).exp ?? 0) * 1000 - Date.now())
     await this.#each(async ({ process, wronglyAccepted }) => {
       await eventually(async () => {
@@ -283,13 +285,13 @@ class Scenario {
     await Promise.race([enough, loading.then(() => enough)])
   }
 
-  async #deleteLater(keyId: string, key: SigningKey): Promise<void> {
+  async #deleteLater(keyId: string, key: SigningKey, notBefore: Promise<void> | undefined): Promise<void> {
     // A request that was under way at the activation may still have brought a token of it.
     const expired = async () => {
       await Promise.all(key.tokens.map(({ old }) => old))
       await delay(Math.max(...key.tokens.map(({ expiresAt }) => expiresAt)) - Date.now())
     }
-    await expired()
+    await Promise.all([expired(), notBefore])
     const { keys } = await administrationOf(this.#server)
     await keys.deleteWebKey({ keyId })
   }

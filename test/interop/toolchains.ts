@@ -4,16 +4,18 @@
  *
  * A language whose programs are missing, or whose packages cannot be fetched, is left out. `prepare` says why.
  */
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { SHORT_LIVED_JVM } from '../support/short-lived-jvm.ts'
 
 /** Where the sources of the verifiers are. */
 export const SOURCES = import.meta.dirname
 const CACHE = join(SOURCES, '../../node_modules/.cache/interop')
-/** How long one command of an installation may take, in milliseconds. With nothing cached Rust takes longest. */
-const INSTALL_TIMEOUT = 240_000
+/** How long one command may take beside those of other languages, in milliseconds. With nothing cached Rust takes longest. */
+const INSTALL_TIMEOUT = 480_000
 /** Programs of a system are not always in the path of a user. */
 export const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin']
 
@@ -98,7 +100,7 @@ const TOOLCHAINS: Readonly<Record<ToolchainName, Toolchain>> = {
  *
  * @throws {Error} if the packages are there and the sources cannot be built.
  */
-export function prepare(name: ToolchainName): Prepared {
+export async function prepare(name: ToolchainName): Promise<Prepared> {
   const { programs, manifests, fetch, build } = TOOLCHAINS[name]
   const missing = programs.filter((program) => programPath(program) === undefined)
   if (missing.length > 0) return leaveOut(name, `${missing.join(' and ')} not installed`)
@@ -111,12 +113,12 @@ export function prepare(name: ToolchainName): Prepared {
   const [stamp, wanted] = [join(folder, '.installed'), hash.digest('hex')]
   const isInstalled = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
   for (const command of isInstalled ? [] : fetch) {
-    const failure = run(command, folder)
+    const failure = await run(command, folder)
     if (failure !== undefined) return leaveOut(name, failure)
   }
   writeFileSync(stamp, wanted)
   for (const command of build) {
-    const failure = run(command, folder)
+    const failure = await run(command, folder)
     if (failure !== undefined) throw new Error(failure)
   }
   return { kind: 'ready', folder }
@@ -135,14 +137,21 @@ function leaveOut(name: string, obstacle: string): Prepared {
 }
 
 /** Runs a command to its end. Returns why it failed, on one line. */
-function run({ program, args }: Command, cwd: string): string | undefined {
-  const { status, error, stdout, stderr } = spawnSync(program.includes('/') ? join(cwd, program) : program, args, {
-    cwd,
-    env: { ...process.env, PATH: [process.env.PATH, ...SYSTEM_FOLDERS].join(':') },
-    timeout: INSTALL_TIMEOUT,
-    encoding: 'utf8',
-  })
-  if (status === 0) return undefined
-  const said = `${stderr}${stdout}`.trim().split('\n').slice(-3).join(' / ')
-  return `${program} ${args[0]} failed: ${error?.message ?? said}`
+async function run({ program, args }: Command, cwd: string): Promise<string | undefined> {
+  try {
+    await promisify(execFile)(program.includes('/') ? join(cwd, program) : program, args, {
+      cwd,
+      env: {
+        ...process.env,
+        PATH: [process.env.PATH, ...SYSTEM_FOLDERS].join(':'),
+        MAVEN_OPTS: [SHORT_LIVED_JVM, process.env.MAVEN_OPTS].join(' '),
+      },
+      timeout: INSTALL_TIMEOUT,
+    })
+    return undefined
+  } catch (error) {
+    const { message, stdout, stderr, killed } = error as Error & { stdout: string; stderr: string; killed?: boolean }
+    const said = `${stderr}${stdout}`.trim().split('\n').slice(-3).join(' / ')
+    return `${program} ${args[0]} failed: ${killed ? `it took more than ${INSTALL_TIMEOUT} ms` : said || message}`
+  }
 }

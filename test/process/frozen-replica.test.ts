@@ -5,7 +5,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
-import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { type StatementProxy, startStatementProxy } from '../support/statement-proxy.ts'
@@ -15,7 +21,7 @@ const SERVICE = 'iam.webkey.v2.WebKeyService'
 
 let postgres: TestPostgres
 let proxy: StatementProxy
-let other: KeyturnProcess
+let other: Keyturn
 let frozen: KeyturnProcess
 let token: string
 
@@ -24,7 +30,7 @@ beforeAll(async () => {
   const url = new URL(await postgres.createMigratedDatabase())
   proxy = await startStatementProxy(Number(url.port))
   const shared = { KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_BASE_URL: 'https://id.example.com' }
-  other = await startKeyturn({ env: { ...shared, KEYTURN_DATABASE_URL: url.href } })
+  other = await startKeyturnInProcess({ env: { ...shared, KEYTURN_DATABASE_URL: url.href } })
   token = await requestToken({ ...(await other.admin()), token_endpoint: `${other.listenUrl}/oauth/v2/token` })
   url.port = String(proxy.port)
   frozen = await startKeyturn({ env: { ...shared, KEYTURN_DATABASE_URL: url.href } })

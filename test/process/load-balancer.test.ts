@@ -40,32 +40,33 @@ let admin: AdminCredentials
 let replicas: Keyturn[] = []
 let env: Record<string, string>
 
+/** Starts two replicas in this process, and HAProxy in front of them. */
+async function startReplicas(): Promise<void> {
+  postgres = sharedPostgres()
+  folder = await temporaryFolder()
+  url = `http://127.0.0.1:${await freePort()}`
+  env = {
+    KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
+    KEYTURN_MASTER_KEYS: generateMasterKey(),
+    KEYTURN_CREDENTIALS: join(folder, 'admin.json'),
+    KEYTURN_BASE_URL: url,
+    KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
+  }
+  replicas = await Promise.all([0, 1].map(() => startKeyturnInProcess({ env, dataDir: folder })))
+  admin = await replicas[0]!.admin()
+  await startBalancer()
+}
+
+async function stopReplicas(): Promise<void> {
+  await balancer.stop()
+  for (const replica of replicas.splice(0)) await replica.stop()
+  await removeFolder(folder)
+  await postgres.stop()
+}
+
 describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
-  beforeAll(async () => {
-    postgres = sharedPostgres()
-  })
-  beforeEach(async () => {
-    folder = await temporaryFolder()
-    url = `http://127.0.0.1:${await freePort()}`
-    env = {
-      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
-      KEYTURN_MASTER_KEYS: generateMasterKey(),
-      KEYTURN_CREDENTIALS: join(folder, 'admin.json'),
-      KEYTURN_BASE_URL: url,
-      KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
-    }
-    replicas = await Promise.all([0, 1].map(() => startKeyturnInProcess({ env, dataDir: folder })))
-    admin = await replicas[0]!.admin()
-    await startBalancer()
-  })
-  afterEach(async () => {
-    await balancer.stop()
-    for (const replica of replicas.splice(0)) await replica.stop()
-    await removeFolder(folder)
-  })
-  afterAll(async () => {
-    await postgres?.stop()
-  })
+  beforeAll(startReplicas)
+  afterAll(stopReplicas)
 
   it('issue tokens over HTTP/1.1 that verify with the key set that comes the same way', async () => {
     const { payload } = await jwtVerify(await requestToken(admin), createRemoteJWKSet(new URL(OAUTH_PATHS.jwks, url)))
@@ -102,6 +103,24 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     }
     expect(await health.ended).toMatchObject({ code: status.CANCELLED })
   })
+
+  // Only Linux has more than one loopback address without being asked.
+  itUnless(NOT_LINUX)('are told the address of the client, whatever the client says it is', async () => {
+    const fail = (localAddress: string) => postWrongSecret(localAddress)
+    // Each replica counts by itself, up to a hundred for one client at one address.
+    const statuses: (number | undefined)[] = []
+    for (let round = 0; round < 20; round += 1) {
+      statuses.push(...(await Promise.all(Array.from({ length: 20 }, () => fail('127.0.0.2')))))
+    }
+    expect(new Set(statuses)).toEqual(new Set([401, 429]))
+    expect(await fail('127.0.0.2')).toBe(429)
+    expect(await fail('127.0.0.3')).toBe(401)
+  })
+})
+
+describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy, which stop or die,', () => {
+  beforeEach(startReplicas)
+  afterEach(stopReplicas)
 
   it('keep telling who watches the health, who hears nothing for longer than other requests may take', async () => {
     await balancer.stop()
@@ -157,19 +176,6 @@ describeUnless(WITHOUT_HAPROXY)('two replicas behind HAProxy', () => {
     }
     await Promise.all(clients)
     expect(failures).toEqual([])
-  })
-
-  // Only Linux has more than one loopback address without being asked.
-  itUnless(NOT_LINUX)('are told the address of the client, whatever the client says it is', async () => {
-    const fail = (localAddress: string) => postWrongSecret(localAddress)
-    // Each replica counts by itself, up to a hundred for one client at one address.
-    const statuses: (number | undefined)[] = []
-    for (let round = 0; round < 20; round += 1) {
-      statuses.push(...(await Promise.all(Array.from({ length: 20 }, () => fail('127.0.0.2')))))
-    }
-    expect(new Set(statuses)).toEqual(new Set([401, 429]))
-    expect(await fail('127.0.0.2')).toBe(429)
-    expect(await fail('127.0.0.3')).toBe(401)
   })
 })
 

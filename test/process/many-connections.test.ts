@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect } from '@jest/globals'
+import { afterAll, afterEach, beforeEach, expect } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
 import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
@@ -11,6 +13,7 @@ const OPEN_FILES = 256
 /** More than the server can have. */
 const STRANGERS = 600
 
+const postgres = sharedPostgres()
 let folder: string
 let child: ChildProcess | undefined
 let exited: Promise<unknown> | undefined
@@ -26,6 +29,7 @@ afterEach(async () => {
   await exited
   await removeFolder(folder)
 })
+afterAll(() => postgres.stop())
 
 itUnless(NOT_LINUX)('strangers with more connections than the server may have files open keep nobody out', async () => {
   child = spawn('sh', ['-c', `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, MAIN, 'serve'], {
@@ -35,6 +39,8 @@ itUnless(NOT_LINUX)('strangers with more connections than the server may have fi
       KEYTURN_LISTEN: '127.0.0.1:0',
       KEYTURN_METRICS_LISTEN: 'off',
       KEYTURN_DATA_DIR: folder,
+      KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
+      KEYTURN_MASTER_KEYS: generateMasterKey(),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

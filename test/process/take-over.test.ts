@@ -13,9 +13,8 @@ import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
   removeFolder,
-  runKeyturn,
+  runKeyturnInProcess,
   spawnKeyturn,
-  startKeyturn,
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
@@ -97,7 +96,7 @@ describe('an instance of the version before', () => {
     await eventually(async () => expect(await postgres.query(columns, [], url)).toEqual([]))
 
     const applied = { code: 0, stdout: expect.stringMatching(/^Applied: 0005-integrity\b/) }
-    expect(await runKeyturn(['migrate'], env)).toMatchObject(applied)
+    expect(await runKeyturnInProcess(['migrate'], { ...env, KEYTURN_LOG_LEVEL: 'error' })).toMatchObject(applied)
     const server = await startKeyturnInProcess({ env })
     try {
       expect(await use(server, older)).toEqual([200, 200])
@@ -110,8 +109,14 @@ describe('an instance of the version before', () => {
   it('is taken over by a change of the issuer', async () => {
     const { url } = await olderOnPostgres()
     const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKey, KEYTURN_LOG_LEVEL: 'error' }
-    expect(await runKeyturn(['issuer', 'change', 'https://id.example.com'], env)).toMatchObject({ code: 0, stderr: '' })
-    expect(await runKeyturn(['issuer', 'show'], env)).toMatchObject({ code: 0, stdout: 'https://id.example.com\n' })
+    expect(await runKeyturnInProcess(['issuer', 'change', 'https://id.example.com'], env)).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
+    expect(await runKeyturnInProcess(['issuer', 'show'], env)).toMatchObject({
+      code: 0,
+      stdout: 'https://id.example.com\n',
+    })
   })
 
   it('is taken over in an embedded database, with the master key that Keyturn made', async () => {
@@ -121,7 +126,7 @@ describe('an instance of the version before', () => {
     const older = await fillOlder(database, masterKey)
     await database.close()
     await writeFile(join(dataDir, 'master.key'), `${masterKey}\n`, { mode: 0o600 })
-    const server = await startKeyturn({ dataDir })
+    const server = await startKeyturnInProcess({ dataDir })
     try {
       expect(await use(server, older)).toEqual([200, 200])
     } finally {

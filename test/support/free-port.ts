@@ -3,8 +3,11 @@
  */
 import { createServer } from 'node:net'
 
-/** Below what systems hand to outgoing connections, one of which could take the port while its server is away. */
-const FIRST = 10_000
+/**
+ * Below what systems hand to outgoing connections, one of which could take the port while its server is away. Runs of jest beside
+ * each other begin at different ports.
+ */
+const FIRST = Number(process.env.KEYTURN_TEST_FIRST_PORT ?? 10_000)
 const COUNT = 6_000
 /** Processes of jest that run at the same time pick from different ports. */
 const LANES = 8

@@ -12,7 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import type { TestGlobals } from './environment.ts'
 import { newDatabaseFolder, newPostgresDatabase } from './new-database.ts'
-import type { CommandInput, ServerHost } from './server-host.ts'
+import type { RunOptions, ServerHost } from './server-host.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/keyturn.js')
 
@@ -104,7 +104,9 @@ export async function startKeyturn(options: StartOptions = {}): Promise<KeyturnP
  * Starts a server like `startKeyturn`, in the process of the test: for tests of what it answers, and not of what the command line
  * or the process does. What it logs is its standard error.
  */
-export async function startKeyturnInProcess(options: Pick<StartOptions, 'env' | 'dataDir'> = {}): Promise<Keyturn> {
+export async function startKeyturnInProcess(
+  options: Pick<StartOptions, 'env' | 'dataDir' | 'makesDatabase'> = {},
+): Promise<Keyturn> {
   const settings = await settingsFor(options)
   const server = await (await serverHost()).start(settings.env)
   let stopping: Promise<void> | undefined
@@ -165,18 +167,13 @@ export async function runKeyturn(
   return { code: child.exitCode, ...output }
 }
 
-/**
- * Runs a command like `runKeyturn`, in the process of the test: for commands that call a server. What opens the database logs to
- * the standard error of its process.
- *
- * @param input With answers the command is at a terminal. Default: no terminal, and nothing to read.
- */
+/** Runs a command like `runKeyturn`, in the process of the test: any command but `serve` and `demo`, which wait for signals. */
 export async function runKeyturnInProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  input?: CommandInput,
+  options: RunOptions = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return await (await serverHost()).run(args, env, input)
+  return await (await serverHost()).run(args, env, options)
 }
 
 function serverHost(): Promise<ServerHost> {

@@ -2,7 +2,7 @@
  * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
  * is plain data, functions and promises.
  */
-import { PassThrough, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -29,20 +29,27 @@ export interface Ended {
   readonly stderr: string
 }
 
+/** How to run a command. */
+export interface RunOptions {
+  /**
+   * What is typed at a terminal, and then the end of the input: a text at once, or a line at each question. By default there is no
+   * terminal.
+   */
+  readonly typed?: string | readonly string[]
+  /** Standard input that is no terminal. */
+  readonly piped?: string
+  /** Which output streams are terminals. Default: none, so that there are no colours. */
+  readonly terminals?: { readonly stdout: boolean; readonly stderr: boolean }
+  /** Interrupts it. */
+  readonly signal?: AbortSignal
+}
+
 /** Starts servers and runs commands. */
 export interface ServerHost {
   /** Starts one with these variables, and with nothing of the environment. */
   start(environment: Readonly<Record<string, string>>): Promise<HostedServer>
-  /** Runs a command with these variables and nothing of the environment, without a terminal unless there are answers. */
-  run(argv: readonly string[], environment: Readonly<Record<string, string>>, input?: CommandInput): Promise<Ended>
-}
-
-/** What a command reads. */
-export interface CommandInput {
-  /** What is typed at a terminal, a line at each question. After the last one the input ends. */
-  readonly answers?: readonly string[]
-  /** Standard input that is no terminal. */
-  readonly stdin?: string
+  /** Runs a command with these variables and nothing of the environment. What it logs is on its standard error. */
+  run(argv: readonly string[], environment: Readonly<Record<string, string>>, options?: RunOptions): Promise<Ended>
 }
 
 export const SERVER_HOST: ServerHost = {
@@ -51,7 +58,7 @@ export const SERVER_HOST: ServerHost = {
     const printed = collector()
     const output = new LogOutput(printed.stream)
     const log = createLog(config.logLevel, output)
-    const server = await startServer(config, log)
+    const server = await withTelemetryVariables(environment, () => startServer(config, log))
     return {
       baseUrl: server.baseUrl,
       listenUrl: server.listenUrl,
@@ -65,28 +72,50 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env, { answers, stdin: piped = '' } = {}) => {
-    const stdin = new PassThrough()
-    if (answers === undefined) stdin.end(piped)
-    const left = [...(answers ?? [])]
-    const answer = (text: string) => {
-      if (answers === undefined || !/(?:\[y\/N\]|:) $/.test(text)) return
-      const line = left.shift()
-      if (line === undefined) stdin.end()
-      else stdin.write(`${line}\n`)
-    }
+  run: async (argv, env, { typed, piped = '', ...surroundings } = {}) => {
+    const { stdin, answer } = inputOf(typed ?? piped)
     const [stdout, stderr] = [collector(), collector(answer)]
-    const isTerminal = answers !== undefined
     const code = await run(argv, {
       stdout: stdout.stream,
       stderr: stderr.stream,
       stdin,
-      isTerminal,
-      terminals: { stdout: isTerminal, stderr: isTerminal },
+      isTerminal: typed !== undefined,
+      ...surroundings,
       env,
     })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
+}
+
+/** Standard input, and what has to be called with each text on standard error: it answers questions. */
+function inputOf(typed: string | readonly string[]): { stdin: Readable; answer: (text: string) => void } {
+  if (typeof typed === 'string') return { stdin: Readable.from([typed]), answer: () => {} }
+  const stdin = new PassThrough()
+  const left = [...typed]
+  const answer = (text: string): void => {
+    if (!/(?:\[y\/N\]|:) $/.test(text)) return
+    const line = left.shift()
+    if (line === undefined) stdin.end()
+    else stdin.write(`${line}\n`)
+  }
+  return { stdin, answer }
+}
+
+/**
+ * Gives this process the variables of OpenTelemetry for the time of a start: its SDK reads them there. Starts with different
+ * ones follow each other.
+ */
+async function withTelemetryVariables<T>(
+  environment: Readonly<Record<string, string>>,
+  start: () => Promise<T>,
+): Promise<T> {
+  const variables = Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith('OTEL_')))
+  Object.assign(process.env, variables)
+  try {
+    return await start()
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name]
+  }
 }
 
 /** A stream that keeps what is written to it. @param onText Called with each text. */

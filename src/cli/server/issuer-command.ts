@@ -4,7 +4,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander'
 import { parseBaseUrl } from '../../config/values.ts'
 import type { Io } from '../io.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withDatabaseFlags } from './serve-flags.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
@@ -16,22 +16,24 @@ export function issuerCommand(io: Io): Command {
   )
   withDatabaseFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log } = await openDatabaseCommand(io, options)
-      const { storedIssuer } = await import('../../server/issuer.ts')
-      const stored = await storedIssuer(config, log)
-      io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
-    })
+    .action((options: Record<string, unknown>) =>
+      runDatabaseCommand(io, options, async ({ config, log }) => {
+        const { storedIssuer } = await import('../../server/issuer.ts')
+        const stored = await storedIssuer(config, log)
+        io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
+      }),
+    )
   withDatabaseFlags(issuer.command('change'))
     .addArgument(new Argument('<url>', 'the new base URL').argParser(parseUrl))
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
-    .action(async (url: string, options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options, { KEYTURN_BASE_URL: url })
-      const next = config.baseUrl ?? url
-      const { replaceIssuer } = await import('../../server/issuer.ts')
-      const before = await replaceIssuer(config, next, log, signal)
-      io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
-    })
+    .action((url: string, options: Record<string, unknown>) =>
+      runDatabaseCommand(io, { ...options, baseUrl: url }, async ({ config, log, signal }) => {
+        const next = config.baseUrl ?? url
+        const { replaceIssuer } = await import('../../server/issuer.ts')
+        const before = await replaceIssuer(config, next, log, signal)
+        io.stdout.write(before === next ? `The issuer is ${next} already.\n` : describeChange(before, next))
+      }),
+    )
   return issuer
 }
 

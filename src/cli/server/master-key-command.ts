@@ -6,7 +6,7 @@ import { generateMasterKey } from '../../crypto/master-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
 import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withDatabaseFlags } from './serve-flags.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
@@ -26,27 +26,29 @@ export function masterKeyCommand(io: Io): Command {
     .description(
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options)
-      const { rotateMasterKeys } = await import('../../server/reseal.ts')
-      const rotated = await rotateMasterKeys(config, log, signal)
-      const { stillInUse, masterKeyId } = rotated
-      if (stillInUse.length > 0) {
-        io.stderr.write(
-          `warning: a server sealed a new key with ${stillInUse.join(', ')} meanwhile: make ${masterKeyId} the first ` +
-            'master key of every server, and run this again before you remove another one\n',
-        )
-      }
-      io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
-    })
+    .action((options: Record<string, unknown>) =>
+      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+        const { rotateMasterKeys } = await import('../../server/reseal.ts')
+        const rotated = await rotateMasterKeys(config, log, signal)
+        const { stillInUse, masterKeyId } = rotated
+        if (stillInUse.length > 0) {
+          io.stderr.write(
+            `warning: a server sealed a new key with ${stillInUse.join(', ')} meanwhile: make ${masterKeyId} the first ` +
+              'master key of every server, and run this again before you remove another one\n',
+          )
+        }
+        io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
+      }),
+    )
   withDatabaseFlags(masterKey.command('status'))
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options)
-      const { masterKeyStatus } = await import('../../server/reseal.ts')
-      const status = await masterKeyStatus(config, log, signal)
-      io.stdout.write(`${describeStatus(status).join('\n')}\n`)
-    })
+    .action((options: Record<string, unknown>) =>
+      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+        const { masterKeyStatus } = await import('../../server/reseal.ts')
+        const status = await masterKeyStatus(config, log, signal)
+        io.stdout.write(`${describeStatus(status).join('\n')}\n`)
+      }),
+    )
   return masterKey
 }
 

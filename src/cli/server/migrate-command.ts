@@ -3,17 +3,18 @@
  */
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withDatabaseFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
   return withDatabaseFlags(new Command('migrate'))
     .description('Bring the schema of the database up to date. "keyturn serve" does it too when it starts.')
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options)
-      const { migrateDatabase } = await import('../../server/server.ts')
-      const applied = await migrateDatabase(config, log, signal)
-      io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
-    })
+    .action((options: Record<string, unknown>) =>
+      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+        const { migrateDatabase } = await import('../../server/server.ts')
+        const applied = await migrateDatabase(config, log, signal)
+        io.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}.\n`)
+      }),
+    )
 }

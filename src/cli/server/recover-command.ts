@@ -3,7 +3,7 @@
  */
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
-import { openDatabaseCommand } from './database-command.ts'
+import { runDatabaseCommand } from './database-command.ts'
 import { withDatabaseFlags } from './serve-flags.ts'
 
 /** The settings of what the credentials file says, and of where it is. */
@@ -22,16 +22,17 @@ export function recoverCommand(io: Io): Command {
       'Make a new owner secret directly in the database when all are lost, and write the credentials file. ' +
         'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
     )
-    .action(async (options: Record<string, unknown>) => {
-      const { config, log, signal } = await openDatabaseCommand(io, options)
-      const { recoverOwner } = await import('../../server/recover.ts')
-      const { clientId, change } = await recoverOwner(config, log, signal)
-      io.stdout.write(
-        [
-          `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
-          'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
-          '',
-        ].join('\n'),
-      )
-    })
+    .action((options: Record<string, unknown>) =>
+      runDatabaseCommand(io, options, async ({ config, log, signal }) => {
+        const { recoverOwner } = await import('../../server/recover.ts')
+        const { clientId, change } = await recoverOwner(config, log, signal)
+        io.stdout.write(
+          [
+            `A new secret of the owner ${clientId} was written to ${config.credentialsFile}.${CHANGES[change]}`,
+            'Next: look through the secrets of the owners, and deactivate those that may be in wrong hands.',
+            '',
+          ].join('\n'),
+        )
+      }),
+    )
 }

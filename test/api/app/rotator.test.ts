@@ -297,12 +297,14 @@ describe('a rotator', () => {
     const answers: string[] = []
     const update: KeyStore['update'] = async (entry, decide) => {
       const result = await store.update(entry, decide)
+      // Until the replica has heard of a step the rotator may try it again, and then changes nothing.
+      if (result.result === undefined) return result
       answers.push(entry.action)
       if (answers.length === 1) throw new DomainError('change_outcome_unknown', 'it may be stored or not')
       return result
     }
     const { clock, rotator, refusals } = await startRotator({ update })
-    await passTimeUntil([clock], () => expect(answers).toEqual(['rotation/create', 'rotation/activate']))
+    await passTimeUntil([clock], () => expect(answers.slice(0, 2)).toEqual(['rotation/create', 'rotation/activate']))
     await eventually(async () => expect(await states()).toEqual(['inactive', 'active']))
     expect({ refusals, failures: rotator.status.failures }).toEqual({ refusals: [], failures: 1 })
   })

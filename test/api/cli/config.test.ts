@@ -32,6 +32,18 @@ describe('keyturn config', () => {
     )
   })
 
+  it('names every file that cannot be used', async () => {
+    const env = {
+      KEYTURN_MASTER_KEYS_FILE: 'no-master-keys',
+      KEYTURN_TLS_CERT_FILE: 'no-cert',
+      KEYTURN_TLS_KEY_FILE: 'no-key',
+    }
+    const { code, stdout, stderr } = await runKeyturnInProcess(['config'], env)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('no-master-keys')
+    expect(stderr).toContain('no-cert')
+  })
+
   it('prints nothing that is secret', async () => {
     const masterKey = generateMasterKey()
     const env = {

@@ -7,8 +7,8 @@ import { openTerminal, type Terminal } from '../../support/terminal.ts'
 let terminal: Terminal
 afterAll(() => terminal?.close())
 
-const atTerminal = (args: readonly string[], answers: readonly string[]) =>
-  runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir, NO_COLOR: '1' }, { answers })
+const atTerminal = (args: readonly string[], typed: readonly string[]) =>
+  runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir }, { typed })
 
 /** What each command destroys, as it can be listed. */
 const things: Record<string, { command: string[]; question: string; list: string[] }> = {}
@@ -93,8 +93,8 @@ describe('what cannot be undone', () => {
   ])('%s is asked about at a terminal, and done after a yes only', async (name) => {
     const { command, question, list } = things[name]!
     const before = await terminal.json(...list)
-    for (const answers of [['n'], ['yesterday'], []]) {
-      expect(await atTerminal(command, answers)).toEqual({
+    for (const typed of [['n'], ['yesterday'], []]) {
+      expect(await atTerminal(command, typed)).toEqual({
         code: 1,
         stdout: '',
         stderr: `${question} [y/N] keyturn: nothing was changed\n`,

@@ -30,7 +30,7 @@ type Input = Parameters<typeof runKeyturnInProcess>[2]
 
 /** Runs a command of a user with a home folder, who has nothing else. */
 const keyturn = (args: readonly string[], input?: Input, env: Readonly<Record<string, string>> = {}) =>
-  runKeyturnInProcess(args, { HOME: home, NO_COLOR: '1', ...env }, input)
+  runKeyturnInProcess(args, { HOME: home, ...env }, input)
 
 /** What a command of a user with contexts does about the keys. */
 const codeOfList = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -61,7 +61,7 @@ describe('keyturn login', () => {
 
   it('asks for client ID and secret at a terminal, and does not show the secret', async () => {
     const { code, stdout, stderr } = await keyturn(['login', admin.base_url, '--name', 'prod'], {
-      answers: [admin.client_id, admin.client_secret],
+      typed: [admin.client_id, admin.client_secret],
     })
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
@@ -73,7 +73,7 @@ describe('keyturn login', () => {
 
   it('reads the secret from standard input', async () => {
     const args = ['login', admin.base_url, '--name', 'prod', '--client-id', admin.client_id]
-    expect((await keyturn(args, { stdin: `${admin.client_secret}\n` })).code).toBe(0)
+    expect((await keyturn(args, { piped: `${admin.client_secret}\n` })).code).toBe(0)
     expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts/prod.json'), 'utf8'))).toEqual(admin)
     expect(await keyturn(args)).toEqual(
       refuses('the client secret is missing: type it at a terminal, or give it on standard input'),
@@ -85,7 +85,7 @@ describe('keyturn login', () => {
 
   it('takes a personal access token, with which the API can be called and no access token be had', async () => {
     const args = ['login', admin.base_url, '--with-token', '--name', 'pat']
-    expect(await keyturn(args, { stdin: personalAccessToken })).toEqual(
+    expect(await keyturn(args, { piped: personalAccessToken })).toEqual(
       says(`logged in to ${admin.base_url} with a personal access token; the context pat is in use`),
     )
     expect(await codeOfList([])).toBe(0)
@@ -101,14 +101,14 @@ describe('keyturn login', () => {
     await login('--name', 'prod')
     const before = await readFile(join(home, '.config/keyturn/contexts/prod.json'), 'utf8')
     const wrong = await keyturn(['login', admin.base_url, '--client-id', admin.client_id, '--name', 'prod'], {
-      stdin: 'wrong-secret',
+      piped: 'wrong-secret',
     })
     expect(wrong).toEqual({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^keyturn: no token: invalid_client: /),
     })
-    const token = await keyturn(['login', admin.base_url, '--with-token', '--name', 'pat'], { stdin: 'ktn_pat_wrong' })
+    const token = await keyturn(['login', admin.base_url, '--with-token', '--name', 'pat'], { piped: 'ktn_pat_wrong' })
     expect(token).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/\(TOKEN_INVALID\)\n$/) })
     for (const { stderr } of [wrong, token]) expect(stderr).not.toMatch(/wrong-secret|ktn_pat_wrong/)
     expect(await readdir(join(home, '.config/keyturn/contexts'))).toEqual(['prod.json'])
@@ -126,7 +126,7 @@ describe('keyturn login', () => {
       ),
     )
     const alias = admin.base_url.replace('localhost', '127.0.0.1')
-    expect(await keyturn(['login', alias, '--client-id', admin.client_id], { stdin: 'x' })).toEqual(
+    expect(await keyturn(['login', alias, '--client-id', admin.client_id], { piped: 'x' })).toEqual(
       refuses(`the base URL of the server at ${alias} is ${admin.base_url}: use that address`),
     )
   })
@@ -179,7 +179,7 @@ describe('keyturn login', () => {
 describe('keyturn context', () => {
   it('lists contexts without their secrets, and marks the one in use', async () => {
     await login('--name', 'prod')
-    await keyturn(['login', admin.base_url, '--with-token', '--name', 'pat'], { stdin: personalAccessToken })
+    await keyturn(['login', admin.base_url, '--with-token', '--name', 'pat'], { piped: personalAccessToken })
     const { code, stdout } = await keyturn(['context', 'list'])
     expect(code).toBe(0)
     expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
@@ -209,13 +209,13 @@ describe('keyturn context', () => {
   it('removes one with its secret, after a yes at a terminal', async () => {
     await login('--name', 'prod')
     const question = 'Remove the context prod with its secret? [y/N] '
-    expect(await keyturn(['context', 'remove', 'prod'], { answers: ['n'] })).toEqual({
+    expect(await keyturn(['context', 'remove', 'prod'], { typed: ['n'] })).toEqual({
       code: 1,
       stdout: '',
       stderr: `${question}keyturn: nothing was changed\n`,
     })
     expect(await readdir(join(home, '.config/keyturn/contexts'))).toEqual(['prod.json'])
-    expect(await keyturn(['context', 'remove', 'prod'], { answers: ['y'] })).toEqual({
+    expect(await keyturn(['context', 'remove', 'prod'], { typed: ['y'] })).toEqual({
       code: 0,
       stdout: 'removed prod; its secret works until it is deleted at the server\n',
       stderr: question,

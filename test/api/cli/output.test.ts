@@ -13,7 +13,11 @@ const keyturn = (...args: string[]) => terminal.run(...args)
 
 /** Runs a command at a terminal that shows colours, unless a variable says otherwise. */
 const atTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir, ...env }, { answers: [] })
+  runKeyturnInProcess(
+    args,
+    { KEYTURN_DATA_DIR: terminal.server.dataDir, ...env },
+    { typed: [], terminals: { stdout: true, stderr: true } },
+  )
 
 const BOLD = '\u001b[1m'
 const RED = '\u001b[31m'

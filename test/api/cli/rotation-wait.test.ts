@@ -25,7 +25,7 @@ describe('keyturn keys rotate --wait', () => {
     const [inScript, atTerminal] = await Promise.all([
       terminal.run(...args),
       // Wanted before the rotation has happened, it is the same one.
-      runKeyturnInProcess([...args, '--json'], env, { answers: [] }),
+      runKeyturnInProcess([...args, '--json'], env, { typed: [], terminals: { stdout: true, stderr: true } }),
     ])
     const after = await activeKeyId()
     expect(after).not.toBe(before)

@@ -1,185 +1,24 @@
-/**
- * A replica that hangs in the middle of a change must not block the changes of others.
- *
- * No test measures time. Without the timeouts of the server, the change of the other replica fails: it waits for 10 s at most,
- * and the hanging replicas hang for longer.
- */
-import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
-import { planRevocation } from '../../../src/domain/keys/key-ring.ts'
-import { createInstanceInitializer } from '../../../src/storage/instance/instance-initializer.ts'
-import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
-import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
-import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
-import { migrate } from '../../../src/storage/schema/migrate.ts'
-import { anEntry } from '../../support/audit-entry.ts'
-import { eventually } from '../../support/eventually.ts'
-import { identityOperations } from '../../support/identity-operations.ts'
-import { newInstanceContent } from '../../support/instance-content.ts'
-import { TEST_MACS } from '../../support/integrity.ts'
-import { keyOperations } from '../../support/key-operations.ts'
-import { newKeyPair } from '../../support/keys.ts'
-import { createRecordingLog } from '../../support/log.ts'
-import { type PostgresVersion, startPostgres, type TestPostgres } from '../../support/postgres.ts'
-import { WITHOUT_DEBIAN_POSTGRES } from '../../support/postgres-programs.ts'
-import { type FreezePoint, type StatementProxy, startStatementProxy } from '../../support/statement-proxy.ts'
-import { describeUnless } from '../../support/unless.ts'
+import { sharedPostgres } from '../../support/new-database.ts'
+import { defaultOrigin, WITHOUT_DEBIAN_POSTGRES } from '../../support/postgres-programs.ts'
+import { describeFrozenClient } from './frozen-client-contract.ts'
 
-const unknown = expect.objectContaining({ name: 'DomainError', code: 'change_outcome_unknown' })
-const unavailable = expect.objectContaining({ name: 'DomainError', code: 'storage_unavailable' })
+const version = defaultOrigin()
 
-const VERSIONS = [
-  { name: 'the newest PostgreSQL', version: 'npm', obstacle: undefined, points: ['before', 'after', 'within'] },
-  // It does not end what is silent within a message: it has no limit for a transaction.
-  { name: 'PostgreSQL 15', version: 'debian', obstacle: WITHOUT_DEBIAN_POSTGRES, points: ['before', 'after'] },
-] as const satisfies (PostgresVersion & { name: string; obstacle: string | undefined; points: FreezePoint[] })[]
+/** At every statement, and on each version: `test/fault/frozen-client.test.ts`. */
+describeFrozenClient({
+  version,
+  // PostgreSQL 15 does not end what is silent within a message.
+  points: version === 'npm' ? ['before', 'after', 'within'] : ['before', 'after'],
+  at: 'telling statements',
+  shared: sharedPostgres,
+})
 
-for (const { name, version, obstacle, points } of VERSIONS) {
-  describeUnless(obstacle)(`a replica that freezes, on ${name}`, () => {
-    let postgres: TestPostgres
-    let template: string
-    let leaked: string
-    /** What a change is made of, in the order in which the server gets it. */
-    let statements: readonly string[]
-    const cleanups: (() => Promise<unknown>)[] = []
-
-    const open = async (url: string, maxConnections?: number): Promise<Database> => {
-      const database = await openDatabase({ url, log: createRecordingLog(), maxConnections })
-      cleanups.unshift(() => database.close())
-      return database
-    }
-    const openFrozen = async (url: string, maxConnections?: number): Promise<[Database, StatementProxy]> => {
-      const proxy = await startStatementProxy(Number(new URL(url).port))
-      cleanups.unshift(() => proxy.close())
-      return [await open(url.replace(/:\d+\//, `:${proxy.port}/`), maxConnections), proxy]
-    }
-    const sessions = (url: string): Promise<{ pid: number }[]> =>
-      postgres.query(`select pid from pg_stat_activity where datname = $1 and application_name = 'keyturn'`, [
-        new URL(url).pathname.slice(1),
-      ])
-    const revoke = (database: Database, keyId: string) =>
-      createKeyStore(database, TEST_MACS).update(
-        anEntry('revoke'),
-        (ring, now) => planRevocation(ring, keyId, { now, jwksMaxAgeSeconds: 300, replacement: undefined })!,
-      )
-
-    beforeAll(async () => {
-      postgres = await startPostgres({ version })
-      const url = await postgres.createDatabase()
-      template = new URL(url).pathname.slice(1)
-      const [database, proxy] = await openFrozen(url)
-      await migrate(database)
-      await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})
-      const { ring } = await createInstanceReader(database, TEST_MACS).load([])
-      leaked = ring[0]!.keyId
-      const before = proxy.statements.length
-      await keyOperations(database).create()
-      statements = proxy.statements.slice(before)
-      // A database that is in use cannot be copied.
-      await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()))
-    })
-    afterEach(async () => {
-      for (const cleanup of cleanups.splice(0)) await cleanup()
-    })
-    afterAll(async () => {
-      await postgres?.stop()
-    })
-
-    /** Freezes a replica at a statement of a change, revokes a key with another one, and lets the first one go on. */
-    async function scenario(statement: number, point: FreezePoint): Promise<object> {
-      const url = await postgres.createDatabase(template)
-      const [frozen, proxy] = await openFrozen(url)
-      const pair = newKeyPair()
-      const reached = proxy.freezeAt(statement, point)
-      const created = keyOperations(frozen)
-        .create(pair)
-        .then(
-          () => 'created' as const,
-          (error: unknown) => error,
-        )
-      await reached
-      const frozenSessions = await sessions(url)
-
-      const other = await open(url)
-      await revoke(other, leaked)
-      // The client has not come back, so it is the server that ended its session.
-      if (!isUntouched(statement, point)) {
-        const pids = frozenSessions.map(({ pid }) => pid)
-        await eventually(async () => {
-          for (const { pid } of await sessions(url)) expect(pids).not.toContain(pid)
-        })
-      }
-      proxy.thaw()
-      const outcome = await created
-      const { ring } = await createInstanceReader(other, TEST_MACS).load([])
-      const isThere = ring.some(({ keyId }) => keyId === pair.keyId)
-      return { statement, point, outcome, isThere, isRevoked: !ring.some(({ keyId }) => keyId === leaked) }
-    }
-
-    /** Whether the transaction had not begun, or was committed: there is nothing then that the server has to end. */
-    const isUntouched = (statement: number, point: FreezePoint): boolean =>
-      statement === 1 ? point !== 'after' : statement === statements.length && point === 'after'
-
-    /** Whether the client goes on with its commit, and gets no answer to that: it cannot know that it was undone. */
-    const isAtCommit = (statement: number, point: FreezePoint): boolean =>
-      statement === statements.length || (statement === statements.length - 1 && point === 'after')
-
-    function expected(statement: number, point: FreezePoint): object {
-      const isDone = isUntouched(statement, point)
-      const outcome = isDone ? 'created' : isAtCommit(statement, point) ? unknown : unavailable
-      return { statement, point, outcome, isThere: isDone, isRevoked: true }
-    }
-
-    it('lets another revoke a key, and has changed nothing itself, whatever statement it froze at (issue 11)', async () => {
-      expect(statements.length).toBeGreaterThanOrEqual(8)
-      expect(statements.at(0)).toMatch(/^start transaction/)
-      expect(statements.at(1)).toContain('for update')
-      expect(statements.at(-1)).toBe('commit')
-      const all = statements.flatMap((_, index) => points.map((point) => [index + 1, point] as const))
-      const outcomes = await Promise.all(all.map(([statement, point]) => scenario(statement, point)))
-      expect(outcomes).toEqual(all.map(([statement, point]) => expected(statement, point)))
-    })
-
-    if (version !== 'npm') return
-
-    it('lets another make its change although many of its own had been waiting for the lock', async () => {
-      const url = await postgres.createDatabase(template)
-      const [frozen, proxy] = await openFrozen(url, 20)
-      const reached = proxy.freezeAt(statements.length, 'before')
-      const first = keyOperations(frozen)
-        .look()
-        .catch((error: unknown) => error)
-      const others = Array.from({ length: 10 }, () =>
-        keyOperations(frozen)
-          .look()
-          .catch((error: unknown) => error),
-      )
-      await reached
-      await revoke(await open(url), leaked)
-      proxy.thaw()
-      await Promise.all([first, ...others])
-    })
-
-    it('lets another make its change although it stopped in the middle of a long answer', async () => {
-      const url = await postgres.createDatabase(template)
-      await postgres.query(
-        `insert into web_keys (key_id, algorithm, state, public_jwk, sealed_private_key, creation_date, mac)
-         select 'long-' || i, 'ES256', 'initial', jsonb_build_object('x', repeat('x', 100000)), '', now(), sha256('')
-         from generate_series(1, 300) i`,
-        [],
-        url,
-      )
-      const [frozen, proxy] = await openFrozen(url)
-      const read = statements.findIndex((statement) => statement.includes('from "web_keys"')) + 1
-      const reached = proxy.freezeAt(read, 'after')
-      const looked = keyOperations(frozen)
-        .look()
-        .catch((error: unknown) => error)
-      await reached
-      // Not of keys: those cannot be read.
-      await identityOperations(await open(url)).createProject(randomUUID(), 'billing')
-      proxy.thaw()
-      expect(await looked).toEqual(unavailable)
-    })
+// There the timeout of an idle session is the only one.
+if (version === 'npm') {
+  describeFrozenClient({
+    version: 'debian',
+    obstacle: WITHOUT_DEBIAN_POSTGRES,
+    points: ['after'],
+    at: 'telling statements',
   })
 }

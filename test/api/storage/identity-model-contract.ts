@@ -16,7 +16,6 @@ import { createIdentityModel, type ModelAccess, type Outcome } from '../../suppo
 import { identityOperations } from '../../support/identity-operations.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 
-const RUNS = 15
 const MAX_OPERATIONS = 60
 const IDS = 3
 
@@ -71,7 +70,7 @@ const BEGINNING: readonly Operation[] = PROJECTS.flatMap((id, index): Operation[
   { kind: 'setEnabled', user: USERS[1] ?? '', flag: false },
 )
 
-export function describeIdentityModel(current: () => Database): void {
+export function describeIdentityModel(current: () => Database, runs: number): void {
   describe('any sequence of administrative operations', () => {
     it('leaves each user with the access of a simple model, and nothing of deleted ones', async () => {
       const property = fc.asyncProperty(histories, async (sequence) => {
@@ -95,7 +94,7 @@ export function describeIdentityModel(current: () => Database): void {
         expect(await db.selectFrom('audit_events').select('event_id').execute()).toHaveLength(changes)
         await expectTokensToFind(current(), model.access())
       })
-      await fc.assert(property, { numRuns: RUNS })
+      await fc.assert(property, { numRuns: runs })
     }, 120_000)
   })
 }

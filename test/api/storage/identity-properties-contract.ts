@@ -14,8 +14,6 @@ import { anEntry } from '../../support/audit-entry.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { seedProject, seedUser } from '../../support/seed.ts'
 
-const RUNS = 40
-
 const uuid = (number: number) => `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`
 const PROJECT_ID = uuid(1)
 const OTHER_PROJECT_ID = uuid(2)
@@ -95,7 +93,7 @@ const projectState = fc.record({
   scopes: sorted(subset(SCOPES)),
 })
 
-export function describeIdentityProperties(current: () => Database): void {
+export function describeIdentityProperties(current: () => Database, runs: number): void {
   const store = () => createIdentityStore(current(), TEST_MACS)
   const version = async () => (await createInstanceReader(current(), TEST_MACS).status()).version
 
@@ -116,7 +114,7 @@ export function describeIdentityProperties(current: () => Database): void {
           expect(await version()).toBe(before)
         }
       })
-      await fc.assert(property, { numRuns: RUNS })
+      await fc.assert(property, { numRuns: runs })
     })
 
     it('of a service user is read back as it was decided', async () => {
@@ -153,7 +151,7 @@ export function describeIdentityProperties(current: () => Database): void {
           expect(await version()).toBe(before)
         }
       })
-      await fc.assert(property, { numRuns: RUNS })
+      await fc.assert(property, { numRuns: runs })
     })
   })
 }

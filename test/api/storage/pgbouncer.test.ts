@@ -6,15 +6,13 @@ import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { createRecordingLog } from '../../support/log.ts'
+import { sharedPostgres } from '../../support/new-database.ts'
 import { type PgBouncer, startPgBouncer, WITHOUT_PGBOUNCER } from '../../support/pgbouncer.ts'
-import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
-import { WITHOUT_DEBIAN_POSTGRES } from '../../support/postgres-programs.ts'
+import type { TestPostgres } from '../../support/postgres.ts'
 import { describeUnless } from '../../support/unless.ts'
-import { describeStore } from './store-contract.ts'
+import { describeLockedChanges } from './store-contract.ts'
 
-// Both at once, because the contract takes a while: what it has to say about an older server and about a pooler.
-const SERVER = WITHOUT_DEBIAN_POSTGRES === undefined ? 'debian' : 'npm'
-
+/** The whole contract behind pgbouncer is in `test/fault/pgbouncer-contract.test.ts`. */
 describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
   let postgres: TestPostgres | undefined
   const bouncers: PgBouncer[] = []
@@ -34,8 +32,8 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     return database
   }
 
-  beforeAll(async () => {
-    postgres = await startPostgres({ version: SERVER })
+  beforeAll(() => {
+    postgres = sharedPostgres()
   })
   afterAll(async () => {
     for (const database of opened) await database.close()
@@ -43,7 +41,13 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     await postgres?.stop()
   })
 
-  describeStore(`pgbouncer and PostgreSQL from ${SERVER}`, () => open())
+  describeLockedChanges('PostgreSQL behind pgbouncer', () => open())
+
+  it('runs migrations once when several replicas ask at once', async () => {
+    const database = await open()
+    const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database)))
+    expect(results.filter((names) => names.length > 0)).toEqual([expect.arrayContaining(['0001-initial-schema'])])
+  })
 
   it('limits the time of each statement, in a transaction or not, and leaves no setting behind', async () => {
     const { db, serving } = await open(200)

@@ -14,6 +14,9 @@ afterAll(async () => {
   await postgres?.stop()
 })
 
-describeStore('PostgreSQL', async () =>
-  openDatabase({ url: await postgres!.createDatabase(), log: createRecordingLog() }),
+// More random changes, on an older server: `test/fault/pgbouncer-contract.test.ts`.
+describeStore(
+  'PostgreSQL',
+  async () => openDatabase({ url: await postgres!.createDatabase(), log: createRecordingLog() }),
+  { sequences: 5, changes: 12 },
 )

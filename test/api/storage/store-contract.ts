@@ -23,24 +23,15 @@ import { describeMigrations } from './migrate-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
+/** How many random changes are tried. A sequence of them, which is compared with a model, takes longer than one. */
+export interface RandomChanges {
+  readonly sequences: number
+  readonly changes: number
+}
+
 /** Runs the whole contract. `openEmpty` opens a database without any table; the contract closes it. */
-export function describeStore(kind: string, openEmpty: () => Promise<Database>): void {
-  describe(`storage on ${kind}`, () => {
-    let database: Database | undefined
-
-    beforeAll(async () => {
-      database = await openEmpty()
-      await migrate(database)
-    })
-    beforeEach(async () => {
-      await empty(current())
-    })
-    afterAll(async () => {
-      await database?.close()
-    })
-
-    const current = (): Database => database!
-
+export function describeStore(kind: string, openEmpty: () => Promise<Database>, random: RandomChanges): void {
+  describeParts(`storage on ${kind}`, openEmpty, (current) => {
     describeKeyStore(current)
     describeChangeTime(current)
     describeSealedKeyStore(current)
@@ -49,12 +40,45 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>):
     describeInstanceInitializer(current)
     describeAuthority(current)
     describeIdentityStore(current)
-    describeIdentityProperties(current)
-    describeIdentityModel(current)
+    describeIdentityProperties(current, random.changes)
+    describeIdentityModel(current, random.sequences)
     describeAuditLog(current)
     describeCredentialUses(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
+  })
+}
+
+/** Runs the parts of the contract about changes under a lock, which are what a connection pooler could break. */
+export function describeLockedChanges(kind: string, openEmpty: () => Promise<Database>): void {
+  describeParts(`changes under a lock on ${kind}`, openEmpty, (current) => {
+    describeKeyStore(current)
+    describeInstanceInitializer(current)
+    describeAuthority(current)
+    describeCredentialUses(current)
+  })
+}
+
+function describeParts(
+  name: string,
+  openEmpty: () => Promise<Database>,
+  describeAll: (current: () => Database) => void,
+): void {
+  describe(name, () => {
+    let database: Database | undefined
+
+    beforeAll(async () => {
+      database = await openEmpty()
+      await migrate(database)
+    })
+    beforeEach(async () => {
+      await empty(database!)
+    })
+    afterAll(async () => {
+      await database?.close()
+    })
+
+    describeAll(() => database!)
   })
 }
 

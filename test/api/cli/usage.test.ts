@@ -1,19 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
 import { parseMasterKeys } from '../../../src/crypto/master-keys.ts'
-import { eventually } from '../../support/eventually.ts'
-import {
-  collect,
-  removeFolder,
-  runKeyturn,
-  runKeyturnInProcess,
-  spawnKeyturn,
-  temporaryFolder,
-} from '../../support/keyturn.ts'
+import { runKeyturnInProcess } from '../../support/keyturn.ts'
 
 const USER = '00000000-0000-4000-8000-000000000000'
 const ADVICE = 'Run the command with --help to see what it takes.\n'
@@ -85,15 +72,6 @@ describe('--help', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const word of words) expect(stdout).toMatch(new RegExp(`^ {2}${word}\\b`, 'm'))
   })
-
-  it('is also there as "npx keyturn", in the checkout', async () => {
-    const child = spawn('npx', ['--no-install', 'keyturn', '--help'], {
-      cwd: resolve(import.meta.dirname, '../../..'),
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: (await runKeyturn(['--help'])).stdout })
-  })
 })
 
 describe('keyturn master-key generate', () => {
@@ -109,49 +87,5 @@ describe('keyturn master-key generate', () => {
     })
     expect(keys[0]!.id).not.toBe(keys[1]!.id)
     expect(keys[0]!.key.equals(keys[1]!.key)).toBe(false)
-  })
-})
-
-describe('keyturn demo', () => {
-  it('plays its eight steps through a real server and exits with 0', async () => {
-    const { code, stdout, stderr } = await runKeyturn(['demo'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const steps = stdout.split('\n').filter((line) => /^ \d\. /.test(line))
-    expect(steps.map((line) => line.slice(1, 2))).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'])
-    expect(steps[5]).toContain('the verifier of step 1 accepts both tokens')
-    expect(stdout).toMatch(/\nEvery step held\.\n$/)
-  })
-
-  it('leaves nothing behind when it is interrupted', async () => {
-    const folder = await temporaryFolder()
-    const demo = spawnKeyturn(['demo'], { TMPDIR: folder })
-    const output = collect(demo)
-    const closed = once(demo, 'close')
-    try {
-      await eventually(() => expect(output.stdout).toContain('Keyturn listens on'))
-      demo.kill('SIGINT')
-      expect((await closed)[0]).toBe(1)
-      expect(output.stderr).toBe('keyturn: interrupted by SIGINT\n')
-      expect(await readdir(folder)).toEqual([])
-    } finally {
-      demo.kill('SIGKILL')
-      await removeFolder(folder)
-    }
-  })
-
-  it('does not mind what the machine is configured with, and leaves nothing behind', async () => {
-    const folder = await temporaryFolder()
-    try {
-      const { code, stderr } = await runKeyturn(['demo'], {
-        TMPDIR: folder,
-        KEYTURN_LISTEN: 'nonsense',
-        KEYTURN_DATABASE_URL: 'postgres://127.0.0.1:1/none',
-        KEYTURN_DATA_DIR: '/nowhere',
-      })
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(await readdir(folder)).toEqual([])
-    } finally {
-      await removeFolder(folder)
-    }
   })
 })

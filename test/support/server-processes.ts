@@ -3,7 +3,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { isRunning } from '../../support/proc.ts'
+import { isRunning } from './proc.ts'
 
 /** A process and what it was started with. */
 export interface ServerProcess {

@@ -8,7 +8,7 @@ import { PublicListener } from '../../src/server/public-listener.ts'
 import { eventually } from '../support/eventually.ts'
 import { checkHealth, type HealthWatch, watchHealth } from '../support/grpc-health.ts'
 import { openReflection } from '../support/grpc-reflection.ts'
-import { type Keyturn, removeFolder, startKeyturn, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
@@ -93,8 +93,7 @@ describe('a server', () => {
   })
 
   it('that stops says so to who watches, and does not wait for them to leave', async () => {
-    const server = await startKeyturn()
-    undo.push(() => removeFolder(server.dataDir))
+    const server = await start()
     const watching = [watch(server), watch(server, WEB_KEYS), watch(server, 'x.Y')]
     for (const { statuses } of watching) await eventually(() => expect(statuses).toHaveLength(1))
 

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect } from '@jest/globals'
-import { LoadGenerator } from '../../../bench/load/generator.ts'
-import type { HttpJob } from '../../../bench/load/job.ts'
-import { getRequest } from '../../../bench/load/requests.ts'
-import { itUnless, NOT_LINUX } from '../../support/unless.ts'
+import { LoadGenerator } from '../../bench/load/generator.ts'
+import type { HttpJob } from '../../bench/load/job.ts'
+import { getRequest } from '../../bench/load/requests.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
 const onLinux = itUnless(NOT_LINUX)
 

@@ -1,25 +1,27 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
 
 const SENDER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
 const TRACEPARENT = `00-${SENDER.traceId}-${SENDER.spanId}-01`
 
-const running: KeyturnProcess[] = []
+const running: Keyturn[] = []
 const collectors: TraceCollector[] = []
 
 afterEach(async () => {
   for (const server of running.splice(0)) {
-    await server.kill()
+    await server.stop()
     await removeFolder(server.dataDir)
   }
   for (const collector of collectors.splice(0)) await collector.stop()
 })
 
-async function start(env: Record<string, string>): Promise<KeyturnProcess> {
-  const server = await startKeyturn({ env })
+async function start(env: Record<string, string>): Promise<Keyturn> {
+  const server = await startKeyturnInProcess({ env })
   running.push(server)
   return server
 }
@@ -31,12 +33,12 @@ async function collect(status?: number | null): Promise<TraceCollector> {
 }
 
 /** Stops the server, so that all it recorded has been sent. */
-async function recordedBy(server: KeyturnProcess, collector: TraceCollector): Promise<CollectedSpan[]> {
+async function recordedBy(server: Keyturn, collector: TraceCollector): Promise<CollectedSpan[]> {
   expect(await server.stop()).toBe(0)
   return collector.spans()
 }
 
-function ask(server: KeyturnProcess, headers: Record<string, string> = {}): Promise<Response> {
+function ask(server: Keyturn, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${server.listenUrl}/.well-known/openid-configuration/jwks`, { headers })
 }
 
@@ -166,13 +168,15 @@ describe('a server with a collector of traces', () => {
   })
 
   it('does not start with a sampler that does not exist', async () => {
-    const { code, stderr } = await runKeyturn(['serve'], {
-      KEYTURN_LISTEN: '127.0.0.1:0',
-      KEYTURN_METRICS_LISTEN: 'off',
+    const dataDir = await temporaryFolder()
+    const env = {
+      KEYTURN_DATABASE_URL: await newPostgresDatabase(),
+      KEYTURN_MASTER_KEYS: generateMasterKey(),
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
       OTEL_TRACES_SAMPLER: 'sometimes',
-    })
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('OTEL_TRACES_SAMPLER') })
+    }
+    await expect(startKeyturnInProcess({ env, dataDir })).rejects.toThrow(/\n {2}OTEL_TRACES_SAMPLER: must be/)
+    await removeFolder(dataDir)
   })
 })
 

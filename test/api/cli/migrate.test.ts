@@ -1,14 +1,9 @@
-import { once } from 'node:events'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { openDatabase } from '../../../src/storage/postgres/database.ts'
-import { eventually } from '../../support/eventually.ts'
-import { removeFolder, runKeyturn, spawnKeyturn, temporaryFolder } from '../../support/keyturn.ts'
-import { createRecordingLog } from '../../support/log.ts'
+import { removeFolder, runKeyturnInProcess, temporaryFolder } from '../../support/keyturn.ts'
 import { sharedPostgres } from '../../support/new-database.ts'
-import { fillOlder, migrateToOlder } from '../../support/older-instance.ts'
 import { freePort, TEST_PASSWORD, type TestPostgres } from '../../support/postgres.ts'
 
 let postgres: TestPostgres
@@ -44,7 +39,7 @@ const NOTHING_TO_DO = { code: 0, stdout: 'The schema is up to date.\n', stderr: 
 describe('keyturn migrate', () => {
   it('makes the schema of an embedded database once, and nothing else', async () => {
     const dataDir = join(folder, 'embedded')
-    const migrate = () => runKeyturn(['migrate', '--data-dir', dataDir])
+    const migrate = () => runKeyturnInProcess(['migrate', '--data-dir', dataDir])
     expect(await migrate()).toEqual(APPLIED)
     expect(await migrate()).toEqual(NOTHING_TO_DO)
     expect((await readdir(dataDir)).sort()).toEqual(['lock', 'postgres'])
@@ -55,7 +50,7 @@ describe('keyturn migrate', () => {
     const dataDir = join(folder, 'postgres')
     const url = await postgres.createDatabase()
     const env = { DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_DATA_DIR: dataDir }
-    const migrate = () => runKeyturn(['migrate'], env)
+    const migrate = () => runKeyturnInProcess(['migrate'], env)
     expect(await migrate()).toEqual(APPLIED)
     expect(await migrate()).toEqual(NOTHING_TO_DO)
     expect(await postgres.query('select version::int, initialised_at from instance', [], url)).toEqual([
@@ -67,7 +62,7 @@ describe('keyturn migrate', () => {
   it('can be run by several at once', async () => {
     const url = await postgres.createDatabase()
     const env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey() }
-    const both = await Promise.all([runKeyturn(['migrate'], env), runKeyturn(['migrate'], env)])
+    const both = await Promise.all([runKeyturnInProcess(['migrate'], env), runKeyturnInProcess(['migrate'], env)])
     expect(both).toContainEqual(APPLIED)
     expect(both).toContainEqual(NOTHING_TO_DO)
   })
@@ -90,41 +85,12 @@ describe('keyturn migrate', () => {
     ],
   ])('says why when the database %s, without the password', async (_, urlOf, reason) => {
     const env = { KEYTURN_DATABASE_URL: await urlOf(), KEYTURN_MASTER_KEYS: generateMasterKey() }
-    const { code, stdout, stderr } = await runKeyturn(['migrate'], env)
+    const { code, stdout, stderr } = await runKeyturnInProcess(['migrate'], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
       /^keyturn: the database (is not available|refuses: .+ \(SQLSTATE \w+\)): .+: check KEYTURN_DATABASE_URL and the database\n$/,
     )
     expect(stderr).toContain(reason)
     for (const password of [TEST_PASSWORD, 'pa55word']) expect(stderr).not.toContain(password)
-  })
-
-  it('that is interrupted ends the command for the master keys', async () => {
-    const url = await postgres.createDatabase()
-    const database = await openDatabase({ url, log: createRecordingLog() })
-    await migrateToOlder(database)
-    await fillOlder(database, generateMasterKey())
-    await database.close()
-    const pidFile = join(folder, 'pid')
-    const child = spawnKeyturn(['migrate'], {
-      KEYTURN_DATABASE_URL: url,
-      KEYTURN_MASTER_KEYS_COMMAND: JSON.stringify(['/bin/sh', '-c', `echo $$ > ${pidFile}; exec sleep 600`]),
-    })
-    const exited = once(child, 'exit')
-    const pid = await eventually(async () => {
-      const text = await readFile(pidFile, 'utf8')
-      expect(text).toMatch(/^\d+\n$/)
-      return Number(text)
-    })
-    child.kill('SIGINT')
-    await exited
-    expect(child.signalCode).toBe('SIGINT')
-    try {
-      // Signal 0 only looks whether there is such a process.
-      await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'))
-    } catch (error) {
-      process.kill(pid, 'SIGKILL')
-      throw error
-    }
   })
 })

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type AdminCredentials, type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { WITHOUT_DEBIAN_POSTGRES } from '../support/postgres-programs.ts'
 import { describeUnless } from '../support/unless.ts'
@@ -32,7 +32,7 @@ for (const { version, obstacle } of [
       await postgres.query(`create role operator login password 'operator'`)
       url = await postgres.createDatabase()
       await change('grant all on schema public to operator')
-      server = await startKeyturn({
+      server = await startKeyturnInProcess({
         env: {
           KEYTURN_DATABASE_URL: url.replace(/\/\/[^@]+@/, '//operator:operator@'),
           KEYTURN_MASTER_KEYS: generateMasterKey(),

@@ -6,8 +6,7 @@ import { freePort } from '../support/free-port.ts'
 import {
   type Keyturn,
   removeFolder,
-  runKeyturn,
-  startKeyturn,
+  runKeyturnInProcess,
   startKeyturnInProcess,
   temporaryFolder,
 } from '../support/keyturn.ts'
@@ -55,9 +54,7 @@ describe('the issuer of an instance on PostgreSQL', () => {
   const start = async (baseUrl: string, more: Record<string, string> = {}) => {
     server = await startKeyturnInProcess({ dataDir, env: { ...env, KEYTURN_BASE_URL: baseUrl, ...more } })
   }
-  const serve = (more: Record<string, string>) =>
-    runKeyturn(['serve'], { ...env, KEYTURN_LISTEN: '127.0.0.1:0', KEYTURN_METRICS_LISTEN: 'off', ...more })
-  const issuer = (...args: string[]) => runKeyturn(['issuer', ...args], env)
+  const issuer = (...args: string[]) => runKeyturnInProcess(['issuer', ...args], env)
   const readiness = async () => (await fetch(`${server!.listenUrl}/readyz`)).text()
 
   it('is that of the first server, and one with another base URL does not start, configured or not', async () => {
@@ -66,10 +63,13 @@ describe('the issuer of an instance on PostgreSQL', () => {
       `the issuer of this instance is ${FIRST}, and the base URL of this server is ${own}: start it with ` +
       `KEYTURN_BASE_URL=${FIRST}, or change the issuer on purpose with "keyturn issuer change ${own}", after which ` +
       'verifiers must expect the new one'
-    expect(await serve({ KEYTURN_BASE_URL: SECOND, KEYTURN_LOG_LEVEL: 'silent' })).toEqual(refuses(why(SECOND)))
+    const second = { ...env, KEYTURN_BASE_URL: SECOND }
+    await expect(startKeyturnInProcess({ dataDir, env: second })).rejects.toThrow(new Error(why(SECOND)))
     const port = await freePort()
-    const listen = { KEYTURN_LISTEN: `127.0.0.1:${port}`, KEYTURN_LOG_LEVEL: 'silent' }
-    expect(await serve(listen)).toEqual(refuses(why(`http://localhost:${port}`)))
+    // Empty is not set.
+    const unset = { ...env, KEYTURN_LISTEN: `127.0.0.1:${port}`, KEYTURN_BASE_URL: '' }
+    const refused = startKeyturnInProcess({ dataDir, env: unset })
+    await expect(refused).rejects.toThrow(new Error(why(`http://localhost:${port}`)))
     expect(await issuerOf()).toBe(FIRST)
   })
 
@@ -121,17 +121,5 @@ describe('the issuer of an instance on PostgreSQL', () => {
     await start(SECOND)
     expect(await issuerOf()).toBe(SECOND)
     expect(await issuer('show')).toMatchObject({ stdout: `${SECOND}\n` })
-  })
-})
-
-describe('the issuer of an instance on an embedded database', () => {
-  it('follows the port while no base URL is configured', async () => {
-    for (const moved of [false, true]) {
-      server = await startKeyturn({ dataDir })
-      expect(await issuerOf()).toBe(server.baseUrl)
-      expect(server.output().stderr.includes('the issuer has moved with the port')).toBe(moved)
-      await server.stop()
-      server = undefined
-    }
   })
 })

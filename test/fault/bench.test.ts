@@ -9,13 +9,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { withFigures } from '../../../bench/publish.ts'
-import type { Run } from '../../../bench/run.ts'
-import { eventually } from '../../support/eventually.ts'
-import { childrenOf, isRunning } from '../../support/proc.ts'
-import { itUnless, NOT_LINUX } from '../../support/unless.ts'
+import { withFigures } from '../../bench/publish.ts'
+import type { Run } from '../../bench/run.ts'
+import { eventually } from '../support/eventually.ts'
+import { childrenOf, isRunning } from '../support/proc.ts'
+import { itUnless, NOT_LINUX } from '../support/unless.ts'
 
-const MAIN = join(import.meta.dirname, '../../../bench/main.ts')
+const MAIN = join(import.meta.dirname, '../../bench/main.ts')
 const onLinux = itUnless(NOT_LINUX)
 
 describe('the bench', () => {
@@ -61,10 +61,7 @@ describe('the bench', () => {
       }
       expect(result?.targets).toHaveLength(2)
 
-      const page = withFigures(
-        readFileSync(join(import.meta.dirname, '../../../docs/performance.md'), 'utf8'),
-        measured,
-      )
+      const page = withFigures(readFileSync(join(import.meta.dirname, '../../docs/performance.md'), 'utf8'), measured)
       expect(page).toContain('### key set')
       expect(withFigures(page, measured)).toBe(page)
     },

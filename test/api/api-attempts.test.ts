@@ -12,7 +12,7 @@ import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationWith } from '../support/administration.ts'
-import { type Keyturn, removeFolder, startKeyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import { fillOlder, migrateToOlder, type OlderInstance } from '../support/older-instance.ts'
@@ -42,7 +42,7 @@ beforeAll(async () => {
   const masterKeys = generateMasterKey()
   await migrateToOlder(database)
   older = await fillOlder(database, masterKeys)
-  server = await startKeyturn({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
+  server = await startKeyturnInProcess({ env: { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: masterKeys } })
   admin = administrationWith(server, await newAccessToken())
 })
 

@@ -2,12 +2,12 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { startEmbeddedPostgres } from '../../../src/embedded-postgres/embedded-postgres.ts'
-import { eventually } from '../../support/eventually.ts'
-import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
-import { createRecordingLog } from '../../support/log.ts'
-import { describeUnless, NOT_LINUX } from '../../support/unless.ts'
-import { processesOn } from './server-processes.ts'
+import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.ts'
+import { eventually } from '../support/eventually.ts'
+import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { processesOn } from '../support/server-processes.ts'
+import { describeUnless, NOT_LINUX } from '../support/unless.ts'
 
 let dataDir: string
 beforeEach(async () => {

@@ -1,37 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
-import { CONTROL_C, CONTROL_D, NO_TERMINAL, runAtTerminal } from '../../support/pseudo-terminal.ts'
-import { itUnless } from '../../support/unless.ts'
-import { requestToken } from '../../support/web-key-client.ts'
+import { runKeyturnInProcess } from '../../support/keyturn.ts'
+import { openTerminal, type Terminal } from '../../support/terminal.ts'
 
 /** A key id is a SHA-256 thumbprint as base64url. */
 const KEY_ID = '[A-Za-z0-9_-]{43}'
 
-let server: Keyturn
+let terminal: Terminal
 beforeAll(async () => {
-  server = await startKeyturnInProcess()
+  terminal = await openTerminal()
 })
-afterAll(async () => {
-  await server?.stop()
-  if (server !== undefined) await removeFolder(server.dataDir)
-})
+afterAll(() => terminal?.close())
 
-const keyturn = (...args: string[]) => runKeyturnInProcess(args, { KEYTURN_DATA_DIR: server.dataDir })
+const keyturn = (...args: string[]) => terminal.run(...args)
 
 /** The keys as the API lists them, asked for without the command line. */
-async function listedKeys() {
-  const response = await fetch(`${server.baseUrl}/iam.webkey.v2.WebKeyService/ListWebKeys`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${await requestToken(await server.admin())}`,
-    },
-    body: '{}',
-  })
-  return (await response.json()) as { webKeys: { keyId: string; algorithm: string; state: string }[] }
-}
+const listedKeys = () =>
+  terminal.call<{ webKeys: { keyId: string; algorithm: string; state: string }[] }>(
+    'iam.webkey.v2.WebKeyService/ListWebKeys',
+    {},
+  )
 
 async function stateOf(keyId: string) {
   return (await listedKeys()).webKeys.find((key) => key.keyId === keyId)?.state
@@ -104,7 +93,7 @@ describe('keyturn keys create', () => {
   ])('makes an RSA key of %s bits', async (bits, bytes) => {
     const { stdout } = await keyturn('keys', 'create', 'rsa', '--bits', bits, '--json')
     const { webKey } = JSON.parse(stdout) as { webKey: { keyId: string } }
-    const keySet = await fetch(`${server.baseUrl}/.well-known/openid-configuration/jwks`)
+    const keySet = await fetch(`${terminal.server.baseUrl}/.well-known/openid-configuration/jwks`)
     const { keys } = (await keySet.json()) as { keys: { kid: string; n: string }[] }
     expect(Buffer.from(keys.find(({ kid }) => kid === webKey.keyId)!.n, 'base64url')).toHaveLength(bytes)
   })
@@ -235,8 +224,8 @@ describe('keyturn keys activate and delete', () => {
 })
 
 describe('the first key of a kind', () => {
-  const atTerminal = (answer: string | null, ...args: string[]) =>
-    runAtTerminal(args, { KEYTURN_DATA_DIR: server.dataDir }, answer)
+  const atTerminal = (typed: string, ...args: string[]) =>
+    runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir }, { typed })
   const withoutRs384 = async () => {
     const { webKeys } = await listedKeys()
     for (const { keyId, algorithm } of webKeys) if (algorithm === 'RS384') await keyturn('keys', 'revoke', keyId)
@@ -268,42 +257,39 @@ describe('the first key of a kind', () => {
     expect((await keyturn(...setKind)).stderr).toBe('')
   })
 
-  itUnless(NO_TERMINAL)('is asked about at a terminal, and created after a yes, warned about once', async () => {
-    for (const answer of ['y\r', 'YES\r']) {
+  it('is asked about at a terminal, and created after a yes, warned about once', async () => {
+    for (const answer of ['y\n', 'YES\n']) {
       await withoutRs384()
-      const { code, shown } = await atTerminal(answer, ...create)
+      const { code, stdout, stderr } = await atTerminal(answer, ...create)
       expect({ code, count: await countOfRs384() }).toEqual({ code: 0, count: 1 })
-      expect(shown.split(WARNING)).toHaveLength(2)
-      expect(shown).toContain('Create the key? [y/N] ')
-      expect(shown).toContain('(RS384), initial')
+      expect(stderr.split(WARNING)).toHaveLength(2)
+      expect(stderr).toContain('Create the key? [y/N] ')
+      expect(stdout).toContain('(RS384), initial')
     }
   })
 
-  itUnless(NO_TERMINAL)('is not created after anything else', async () => {
-    for (const answer of ['n\r', '\r', 'yesterday\r', CONTROL_D, CONTROL_C]) {
-      const { code, shown } = await atTerminal(answer, ...create)
-      expect([answer, code]).toEqual([answer, 1])
-      expect(shown).toContain('keyturn: nothing was changed')
-    }
+  it.each(['n\n', '\n', 'yesterday\n', ''])('is not created after %j', async (answer) => {
+    const { code, stderr } = await atTerminal(answer, ...create)
+    expect(code).toBe(1)
+    expect(stderr).toContain('keyturn: nothing was changed')
     expect(await countOfRs384()).toBe(0)
   })
 
-  itUnless(NO_TERMINAL)('is asked about before the policy is changed to it', async () => {
-    expect((await atTerminal('n\r', ...setKind)).code).toBe(1)
+  it('is asked about before the policy is changed to it', async () => {
+    expect((await atTerminal('n\n', ...setKind)).code).toBe(1)
     expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA256')
-    const { code, shown } = await atTerminal('y\r', ...setKind)
+    const { code, stderr } = await atTerminal('y\n', ...setKind)
     expect(code).toBe(0)
-    expect(shown).toContain('Change the policy? [y/N] ')
+    expect(stderr).toContain('Change the policy? [y/N] ')
     expect((await keyturn('keys', 'policy')).stdout).toContain('rsa 2048 SHA384')
   })
 
-  itUnless(NO_TERMINAL)('is not asked about with --yes, and neither is another key of a kind', async () => {
-    const first = await atTerminal(null, ...create, '--yes')
+  it('is not asked about with --yes, and neither is another key of a kind', async () => {
+    const first = await atTerminal('n\n', ...create, '--yes')
     expect(first.code).toBe(0)
-    expect(first.shown).toContain(WARNING)
-    const second = await atTerminal(null, ...create)
-    expect(second.code).toBe(0)
-    expect(second.shown).not.toContain('warning: ')
+    expect(first.stderr).toContain(WARNING)
+    expect(first.stderr).not.toContain('[y/N]')
+    expect(await atTerminal('n\n', ...create)).toMatchObject({ code: 0, stderr: '' })
     expect(await countOfRs384()).toBe(2)
   })
 })
@@ -472,9 +458,9 @@ describe('keyturn keys revoke', () => {
 
 describe('the credentials file', () => {
   it('is the one of --credentials, then of KEYTURN_CREDENTIALS, then in the data directory', async () => {
-    const copy = join(server.dataDir, 'copy.json')
-    const spoilt = join(server.dataDir, 'spoilt.json')
-    const good = await server.admin()
+    const copy = join(terminal.server.dataDir, 'copy.json')
+    const spoilt = join(terminal.server.dataDir, 'spoilt.json')
+    const good = await terminal.server.admin()
     await writeFile(copy, JSON.stringify(good), { mode: 0o600 })
     await writeFile(spoilt, JSON.stringify({ ...good, client_secret: 'wrong' }), { mode: 0o600 })
 
@@ -482,14 +468,14 @@ describe('the credentials file', () => {
       (await runKeyturnInProcess(['keys', 'list', ...args], env)).code
     expect({
       flag: await ask(['--credentials', copy], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: '/nowhere' }),
-      variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: server.dataDir }),
-      directory: await ask([], { KEYTURN_CREDENTIALS: '', KEYTURN_DATA_DIR: server.dataDir }),
+      variable: await ask([], { KEYTURN_CREDENTIALS: spoilt, KEYTURN_DATA_DIR: terminal.server.dataDir }),
+      directory: await ask([], { KEYTURN_CREDENTIALS: '', KEYTURN_DATA_DIR: terminal.server.dataDir }),
     }).toEqual({ flag: 0, variable: 1, directory: 0 })
   })
 
   it('with a wrong secret gets no token, and no hint what is wrong with it [Spec §7]', async () => {
-    const spoilt = join(server.dataDir, 'wrong.json')
-    await writeFile(spoilt, JSON.stringify({ ...(await server.admin()), client_secret: 'wrong-secret' }))
+    const spoilt = join(terminal.server.dataDir, 'wrong.json')
+    await writeFile(spoilt, JSON.stringify({ ...(await terminal.server.admin()), client_secret: 'wrong-secret' }))
     const { code, stdout, stderr } = await keyturn('keys', 'list', '--credentials', spoilt)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^keyturn: no token: invalid_client: /)

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { requestToken } from '../../../bench/contenders/administrator.ts'
-import { ALGORITHMS, type Contender, SCOPE } from '../../../bench/contenders/contender.ts'
-import { startKeyturnContender } from '../../../bench/contenders/keyturn.ts'
-import { type Place, startFloor, startOidcProvider } from '../../../bench/contenders/references.ts'
-import { Cleanup } from '../../../bench/processes/cleanup.ts'
+import { requestToken } from '../../bench/contenders/administrator.ts'
+import { ALGORITHMS, type Contender, SCOPE } from '../../bench/contenders/contender.ts'
+import { startKeyturnContender } from '../../bench/contenders/keyturn.ts'
+import { type Place, startFloor, startOidcProvider } from '../../bench/contenders/references.ts'
+import { Cleanup } from '../../bench/processes/cleanup.ts'
 
 describe('what Keyturn is compared with', () => {
   let place: Place

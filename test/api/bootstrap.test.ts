@@ -1,0 +1,197 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { decodeProtectedHeader } from 'jose'
+import pg from 'pg'
+import { State } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { CHANGES_CHANNEL } from '../../src/storage/instance/instance-row.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import { freePort, type TestPostgres } from '../support/postgres.ts'
+import { requestToken, webKeyClient } from '../support/web-key-client.ts'
+
+const ED25519 = { config: { config: { case: 'ed25519', value: {} } } } as const
+
+let postgres: TestPostgres
+let url: string
+let env: Record<string, string>
+beforeAll(() => {
+  postgres = sharedPostgres()
+})
+beforeEach(async () => {
+  url = await postgres.createMigratedDatabase()
+  env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey(), KEYTURN_ACTIVATION_GUARD: 'off' }
+})
+afterAll(() => postgres?.stop())
+
+const folders: string[] = []
+const servers: Keyturn[] = []
+
+async function newFolder(): Promise<string> {
+  const folder = await temporaryFolder()
+  folders.push(folder)
+  return folder
+}
+
+async function start(options: Parameters<typeof startKeyturnInProcess>[0]): Promise<Keyturn> {
+  const server = await startKeyturnInProcess(options)
+  servers.push(server)
+  return server
+}
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+  for (const folder of folders.splice(0)) await removeFolder(folder)
+})
+
+describe('the first start', () => {
+  it('keeps a file aside that was there already', async () => {
+    const dataDir = await newFolder()
+    await writeFile(join(dataDir, 'admin.json'), 'the only secret of another instance', { mode: 0o600 })
+    const server = await start({ dataDir, env })
+
+    await requestToken(await server.admin())
+    const names = (await readdir(dataDir)).filter((name) => name.startsWith('admin.json')).sort()
+    expect(names).toEqual(['admin.json', expect.stringMatching(/^admin\.json\..+\.old$/)])
+    expect(await readFile(join(dataDir, names[1]!), 'utf8')).toBe('the only secret of another instance')
+    expect(server.output().stderr).toContain(`"kept":"${join(dataDir, names[1]!)}"`)
+  })
+
+  it('writes them where KEYTURN_CREDENTIALS says, in a folder that it makes', async () => {
+    const dataDir = await newFolder()
+    const file = join(dataDir, 'elsewhere', 'credentials.json')
+    const server = await start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: file } })
+    await requestToken(await server.admin())
+    expect(await readdir(dataDir)).not.toContain('admin.json')
+    expect((await stat(join(dataDir, 'elsewhere'))).mode & 0o777).toBe(0o700)
+  })
+
+  it('that cannot write them leaves the instance empty, says why, and can be repeated', async () => {
+    const dataDir = await newFolder()
+    const blocked = join(dataDir, 'blocked')
+    await writeFile(blocked, '')
+    const refused = start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: join(blocked, 'admin.json') } })
+    await expect(refused).rejects.toThrow(blocked)
+
+    const server = await start({ dataDir, env })
+    await requestToken(await server.admin())
+  })
+
+  it('never takes the place of a folder with them', async () => {
+    const dataDir = await newFolder()
+    const credentials = join(dataDir, 'precious')
+    await mkdir(credentials)
+    await writeFile(join(credentials, 'file'), 'kept')
+    const refused = start({ dataDir, env: { ...env, KEYTURN_CREDENTIALS: credentials } })
+    await expect(refused).rejects.toThrow('cannot write the credentials file')
+    expect(await readdir(credentials)).toEqual(['file'])
+    expect(await readdir(dataDir)).toEqual(['precious'])
+  })
+})
+
+describe('servers on PostgreSQL', () => {
+  /** Two replicas behind one address, started at the same time. */
+  async function startBoth(): Promise<[Keyturn, Keyturn]> {
+    const port = await freePort()
+    const shared = { ...env, KEYTURN_BASE_URL: `http://localhost:${port}` }
+    const folders = [await newFolder(), await newFolder()] as const
+    return Promise.all([
+      start({ dataDir: folders[0], env: { ...shared, KEYTURN_LISTEN: `127.0.0.1:${port}` } }),
+      start({ dataDir: folders[1], env: shared }),
+    ])
+  }
+
+  it('that start at the same time on an empty database agree on one administrator and one active key', async () => {
+    url = await postgres.createDatabase()
+    env.KEYTURN_DATABASE_URL = url
+    const replicas = await startBoth()
+    const files = await Promise.all(replicas.map(async ({ dataDir }) => await readdir(dataDir)))
+    expect(files.flat()).toEqual(['admin.json'])
+
+    const admin = await (files[0]!.length === 1 ? replicas[0] : replicas[1]).admin()
+    for (const { listenUrl } of replicas) {
+      const token = await requestToken({ ...admin, token_endpoint: `${listenUrl}/oauth/v2/token` })
+      for (const other of replicas) {
+        const { webKeys } = await webKeyClient(other.listenUrl, token).listWebKeys({})
+        expect(webKeys).toEqual([expect.objectContaining({ algorithm: 'RS256', state: State.ACTIVE })])
+      }
+    }
+    const counts = ['projects', 'service_users', 'client_secrets', 'instance_members', 'web_keys'].map(
+      (table) => `(select count(*)::int from ${table}) as ${table}`,
+    )
+    expect(await postgres.query(`select ${counts.join(', ')}`, [], url)).toEqual([
+      { projects: 1, service_users: 1, client_secrets: 1, instance_members: 1, web_keys: 1 },
+    ])
+  })
+
+  it('see each other’s changes, which are announced [Spec §3]', async () => {
+    const [a, b] = await startBoth()
+    const admin = await a.admin().catch(() => b.admin())
+    const askB = { ...admin, token_endpoint: `${b.listenUrl}/oauth/v2/token` }
+    const clientOfA = webKeyClient(a.listenUrl, await requestToken(admin))
+
+    // Each replica listens on a connection of its own, so the announcement reaches it.
+    const listening = `select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and query = 'listen ${CHANGES_CHANNEL}'`
+    await eventually(async () => expect(await postgres.query(listening, [], url)).toEqual([{ count: 2 }]))
+
+    const listener = new pg.Client({ connectionString: url })
+    await listener.connect()
+    try {
+      const announcements: string[] = []
+      listener.on('notification', ({ channel }) => announcements.push(channel))
+      await listener.query(`listen ${CHANGES_CHANNEL}`)
+
+      const { details } = await clientOfA.createWebKey(ED25519)
+      await eventually(async () => expect(await kidsOf(b)).toContain(details!.keyId))
+      expect(decodeProtectedHeader(await requestToken(askB)).kid).not.toBe(details!.keyId)
+
+      await clientOfA.activateWebKey({ keyId: details!.keyId })
+      await eventually(async () => expect(decodeProtectedHeader(await requestToken(askB)).kid).toBe(details!.keyId))
+      // The creation, the date of the publication, the activation.
+      await eventually(() => expect(announcements).toEqual(Array(3).fill(CHANGES_CHANNEL)))
+    } finally {
+      await listener.end()
+    }
+  })
+
+  it('need the master key that sealed the integrity key, and take a new one beside it', async () => {
+    const dataDir = await newFolder()
+    const first = await start({ dataDir, env })
+    const admin = await first.admin()
+    await first.stop()
+
+    const newKey = generateMasterKey()
+    const refused = start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey, KEYTURN_BASE_URL: first.baseUrl } })
+    await expect(refused).rejects.toThrow(
+      /^the integrity key of the instance cannot be opened: master key "mk-\w+" sealed it and is not configured: .*KEYTURN_MASTER_KEYS must have the one that sealed it/,
+    )
+
+    const both = { ...env, KEYTURN_MASTER_KEYS: `${newKey},${env.KEYTURN_MASTER_KEYS}` }
+    const second = await start({ dataDir, env: both })
+    const ask = { ...admin, token_endpoint: `${second.listenUrl}/oauth/v2/token` }
+    const client = webKeyClient(second.listenUrl, await requestToken(ask))
+    await client.activateWebKey({ keyId: (await client.createWebKey(ED25519)).details!.keyId })
+    await second.stop()
+
+    const rotated = await runKeyturnInProcess(['master-key', 'rotate'], { ...both, KEYTURN_DATA_DIR: dataDir })
+    expect(rotated).toMatchObject({ code: 0, stderr: '' })
+    // Everything is sealed with the new one alone now.
+    const third = await start({ dataDir, env: { ...env, KEYTURN_MASTER_KEYS: newKey } })
+    await requestToken({ ...admin, token_endpoint: `${third.listenUrl}/oauth/v2/token` })
+  })
+})
+
+async function kidsOf({ listenUrl }: Keyturn): Promise<string[]> {
+  const response = await fetch(`${listenUrl}/.well-known/openid-configuration/jwks`)
+  const { keys } = (await response.json()) as { keys: { kid: string }[] }
+  return keys.map(({ kid }) => kid)
+}

@@ -1,0 +1,308 @@
+/**
+ * The two roles of docs/operations.md, made as it says there: the owner migrates, and everything that a server does works with
+ * the other one, which may create nothing.
+ */
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { SignJWT } from 'jose'
+import pg from 'pg'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
+import { openDatabase } from '../../src/storage/postgres/database.ts'
+import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturn,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../support/keyturn.ts'
+import { createRecordingLog } from '../support/log.ts'
+import { type PostgresVersion, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { describeUnless } from '../support/unless.ts'
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
+const [, SECTION = ''] = /^## Two roles in the database\n(.*?)^## /ms.exec(PAGE) ?? []
+const blocks = (language: string) =>
+  [...SECTION.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) => code)
+
+const [CREATE = '', GRANT = ''] = blocks('sql')
+const [MIGRATE = ''] = blocks('sh')
+
+/** Describes them on a version of PostgreSQL. */
+export function describeTwoRoles({
+  version,
+  obstacle,
+}: Required<PostgresVersion> & { obstacle?: string | undefined }): void {
+  describeUnless(obstacle)(`the two roles in the database, on PostgreSQL from ${version}`, () => {
+    let postgres: TestPostgres
+    let folder: string
+    let url: URL
+    let server: Keyturn
+    let admin: Administration
+    const called = new Set<string>()
+    const masterKeys = generateMasterKey()
+
+    const urlAs = (role: 'owner' | 'runtime') => {
+      const own = new URL(url)
+      own.username = `keyturn_${role}`
+      own.password = `${role.toUpperCase()}_PASSWORD`
+      return own.href
+    }
+    const envAs = (role: 'owner' | 'runtime') => ({
+      KEYTURN_DATABASE_URL: urlAs(role),
+      KEYTURN_MASTER_KEYS: masterKeys,
+      KEYTURN_DATA_DIR: folder,
+    })
+    const runAs = (role: 'owner' | 'runtime', ...args: string[]) => runKeyturnInProcess(args, envAs(role))
+
+    beforeAll(async () => {
+      postgres = await startPostgres({ version })
+      folder = await temporaryFolder()
+      url = new URL(await postgres.createDatabase())
+      url.pathname = '/keyturn'
+      for (const statement of CREATE.split(';\n').filter((text) => text !== '')) await postgres.query(statement)
+    })
+    afterAll(async () => {
+      await server?.stop()
+      await postgres?.stop()
+      if (folder !== undefined) await removeFolder(folder)
+    })
+
+    it('are not enough for a server before the owner has migrated, and it says so', async () => {
+      const { code, stderr } = await runAs('runtime', 'serve', '--listen', '127.0.0.1:0')
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringContaining(
+          'the schema of the database is older than this version of Keyturn, and this role may not change it: ' +
+            'run "keyturn migrate" with a role that may',
+        ),
+      })
+    })
+
+    it('are made by the commands of the page', async () => {
+      const [, documentedUrl = '', command = ''] = /^KEYTURN_DATABASE_URL=(\S+) npx keyturn (\S+)$/m.exec(MIGRATE) ?? []
+      const documented = new URL(documentedUrl)
+      documented.host = url.host
+      expect(documented.href).toBe(urlAs('owner').replace('postgresql:', 'postgres:'))
+      // As a process, because only that has all that it logs.
+      expect(await runKeyturn([command], envAs('owner'))).toMatchObject({ code: 0, stderr: '' })
+      await postgres.query(GRANT, [], urlAs('owner'))
+      await postgres.query(
+        `insert into audit_events values ($1, now() - interval '2 years', 'x', 'x', '', 'ok', '')`,
+        [randomUUID()],
+        urlAs('owner'),
+      )
+      server = await startKeyturnInProcess({ dataDir: folder, env: envAs('runtime') })
+      admin = await administrationOf(server)
+    })
+
+    async function call<T>(method: string, request: object = {}): Promise<T> {
+      const { status, body } = await admin.post(method, request)
+      expect({ method, status, body }).toEqual({ method, status: 200, body: expect.anything() })
+      called.add(method)
+      return body as T
+    }
+    const token = async (form: Record<string, string>): Promise<number> =>
+      (
+        await fetch(`${server.listenUrl}/oauth/v2/token`, {
+          method: 'POST',
+          body: new URLSearchParams({ grant_type: 'client_credentials', ...form }),
+        })
+      ).status
+
+    it('let a server do everything that the API can ask of it', async () => {
+      const projects = (method: string, request?: object) =>
+        call<{ project: { projectId: string } }>(`iam.project.v2.ProjectService/${method}`, request)
+      const { projectId } = (await projects('CreateProject', { name: 'shop' })).project
+      await projects('UpdateProject', { projectId, name: 'store', updateMask: 'name' })
+      for (const method of ['GetProject', 'ListProjectRoles', 'ListProjectScopes'])
+        await projects(method, { projectId })
+      await projects('ListProjects')
+      await projects('AddProjectRole', { projectId, role: 'reader' })
+      await projects('AddProjectScope', { projectId, scope: 'stock' })
+
+      type User = { readonly serviceUser: { readonly userId: string } }
+      const users = <T = User>(method: string, request: object) =>
+        call<T>(`iam.user.v2.ServiceUserService/${method}`, request)
+      const { userId } = (
+        await users('CreateServiceUser', { projectId, name: 'robot', clientCredentialsEnabled: true })
+      ).serviceUser
+      const clientId = `${userId}@store`
+      await users('UpdateServiceUser', { userId, name: 'machine', updateMask: 'name' })
+      await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+      await users('GrantProjectRole', { userId, projectId, role: 'reader' })
+      await users('GrantScope', { userId, scope: 'stock' })
+      const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
+        userId,
+      })
+      expect(await token({ client_id: clientId, client_secret: generated.clientSecret, scope: 'stock' })).toBe(200)
+
+      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const publicJwk = JSON.stringify(publicKey.export({ format: 'jwk' }))
+      const { keys } = await users<{ keys: { keyId: string }[] }>('AddUserKey', { userId, publicJwk })
+      const assertion = await new SignJWT({ jti: randomUUID() })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setIssuer(clientId)
+        .setSubject(clientId)
+        .setAudience(server.baseUrl)
+        .setIssuedAt()
+        .setExpirationTime('1m')
+        .sign(privateKey)
+      const form = {
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: assertion,
+      }
+      expect(await token(form)).toBe(200)
+      expect(await token(form)).toBe(401)
+
+      const expirationDate = new Date(Date.now() + 60_000).toISOString()
+      const pat = await users<{ personalAccessToken: { tokenId: string }; token: string }>(
+        'CreatePersonalAccessToken',
+        {
+          userId,
+          expirationDate,
+        },
+      )
+      const own = await fetch(`${server.listenUrl}/iam.webkey.v2.WebKeyService/ListWebKeys`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${pat.token}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect(own.status).toBe(200)
+
+      for (const method of ['GetServiceUser', 'ListClientSecrets', 'ListUserKeys', 'ListPersonalAccessTokens']) {
+        await users(method, { userId })
+      }
+      await users('ListServiceUsers', {})
+      await users('DisableServiceUser', { userId })
+      await users('EnableServiceUser', { userId })
+      await users('RevokeProjectRole', { userId, projectId, role: 'reader' })
+      await users('RevokeScope', { userId, scope: 'stock' })
+      await users('DeactivateClientSecret', { userId, secretId: generated.secret.secretId })
+      await users('DeleteClientSecret', { userId, secretId: generated.secret.secretId })
+      await users('RemoveUserKey', { userId, keyId: keys[0]!.keyId })
+      await users('RevokePersonalAccessToken', { userId, tokenId: pat.personalAccessToken.tokenId })
+      await users('DeleteServiceUser', { userId })
+      await projects('RemoveProjectRole', { projectId, role: 'reader' })
+      await projects('RemoveProjectScope', { projectId, scope: 'stock' })
+      await projects('DeleteProject', { projectId })
+    })
+
+    it('let a server rotate, revoke and delete keys, by the old API and by the new one', async () => {
+      type Keys = { readonly webKeys: { readonly keyId: string; readonly state: string }[] }
+      const keys = <T = Keys>(method: string, request: object = {}) =>
+        call<T>(`iam.webkey.v2.WebKeyService/${method}`, request)
+      const beta = <T>(method: string, request: object = {}) =>
+        call<T>(`iam.webkey.v2beta.WebKeyService/${method}`, request)
+      const { policy } = await keys<{ policy: object }>('GetRotationPolicy')
+      await keys('UpdateRotationPolicy', { policy: { ...policy, keepStandby: false }, updateMask: 'keepStandby' })
+      await keys('GetRotationSchedule')
+
+      const { webKey } = await keys<{ webKey: { keyId: string } }>('CreateWebKey', { config: { ed25519: {} } })
+      const { webKeys: before } = await keys('ListWebKeys')
+      await keys('GetWebKey', { keyId: webKey.keyId })
+      await keys('ActivateWebKey', { keyId: webKey.keyId })
+      const old = before.find(({ state }) => state === 'WEB_KEY_STATE_ACTIVE')!
+      await keys('DeleteWebKey', { keyId: old.keyId })
+      // With the key its tokens are gone.
+      admin = await administrationOf(server)
+      const { details } = await beta<{ details: { keyId: string } }>('CreateWebKey', { config: { ed25519: {} } })
+      await beta('ActivateWebKey', { keyId: details.keyId })
+      await beta('ListWebKeys')
+      await beta('DeleteWebKey', { keyId: webKey.keyId })
+      admin = await administrationOf(server)
+      await keys('RevokeWebKey', { keyId: details.keyId })
+      admin = await administrationOf(server)
+      await keys('RotateWebKey')
+      await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
+
+      const all = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`))
+      expect([...called].sort()).toEqual(all.sort())
+    })
+
+    it('let it keep the trail of refusals and delete old events, and old marks of assertions', async () => {
+      const refused = await fetch(`${server.listenUrl}/iam.webkey.v2.WebKeyService/ListWebKeys`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect(refused.status).toBe(401)
+      await eventually(async () => {
+        const rows = await postgres.query<{ outcome: string; old: boolean }>(
+          `select outcome, event_date < now() - interval '1 year' as old from audit_events`,
+          [],
+          urlAs('owner'),
+        )
+        expect(rows.map(({ outcome }) => outcome)).toContain('TOKEN_MISSING')
+        expect(rows.filter(({ old }) => old)).toEqual([])
+      })
+
+      const database = await openDatabase({ url: urlAs('runtime'), log: createRecordingLog() })
+      try {
+        const uses = createCredentialUses(database)
+        // One of them deletes what has expired.
+        for (let use = 0; use < 100; use += 1) await uses.useAssertionOnce(`used-${use}`, new Date(0))
+        const marks = await postgres.query(`select id from used_assertions where id like 'used-%'`, [], urlAs('owner'))
+        expect(marks.length).toBeLessThan(100)
+      } finally {
+        await database.close()
+      }
+    })
+
+    it('let the commands for operators work, but nothing change the schema, its record or the trail', async () => {
+      const next = 'https://tokens.example.com'
+      for (const command of [
+        ['migrate'],
+        ['master-key', 'rotate'],
+        ['recover', '--base-url', next],
+        ['issuer', 'show'],
+      ]) {
+        expect([command, await runAs('runtime', ...command)]).toEqual([command, expect.objectContaining({ code: 0 })])
+      }
+      expect(await runAs('runtime', 'issuer', 'change', next)).toMatchObject({ code: 0 })
+      const client = new pg.Client({ connectionString: urlAs('runtime') })
+      await client.connect()
+      try {
+        for (const statement of [
+          'create table mine ()',
+          'create temporary table mine ()',
+          'create schema mine',
+          'alter table web_keys add column mine text',
+          'drop table web_keys',
+          'truncate web_keys',
+          `create function mine() returns int language sql as 'select 1'`,
+          `insert into kysely_migration values ('x', 'x')`,
+          'delete from kysely_migration',
+          `update kysely_migration set name = 'x'`,
+          'update kysely_migration_lock set is_locked = 1',
+          `update audit_events set actor = 'x'`,
+          'delete from instance',
+          'delete from rotation',
+        ]) {
+          await expect(client.query(statement)).rejects.toMatchObject({ code: '42501' })
+        }
+      } finally {
+        await client.end()
+      }
+    })
+
+    it('were enough for all of that, and are for the tables of a later migration', async () => {
+      expect(server.output().stderr).not.toMatch(/permission denied|42501/)
+      await server.stop()
+      const uses = await postgres.query(
+        'select last_use_date from client_secrets where last_use_date is not null',
+        [],
+        urlAs('owner'),
+      )
+      expect(uses.length).toBeGreaterThan(0)
+      expect(server.output().stderr).not.toMatch(/permission denied|42501/)
+      await postgres.query('create table later (id int)', [], urlAs('owner'))
+      await postgres.query('insert into later values (1)', [], urlAs('runtime'))
+    })
+  })
+}

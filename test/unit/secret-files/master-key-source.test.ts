@@ -1,0 +1,140 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { readConfig } from '../../../src/config/config.ts'
+import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
+import { outputOfMasterKeyCommand } from '../../../src/secret-files/master-key-process.ts'
+import { masterKeySource } from '../../../src/secret-files/master-key-source.ts'
+import { eventually } from '../../support/eventually.ts'
+import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+import { createRecordingLog } from '../../support/log.ts'
+
+const masterKey = generateMasterKey()
+const secret = masterKey.split(':')[1]!
+
+let folder: string
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => removeFolder(folder))
+
+/** A program that is this script. */
+async function script(name: string, source: string): Promise<string> {
+  const path = join(folder, name)
+  await writeFile(path, `#!${process.execPath}\n${source}\n`)
+  await chmod(path, 0o700)
+  return path
+}
+
+/** Reads the master keys that a command prints. */
+function read(command: string | readonly string[], signal?: AbortSignal) {
+  const log = createRecordingLog()
+  const text = typeof command === 'string' ? command : JSON.stringify(command)
+  const source = masterKeySource(readConfig({}, { KEYTURN_MASTER_KEYS_COMMAND: text }), log)
+  return { log, loading: source.load({ mayGenerate: false, ...(signal === undefined ? {} : { signal }) }) }
+}
+
+describe('master keys from a command', () => {
+  it.each([
+    ['words between blanks', (path: string) => ` ${path}  first   second `, ['first', 'second']],
+    ['a JSON array', (path: string) => JSON.stringify([path, 'a b', '$HOME', '"']), ['a b', '$HOME', '"']],
+  ])('are read with the arguments of %s, which no shell has touched', async (_, commandOf, args) => {
+    const path = await script(
+      'prints.js',
+      `if (JSON.stringify(process.argv.slice(2)) !== ${JSON.stringify(JSON.stringify(args))}) process.exit(9)
+       console.log('${masterKey}, other:${secret}')`,
+    )
+    const { log, loading } = read(commandOf(path))
+    expect((await loading).ids).toEqual([masterKey.split(':')[0], 'other'])
+    expect(log.lines).toEqual([])
+  })
+
+  it('leave what the command says for people in the log, without anything like a key', async () => {
+    const path = await script(
+      'talks.js',
+      `console.error('+ unseal ${masterKey}'); console.error('unsealed'); console.log('${masterKey}')`,
+    )
+    const { log, loading } = read(path)
+    await loading
+    expect(log.lines).toEqual([expect.stringContaining('unsealed')])
+    expect(log.lines.join()).toContain('+ unseal mk-')
+    expect(log.lines.join()).not.toContain(secret)
+  })
+
+  it('leave no key in the log that is written in standard base64, as other tools print it', async () => {
+    // 0xfb is a + or a / wherever it begins.
+    const bytes = Buffer.alloc(32, 0xfb)
+    const path = await script(
+      'traces.js',
+      `console.error('+ K=${bytes.toString('base64')}'); console.log('mk:${bytes.toString('base64url')}')`,
+    )
+    const { log, loading } = read(path)
+    await loading
+    expect(log.lines.join()).toContain('+ K=***')
+    expect(log.lines.join()).not.toMatch(/\+\/|\/v/)
+  })
+
+  it('are there although the command leaves something behind that keeps its pipes', async () => {
+    const pidFile = join(folder, 'pid-behind')
+    const shell = ['/bin/sh', '-c', `sleep 600 & echo $! > ${pidFile}; echo ${masterKey}`]
+    const { log, loading } = read(shell)
+    try {
+      expect((await loading).ids).toEqual([masterKey.split(':')[0]])
+      expect(log.lines).toEqual([])
+    } finally {
+      process.kill(Number(await readFile(pidFile, 'utf8')), 'SIGKILL')
+    }
+  })
+
+  it.each([
+    ['fails', `console.log('${masterKey}'); console.error('sealed'); process.exitCode = 3`, /ended with exit code 3$/],
+    [
+      'is ended by a signal',
+      `process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 60000)`,
+      /ended with SIGTERM$/,
+    ],
+    ['prints nothing', '', /there is no master key/],
+    ['prints something else', `console.log('${secret}')`, /master key 1 is malformed/],
+    ['prints too much', `process.stdout.write('${masterKey},'.repeat(5000))`, /printed more than 65536 bytes$/],
+  ])('are refused if the command %s, with no word of its output', async (_, source, reason) => {
+    const path = await script('fails.js', source)
+    const { log, loading } = read(path)
+    const error = await loading.then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    )
+    expect(error?.message).toMatch(reason)
+    expect(error?.message).toContain(`cannot read master keys from the command ${path}: `)
+    expect([error?.stack, String(error?.cause), ...log.lines].join()).not.toContain(secret)
+  })
+
+  it('are refused if there is no such program', async () => {
+    await expect(read([join(folder, 'nothing'), secret]).loading).rejects.toThrow(/nothing ENOENT$/)
+  })
+
+  it.each(['time', 'signal'])(
+    'are given up, with all that the command has started, when it is out of %s',
+    async (why) => {
+      // The pipe stays open for as long as what the shell has started lives.
+      const pidFile = join(folder, `pid-${why}`)
+      const shell = ['/bin/sh', '-c', `sleep 600 & echo $! > ${pidFile}; wait`]
+      const log = createRecordingLog()
+      const stopping = new AbortController()
+      const running = outputOfMasterKeyCommand(shell, {
+        log,
+        signal: stopping.signal,
+        ...(why === 'time' ? { timeLimitMillis: 5000 } : {}),
+      })
+      running.catch(() => {})
+      const pid = await eventually(async () => {
+        const text = await readFile(pidFile, 'utf8')
+        expect(text).toMatch(/^\d+\n$/)
+        return Number(text)
+      })
+      if (why === 'signal') stopping.abort(new Error('the server stops'))
+      await expect(running).rejects.toThrow(why === 'time' ? 'it took too long' : 'the server stops')
+      // Gone, or a zombie that nobody has asked about.
+      await eventually(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''))
+    },
+  )
+})
