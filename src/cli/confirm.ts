@@ -36,13 +36,14 @@ export async function ask(io: Io, question: string, isSecret = false): Promise<s
   const { stdin, stderr } = io
   if (stdin === undefined) return undefined
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
-  if (isSecret) stderr.write(question)
   const terminal = createInterface({
     input: stdin,
     output: isSecret ? silence : stderr,
     // Then it reads key by key, and shows only what it writes itself.
     ...(isSecret ? { terminal: true } : {}),
   })
+  // Only now: the terminal itself shows what is typed before the interface has it.
+  if (isSecret) stderr.write(question)
   const ended = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)))
   try {
     return await Promise.race([terminal.question(isSecret ? '' : question), ended])

@@ -11,7 +11,7 @@ import {
   RotateWebKeyResponseSchema,
   type WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { ConnectionError } from '../connection/connection-failure.ts'
+import { ConnectionError, connectionCode } from '../connection/connection-failure.ts'
 import type { Io } from '../io.ts'
 import { formatMoment, timeLeft } from '../table.ts'
 
@@ -84,10 +84,11 @@ async function activeKey(client: WebKeys): Promise<WebKey | undefined> {
   return webKeys[0]
 }
 
+/** An outage is a server that says so, or a connection that failed. A refused token is none. */
 function ignoringOutages(error: unknown): undefined {
-  const isOutage = error instanceof ConnectError && error.code === Code.Unavailable
-  if (isOutage || (error instanceof ConnectError && error.cause instanceof ConnectionError)) return undefined
-  throw error
+  if (!(error instanceof ConnectError)) throw error
+  const isUnreachable = error.cause instanceof ConnectionError && connectionCode(error.cause) !== undefined
+  if (error.code !== Code.Unavailable && !isUnreachable) throw error
 }
 
 interface Progress {

@@ -68,13 +68,11 @@ const ZSH = `
   zpty z zsh -f -i
   zpty -w z "PS1=PROMPT; stty -echo cols 200; unsetopt prompt_sp; autoload -U compinit; compinit -u -D; source script.zsh; print RE''ADY"
   # A line may be typed only when there is a prompt: before, Ctrl-D would end the input.
-  out=
-  while zpty -r z chunk; do out+=$chunk; [[ $out == *READY*PROMPT* ]] && break; done
+  zpty -r z out '*READY*PROMPT*'
   for line in "$@"; do
     zpty -w -n z "$line"$'\\C-d\\C-u'
     zpty -w z "print E''ND"
-    out=
-    while zpty -r z chunk; do out+=$chunk; [[ $out == *END*PROMPT* ]] && break; done
+    zpty -r z out '*END*PROMPT*'
     print -r -- "="
     print -r -- "\${out%END*}"
   done
