@@ -11,7 +11,13 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import {
+  type Keyturn,
+  type KeyturnProcess,
+  removeFolder,
+  startKeyturn,
+  startKeyturnInProcess,
+} from '../support/keyturn.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const MAX_AGE_SECONDS = 86_400
@@ -19,6 +25,8 @@ const MAX_AGE_SECONDS = 86_400
 let postgres: TestPostgres
 let url: string
 let started: Keyturn[]
+/** A process, which can be killed. */
+let creator: KeyturnProcess | undefined
 beforeAll(async () => {
   postgres = await startPostgres()
 })
@@ -28,6 +36,9 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await setStandby('')
+  await creator?.kill()
+  if (creator !== undefined) await removeFolder(creator.dataDir)
+  creator = undefined
   for (const server of started) {
     await server.stop()
     await removeFolder(server.dataDir)
@@ -35,21 +46,23 @@ afterEach(async () => {
 })
 afterAll(() => postgres?.stop())
 
-async function startReplicas(count: number): Promise<Keyturn[]> {
-  const masterKeys = generateMasterKey()
+/** The settings of the first replica. Others listen elsewhere. */
+async function settings(): Promise<Record<string, string>> {
   const port = await freePort()
-  for (let number = 0; number < count; number += 1) {
-    const env = {
-      KEYTURN_DATABASE_URL: url,
-      KEYTURN_MASTER_KEYS: masterKeys,
-      KEYTURN_LISTEN: `127.0.0.1:${number === 0 ? port : 0}`,
-      KEYTURN_BASE_URL: `http://127.0.0.1:${port}`,
-      KEYTURN_ACTIVATION_GUARD: 'enforce',
-      KEYTURN_JWKS_MAX_AGE: String(MAX_AGE_SECONDS),
-    }
-    started.push(await startKeyturnInProcess({ env }))
+  return {
+    KEYTURN_DATABASE_URL: url,
+    KEYTURN_MASTER_KEYS: generateMasterKey(),
+    KEYTURN_LISTEN: `127.0.0.1:${port}`,
+    KEYTURN_BASE_URL: `http://127.0.0.1:${port}`,
+    KEYTURN_ACTIVATION_GUARD: 'enforce',
+    KEYTURN_JWKS_MAX_AGE: String(MAX_AGE_SECONDS),
   }
-  return started
+}
+
+async function startReplica(env: Record<string, string>): Promise<Keyturn> {
+  const server = await startKeyturnInProcess({ env })
+  started.push(server)
+  return server
 }
 
 /** Commits wait for a standby of this name. None: they do not wait. */
@@ -90,8 +103,7 @@ async function publicationOf(keyId: string, { keys }: Administration): Promise<D
 
 describe('a key whose creation hangs in its commit', () => {
   it('is kept from signing until the cache time has passed since it became visible [Spec §8]', async () => {
-    const [server] = await startReplicas(1)
-    const administration = await administrationOf(server!)
+    const administration = await administrationOf(await startReplica(await settings()))
     await setStandby('away')
     const creation = administration.keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
     await untilCommitHangs()
@@ -106,13 +118,15 @@ describe('a key whose creation hangs in its commit', () => {
   })
 
   it('is dated by another replica if the one that created it has died, and is not activated before', async () => {
-    const [creator, other] = await startReplicas(2)
-    const { keys, token } = await administrationOf(creator!)
+    const env = await settings()
+    creator = await startKeyturn({ env })
+    const other = await startReplica({ ...env, KEYTURN_LISTEN: '127.0.0.1:0' })
+    const { keys, token } = await administrationOf(creator)
     await setStandby('away')
     const creation = keys.createWebKey({ config: { config: { case: 'ed25519', value: {} } } }).catch(() => 'lost')
     await untilCommitHangs()
     const unseen = await timeWithoutKey()
-    await creator!.stop()
+    await creator.kill()
     expect(await creation).toBe('lost')
     await setStandby('')
     const [row] = await eventually(async () => {
@@ -125,6 +139,6 @@ describe('a key whose creation hangs in its commit', () => {
       return dated
     })
     expect(row!.publication_date.getTime()).toBeGreaterThan(unseen.getTime())
-    expect(await publicationOf(row!.key_id, administrationWith(other!, token))).toEqual(row!.publication_date)
+    expect(await publicationOf(row!.key_id, administrationWith(other, token))).toEqual(row!.publication_date)
   })
 })

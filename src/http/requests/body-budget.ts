@@ -109,6 +109,10 @@ export class BodyBudget {
   track(stream: ServerHttp2Stream): void {
     const { push, respond } = stream
     let isIncomplete = !isComplete(stream)
+    // A body without a reader keeps its stream open after the response. Node discards one only if nothing was read of it, as is below.
+    const discard = (): void => {
+      if (!isIncomplete && stream.writableFinished && stream.readableFlowing === null) stream.resume()
+    }
     stream.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
       if (chunk !== null) {
         const copy = copyOf(chunk)
@@ -116,7 +120,9 @@ export class BodyBudget {
       }
       if (isIncomplete) this.#count(usageOf(stream), -STREAM_OVERHEAD)
       isIncomplete = false
-      return push.call(stream, null)
+      const result = push.call(stream, null)
+      discard()
+      return result
     }
     // Called once at most.
     stream.respond = (headers, options): void => {
@@ -126,6 +132,7 @@ export class BodyBudget {
       this.#shedAllBut(usage)
     }
     stream.once('close', () => this.release(stream))
+    stream.once('finish', discard)
     if (isIncomplete) this.#charge(usageOf(stream), STREAM_OVERHEAD)
     // A chunk in one packet with the preface arrived before this call.
     const early: Buffer | null = stream.readableLength > 0 ? stream.read() : null

@@ -1,5 +1,5 @@
 import { sharedPostgres } from '../../support/new-database.ts'
-import { defaultOrigin, WITHOUT_DEBIAN_POSTGRES } from '../../support/postgres-programs.ts'
+import { defaultOrigin } from '../../support/postgres-programs.ts'
 import { describeFrozenClient } from './frozen-client-contract.ts'
 
 const version = defaultOrigin()
@@ -12,13 +12,3 @@ describeFrozenClient({
   at: 'telling statements',
   shared: sharedPostgres,
 })
-
-// There the timeout of an idle session is the only one.
-if (version === 'npm') {
-  describeFrozenClient({
-    version: 'debian',
-    obstacle: WITHOUT_DEBIAN_POSTGRES,
-    points: ['after'],
-    at: 'telling statements',
-  })
-}
