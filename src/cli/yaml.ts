@@ -8,8 +8,8 @@ import type { JsonValue } from '@bufbuild/protobuf'
 /** Words that need no quotes: they begin with a letter, and hold nothing that YAML gives a meaning to. */
 const WORD = /^[A-Za-z][A-Za-z0-9_./@+-]*$/
 
-/** Words that YAML 1.1 or 1.2 reads as something else than a string. */
-const RESERVED = /^(?:null|true|false|yes|no|on|off|y|n)$/i
+/** Words that YAML 1.1 or 1.2 reads as something else than a string. Some parsers take `e0` for a number. */
+const RESERVED = /^(?:null|true|false|yes|no|on|off|y|n|e[-+]?[\d_]+)$/i
 
 /** The text, without a line break at its end. */
 export function formatYaml(value: JsonValue): string {
