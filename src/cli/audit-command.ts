@@ -3,19 +3,21 @@
  */
 import { create } from '@bufbuild/protobuf'
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import type { Transport } from '@connectrpc/connect'
 import { Command, InvalidArgumentError } from 'commander'
 import {
   type AuditEvent,
   AuditService,
   ListAuditEventsResponseSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
-import { splitClientId } from '../domain/identities/client-id.ts'
-import { connect } from './api-client.ts'
+import { openApi } from './api-client.ts'
+import { parseUser, resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
-import { print } from './output.ts'
 import { itemsOf } from './pages.ts'
+import { print } from './print.ts'
 import { formatMoment, formatTable } from './table.ts'
+import { createClient } from './unary-client.ts'
 import { sinceOption } from './when.ts'
 
 const DEFAULT_LIMIT = 100
@@ -33,13 +35,16 @@ export function auditCommand(io: Io): Command {
   return withRemoteOptions(new Command('audit'))
     .addOption(sinceOption('--from', 'only events at this time or later: 24h ago, or at a time as in RFC 3339'))
     .addOption(sinceOption('--to', 'only events before this time'))
-    .option('--actor <actor>', 'only what this user (id or client ID), "system" or "anonymous" did')
-    .option('--resource <resource>', 'only what was done to this, for example users/USER_ID or web_keys/KEY_ID')
+    .option('--actor <actor>', 'only what this user (id, client ID or name@project), "system" or "anonymous" did')
+    .option(
+      '--resource <resource>',
+      'only what was done to this, for example users/USER_ID, users/name@project or web_keys/KEY_ID',
+    )
     .option('--limit <count>', 'the greatest number of events to print', parseLimit, DEFAULT_LIMIT)
     .action(async (options: AuditOptions) => {
       const { events, more } = await newestEvents(io, options)
-      print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), () =>
-        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'], events.map(row)),
+      print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), (heading) =>
+        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'], events.map(row), heading),
       )
       if (more) io.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
     })
@@ -47,12 +52,13 @@ export function auditCommand(io: Io): Command {
 
 async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
   const { from, to, actor = '', resource = '', limit } = options
-  const client = await connect(io, options, AuditService)
+  const api = await openApi(io, options)
+  const client = createClient(AuditService, api)
   const filter = {
     ...(from === undefined ? {} : { fromDate: from }),
     ...(to === undefined ? {} : { toDate: to }),
-    actor: splitClientId(actor)?.userId ?? actor,
-    resource,
+    actor: await userIdIn(api, actor),
+    resource: await resourceIn(api, resource),
   }
   const events: AuditEvent[] = []
   const found = itemsOf(
@@ -65,6 +71,18 @@ async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: Au
     events.push(event)
   }
   return { events, more: false }
+}
+
+/** The id of the user that a text names; the text itself if it names none. */
+async function userIdIn(api: Transport, text: string): Promise<string> {
+  const reference = parseUser(text)
+  return reference === undefined ? text : await resolveUser(api, reference)
+}
+
+/** The resource with the id of its user. It may be part of the user, such as one of its secrets. */
+async function resourceIn(api: Transport, text: string): Promise<string> {
+  const [, user = '', part = ''] = /^users\/([^/]*)(.*)$/s.exec(text) ?? []
+  return user === '' ? text : `users/${await userIdIn(api, user)}${part}`
 }
 
 /** Which method it was; the name of the service adds nothing, because its methods name what they change. */

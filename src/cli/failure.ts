@@ -1,22 +1,45 @@
 /**
  * The message and the exit code of a command that fails: 1 refused or failed, 2 wrong usage or configuration.
  */
-import { ConnectError } from '@connectrpc/connect'
-import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ConfigError } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
+import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
+
+/** An error for programs, as `--json` prints it. */
+export interface Failure {
+  readonly message: string
+  /** What kind of failure: `usage`, `configuration`, `connection`, `failed`, or a code of the API such as `not_found`. */
+  readonly code: string
+  /** The stable reason of the API, such as `USER_NOT_FOUND`. */
+  readonly reason?: string
+  /** The facts of the reason. */
+  readonly metadata?: Readonly<Record<string, string>>
+}
 
 /** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
 export function exitCodeOf(error: unknown): number {
-  const [cause] = error instanceof AggregateError ? error.errors : [error]
-  return cause instanceof ConfigError ? WRONG_USAGE : FAILED
+  return firstOf(error) instanceof ConfigError ? WRONG_USAGE : FAILED
+}
+
+/** The error for programs. */
+export function failureOf(error: unknown): Failure {
+  const first = firstOf(error)
+  const info = infoOf(first)
+  return {
+    message: info === undefined ? describeFailure(error) : (first as ConnectError).rawMessage,
+    code: codeOf(first),
+    ...(info === undefined ? {} : { reason: info.reason }),
+    ...(info === undefined || Object.keys(info.metadata).length === 0 ? {} : { metadata: info.metadata }),
+  }
 }
 
 /** One message that says what went wrong; for a refused call with the stable reason. */
 export function describeFailure(error: unknown): string {
   if (error instanceof ConnectError) {
-    const [info] = error.findDetails(ErrorInfoSchema)
+    const info = infoOf(error)
     if (info !== undefined) return `${error.rawMessage} (${info.reason})`
     // A server that is starting, or a proxy, answers without the details of the API.
     return error.rawMessage === ''
@@ -25,15 +48,45 @@ export function describeFailure(error: unknown): string {
   }
   if (error instanceof DomainError) {
     const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''
-    return `${error.message}${reasonOf(error)}${advice}`
+    return `${error.message}${causeOf(error)}${advice}`
   }
   // The one of Node.js for several addresses of one host has no message.
   if (error instanceof AggregateError && error.message !== '') return error.errors.map(describeFailure).join('; then ')
   return error instanceof Error ? error.message : String(error)
 }
 
+/** The stable reason of a refused call; undefined for another error. */
+export function refusalReasonOf(error: unknown): string | undefined {
+  return infoOf(error)?.reason
+}
+
+/** The same refusal with another message. Another error stays as it is. */
+export function withMessage(error: unknown, reword: (message: string) => string): unknown {
+  if (!(error instanceof ConnectError)) return error
+  const same = new ConnectError(reword(error.rawMessage), error.code, error.metadata, [], error.cause)
+  same.details = error.details
+  return same
+}
+
+function infoOf(error: unknown): ErrorInfo | undefined {
+  return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined
+}
+
+function firstOf(error: unknown): unknown {
+  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof ConfigError) return 'configuration'
+  if (error instanceof ConnectionError) return 'connection'
+  if (error instanceof DomainError) return error.code
+  // `NotFound` is `not_found` in JSON (Connect protocol).
+  if (error instanceof ConnectError) return Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
+  return 'failed'
+}
+
 /** The error of the database or the system, for the operator. Callers of the API do not get it. */
-function reasonOf({ cause }: Error): string {
+function causeOf({ cause }: Error): string {
   if (!(cause instanceof Error)) return ''
   // The error for several addresses of one host has a code and no message.
   const message = cause.message === '' && 'code' in cause ? String(cause.code) : cause.message

@@ -1,9 +1,11 @@
 /**
  * One HTTP request. Not `fetch`, which takes half as long again to load, follows redirects, and takes no certificates.
  */
-import { request as requestHttp } from 'node:http'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { type RequestOptions, request as requestHttps } from 'node:https'
-import { text } from 'node:stream/consumers'
+
+/** The largest body that is read unless the caller says otherwise, in bytes. */
+const MAX_BYTES = 1 << 20
 
 /** What is sent. */
 export interface HttpRequest {
@@ -13,7 +15,9 @@ export interface HttpRequest {
   /** Aborts it: the call then throws its reason. */
   readonly signal: AbortSignal
   /** For https. */
-  readonly tls?: Pick<RequestOptions, 'cert' | 'key' | 'rejectUnauthorized'>
+  readonly tls?: Pick<RequestOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'>
+  /** The largest body that is read, in bytes. Default: 1 MiB. */
+  readonly maxBytes?: number
 }
 
 /** What came back. A redirect is an answer like any other. */
@@ -24,17 +28,29 @@ export interface HttpAnswer {
 }
 
 /** Sends it. @throws {Error} of Node.js, with a `code`, if there is no answer. */
-export async function sendRequest(url: URL, { body, signal, tls, ...options }: HttpRequest): Promise<HttpAnswer> {
-  const request = url.protocol === 'https:' ? requestHttps : requestHttp
+export async function sendRequest(url: URL, request: HttpRequest): Promise<HttpAnswer> {
+  const { body, signal, tls, maxBytes = MAX_BYTES, ...options } = request
+  const start = url.protocol === 'https:' ? requestHttps : requestHttp
   return await new Promise((resolve, reject) => {
     const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error)
-    const sent = request(url, { ...options, ...tls, signal }, (response) => {
+    const sent = start(url, { ...options, ...tls, signal }, (response) => {
       const { statusCode: status = 0, headers } = response
-      text(response).then((body) => resolve({ status, headers, body }), fail)
+      readText(response, maxBytes).then((body) => resolve({ status, headers, body }), fail)
     })
     sent.once('error', fail)
     sent.end(body)
   })
+}
+
+async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 /** The code of the system or of TLS for a request without an answer, in brackets. */

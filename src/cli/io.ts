@@ -13,6 +13,8 @@ export interface Io {
   readonly isTerminal: boolean
   /** The file that was started. Default: none that can be started again. */
   readonly program?: string
+  /** Which output streams are terminals, and may show colours. Default: none. */
+  readonly terminals?: { readonly stdout: boolean; readonly stderr: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
   /** Interrupts commands that work on the database. `serve` stops at a signal of its process. */
   readonly signal?: AbortSignal

@@ -4,7 +4,7 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import { base64Decode } from '@bufbuild/protobuf/wire'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { codeOf, type HttpAnswer, headersOf } from './http-request.ts'
+import { type HttpAnswer, headersOf } from './http-request.ts'
 
 /** As the protocol writes them: `failed_precondition`. */
 const CODES = new Map(
@@ -23,12 +23,6 @@ const CODES_OF_STATUS: Readonly<Record<number, Code>> = {
   502: Code.Unavailable,
   503: Code.Unavailable,
   504: Code.Unavailable,
-}
-
-/** The error of a call that the server did not answer. */
-export function noAnswer(url: URL, timedOut: boolean, cause: unknown): ConnectError {
-  const code = timedOut ? Code.DeadlineExceeded : Code.Unavailable
-  return new ConnectError(`no answer from ${url.origin}${codeOf(cause)}`, code, undefined, undefined, cause)
 }
 
 /** The error that an answer is. @param document Its body, if that is JSON. */

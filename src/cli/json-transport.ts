@@ -4,22 +4,31 @@
  */
 import { create, fromJson, type JsonValue, toJsonString } from '@bufbuild/protobuf'
 import type { Transport } from '@connectrpc/connect'
+import { connectionCode, connectionFailure } from './connection/connection-failure.ts'
+import type { TlsOptions } from './connection/tls-files.ts'
 import { type HttpAnswer, headersOf, parseJson, sendRequest } from './http-request.ts'
+
+/** The largest response that is read, in bytes: pages of the API have up to 1,000 items. */
+const MAX_BYTES = 64 << 20
 
 /** What calls need. */
 export interface JsonTransportOptions {
   readonly baseUrl: string
-  readonly accessToken: string
+  readonly tls: TlsOptions
+  /** Called before each call. */
+  readonly accessToken: () => Promise<string>
   /** Of a call, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** A transport for a client of any service. */
-export function createJsonTransport({ baseUrl, accessToken, timeoutMs }: JsonTransportOptions): Transport {
+/** A transport for a client of any service. Its calls throw a `ConnectionError` if there is no answer. */
+export function createJsonTransport(options: JsonTransportOptions): Transport {
+  const { accessToken, timeoutMs } = options
   return {
     async unary(method, signal, _timeoutMs, _header, input) {
-      const answer = await send(new URL(`/${method.parent.typeName}/${method.name}`, baseUrl), {
-        accessToken,
+      const answer = await send(options, {
+        path: `/${method.parent.typeName}/${method.name}`,
+        accessToken: await accessToken(),
         body: toJsonString(method.input, create(method.input, input)),
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]),
       })
@@ -40,12 +49,16 @@ export function createJsonTransport({ baseUrl, accessToken, timeoutMs }: JsonTra
 }
 
 interface Call {
+  readonly path: string
   readonly accessToken: string
   readonly body: string
   readonly signal: AbortSignal
 }
 
-async function send(url: URL, { accessToken, body, signal }: Call): Promise<HttpAnswer> {
+async function send(
+  { baseUrl, tls }: Pick<JsonTransportOptions, 'baseUrl' | 'tls'>,
+  { path, accessToken, body, signal }: Call,
+): Promise<HttpAnswer> {
   const headers = {
     authorization: `Bearer ${accessToken}`,
     'connect-protocol-version': '1',
@@ -53,8 +66,15 @@ async function send(url: URL, { accessToken, body, signal }: Call): Promise<Http
     'content-length': String(Buffer.byteLength(body)),
   }
   try {
-    return await sendRequest(url, { method: 'POST', headers, body, signal })
-  } catch (cause) {
-    throw (await import('./json-error.ts')).noAnswer(url, signal.aborted, cause)
+    return await sendRequest(new URL(path, baseUrl), {
+      method: 'POST',
+      headers,
+      body,
+      signal,
+      tls,
+      maxBytes: MAX_BYTES,
+    })
+  } catch (error) {
+    throw connectionCode(error) === undefined ? error : connectionFailure(error, baseUrl, tls)
   }
 }

@@ -3,6 +3,7 @@
  * time of a call.
  */
 import { Command } from 'commander'
+import { readVersion } from '../config/version.ts'
 import type { Io } from './io.ts'
 
 /** The command or the group of commands of a name. */
@@ -10,6 +11,8 @@ interface Group {
   readonly name: string
   readonly summary: string
   readonly load: () => Promise<(io: Io) => Command>
+  /** It prints something about all groups. */
+  readonly needsAll?: true
 }
 
 const GROUPS: readonly Group[] = [
@@ -37,6 +40,18 @@ const GROUPS: readonly Group[] = [
     name: 'health',
     summary: 'Ask the server that these settings describe whether it is ready: for health checks of containers.',
     load: async () => (await import('./server/health-command.ts')).healthCommand,
+  },
+  {
+    name: 'login',
+    summary:
+      'Check credentials, store them as a context in the configuration folder of the user, and use it from now on. ' +
+      'The secret is asked for at a terminal, and otherwise read from standard input.',
+    load: async () => (await import('./contexts/login-command.ts')).loginCommand,
+  },
+  {
+    name: 'context',
+    summary: 'List, choose and remove the servers of "keyturn login".',
+    load: async () => (await import('./contexts/context-command.ts')).contextCommand,
   },
   {
     name: 'projects',
@@ -91,25 +106,32 @@ const GROUPS: readonly Group[] = [
       'Needs the settings of the server, with its master keys; an embedded database must not be in use.',
     load: async () => (await import('./server/recover-command.ts')).recoverCommand,
   },
+  {
+    name: 'completion',
+    summary: 'Print the completion script for a shell; its first lines say how to load it.',
+    load: async () => (await import('./completion/completion-command.ts')).completionCommand,
+    needsAll: true,
+  },
 ]
 
 /**
  * The command line, not run yet.
  *
- * @param argv The arguments that it will run with. Of all groups but the one that they name it has names and summaries only. Default:
- * it has all groups whole.
+ * @param argv The arguments that it will run with. Of all groups but the one that they name it has names and summaries only, unless that
+ * one needs all. Default: it has all groups whole.
  */
 export async function createProgram(io: Io, argv?: readonly string[]): Promise<Command> {
   const program = new Command('keyturn')
     .description(
       'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
     )
+    .version(readVersion(), '-V, --version', 'print the version')
     .configureHelp({ subcommandTerm: (command) => command.name() })
-  const named = argv?.find((word) => GROUPS.some(({ name }) => name === word))
-  for (const { name, summary, load } of GROUPS) {
-    const isNeeded = argv === undefined || name === named
-    const command = isNeeded ? (await load())(io) : new Command(name)
-    program.addCommand(command.description(summary))
+  const named = GROUPS.find(({ name }) => name === argv?.find((word) => GROUPS.some((group) => group.name === word)))
+  for (const group of GROUPS) {
+    const isNeeded = argv === undefined || group === named || named?.needsAll === true
+    const command = isNeeded ? (await group.load())(io) : new Command(group.name)
+    program.addCommand(command.description(group.summary))
   }
   return program
 }

@@ -2,34 +2,65 @@
  * Runs a command line in this process. The commands are in `program.ts`.
  */
 import { type Command, CommanderError } from 'commander'
+import { painter, showsColors } from './color.ts'
 import { WRONG_USAGE } from './exit-codes.ts'
+import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
+import { formatIn, type OutputFormat } from './output.ts'
 import { createProgram } from './program.ts'
+import { formatYaml } from './yaml.ts'
 
 /** A SHA-256 thumbprint that begins with a dash. No option is as long. */
 const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 
 /** Runs a command to its end, and prints on standard error why it failed. @returns The exit code, 0 after success. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
+  const format = formatIn(argv)
   const program = await createProgram(io, argv)
+  let complaint = ''
   for (const command of everyCommand(program)) {
     // Commands that were made on their own inherit none of these.
     command
       .exitOverride()
       .showHelpAfterError('Run the command with --help to see what it takes.')
-      .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
+      .configureHelp({ ...command.configureHelp(), styleTitle: painter(io, 'stdout', 'bold') })
+      .configureOutput({
+        writeOut: (text) => io.stdout.write(text),
+        writeErr: (text) => {
+          complaint += text
+        },
+        getOutHasColors: () => showsColors(io, 'stdout'),
+        getErrHasColors: () => showsColors(io, 'stderr'),
+        outputError: (text, write) => write(text.replace(/^error:/, painter(io, 'stderr', 'red'))),
+      })
   }
   try {
     await program.parseAsync(keyIdsAsOperands(argv), { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has printed its message already. Asking for help is not a mistake, forgetting a command is.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
+    if (error instanceof CommanderError) {
+      // Asking for help is not a mistake, forgetting a command is.
+      if (error.exitCode === 0) return 0
+      const isHelp = error.code === 'commander.help'
+      const failure = { message: error.message.replace(/^error: /, ''), code: 'usage' }
+      io.stderr.write(format === 'table' || isHelp ? complaint : formatFailure(failure, format))
+      return WRONG_USAGE
+    }
     // Loaded here, not above: it knows the errors of all libraries.
-    const { describeFailure, exitCodeOf } = await import('./failure.ts')
-    io.stderr.write(`keyturn: ${describeFailure(error)}\n`)
+    const { describeFailure, exitCodeOf, failureOf } = await import('./failure.ts')
+    io.stderr.write(
+      format === 'table'
+        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${describeFailure(error)}\n`
+        : formatFailure(failureOf(error), format),
+    )
     return exitCodeOf(error)
   }
+}
+
+/** JSON takes one line, so that it is the last line of standard error also after warnings. */
+function formatFailure(failure: Failure, format: OutputFormat): string {
+  const error = { error: { ...failure } }
+  return `${format === 'yaml' ? formatYaml(error) : JSON.stringify(error)}\n`
 }
 
 /** A key id is base64url, so one in 64 begins with a dash. It goes behind `--`, or it would be taken for an option. */

@@ -3,8 +3,16 @@
  */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 
-/** Rows under a heading, columns as wide as their widest cell, two blanks between them. */
-export function formatTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+/**
+ * Rows under a heading, columns as wide as their widest cell, two blanks between them.
+ *
+ * @param paint Paints the heading.
+ */
+export function formatTable(
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: (text: string) => string = (text) => text,
+): string {
   const lines = [heading, ...rows]
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
   return lines
@@ -14,6 +22,7 @@ export function formatTable(heading: readonly string[], rows: readonly (readonly
         .join('  ')
         .trimEnd(),
     )
+    .map((line, index) => (index === 0 ? paint(line) : line))
     .join('\n')
 }
 

@@ -2,13 +2,13 @@
  * `keyturn token`: an access token for the credentials of a file.
  */
 import { Command, InvalidArgumentError } from 'commander'
-import { credentialsFileFrom } from '../config/environment.ts'
 import { projectAudienceScope, SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { isUuid } from '../domain/uuid.ts'
-import { readCredentials } from '../secret-files/credentials-file.ts'
+import { findTarget } from './connection/target.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
-import { API_SCOPE, requestToken } from './token-request.ts'
+import { printJson } from './output.ts'
+import { API_SCOPE, requestTokenOf } from './token-request.ts'
 
 interface TokenOptions extends RemoteOptions {
   readonly audience?: string
@@ -26,9 +26,8 @@ export function tokenCommand(io: Io): Command {
     )
     .option('--scope <scopes>', 'space-separated scopes')
     .action(async (options: TokenOptions) => {
-      const credentials = await readCredentials(credentialsFileFrom(options, io.env))
-      const response = await requestToken(credentials, scopeOf(options))
-      io.stdout.write(`${options.json === true ? JSON.stringify(response, null, 2) : response.access_token}\n`)
+      const response = await requestTokenOf(await findTarget(io, options), scopeOf(options))
+      printJson(io, options, response, () => response.access_token)
     })
 }
 

@@ -3,13 +3,13 @@
  */
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import type { Credentials } from '../secret-files/credentials-file.ts'
-import { codeOf, type HttpAnswer, parseJson, sendRequest } from './http-request.ts'
-
-/** In milliseconds. */
-const TIMEOUT = 60_000
+import { ConnectionError } from './connection/connection-failure.ts'
+import { requestJson } from './connection/json-request.ts'
+import type { Target } from './connection/target.ts'
+import type { TlsOptions } from './connection/tls-files.ts'
 
 /** The response of the token endpoint (Spec §2.1). */
-export interface TokenResponse {
+export type TokenResponse = {
   readonly access_token: string
   readonly token_type: string
   readonly expires_in: number
@@ -18,39 +18,52 @@ export interface TokenResponse {
 /** Scopes with which the API can be called. */
 export const API_SCOPE = `openid ${SERVICE_AUDIENCE_SCOPE}`
 
+/** Where to get a token, and for whom. */
+export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'client_secret'>
+
 /**
  * Gets an access token with the client credentials grant (Spec §4.1).
  *
- * @throws {Error} if the server cannot be reached, or refuses; the message says which.
+ * @throws {ConnectionError} if the server cannot be reached, or refuses; the message says which.
  */
-export async function requestToken(credentials: Credentials, scope: string): Promise<TokenResponse> {
-  const { token_endpoint, client_id, client_secret } = credentials
+export async function requestToken(client: TokenClient, scope: string, tls: TlsOptions = {}): Promise<TokenResponse> {
+  const { token_endpoint, client_id, client_secret } = client
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
-  let response: HttpAnswer
-  try {
-    response = await sendRequest(new URL(token_endpoint), {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: form.toString(),
-      signal: AbortSignal.timeout(TIMEOUT),
-    })
-  } catch (error) {
-    throw new Error(
-      `cannot reach ${token_endpoint}${codeOf(error)}: is the server running? "keyturn serve" starts it`,
-      { cause: error },
-    )
+  const { status, json } = await requestJson(token_endpoint, { tls, form })
+  if (status === 200) {
+    if (isTokenResponse(json)) return json
+    throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
   }
-  const answer = parseJson(response.body)
-  if (response.status === 200) {
-    if (isTokenResponse(answer)) return answer
-    throw new Error(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
-  }
-  const { error, error_description = 'no description' } = (answer ?? {}) as Record<string, unknown>
-  throw new Error(
+  const { error, error_description = 'no description' } = (json ?? {}) as Record<string, unknown>
+  throw new ConnectionError(
     typeof error === 'string'
       ? `no token: ${error}: ${error_description}`
-      : `no token: ${token_endpoint} answered with status ${response.status}`,
+      : `no token: ${token_endpoint} answered with status ${status}`,
   )
+}
+
+/**
+ * Gets an access token for the caller.
+ *
+ * @throws {ConnectionError} also if the caller has no client credentials.
+ */
+export async function requestTokenOf(target: Target, scope: string): Promise<TokenResponse> {
+  const { identity, tls } = target
+  if (identity.kind === 'personal access token') {
+    throw new ConnectionError(
+      'no token: a personal access token calls the API itself, and gets no access tokens: name client credentials with ' +
+        '--credentials or --context',
+    )
+  }
+  const { clientId: client_id, clientSecret: client_secret } = identity
+  return await requestToken({ token_endpoint: await tokenEndpointOf(target), client_id, client_secret }, scope, tls)
+}
+
+/** The token endpoint of a server. @throws {ConnectionError} if discovery has to find it, and does not. */
+export async function tokenEndpointOf({ tokenEndpoint, baseUrl, tls }: Target): Promise<string> {
+  if (tokenEndpoint !== undefined) return tokenEndpoint
+  const { discoverTokenEndpoint } = await import('./connection/token-endpoint.ts')
+  return await discoverTokenEndpoint(baseUrl, tls)
 }
 
 function isTokenResponse(answer: unknown): answer is TokenResponse {

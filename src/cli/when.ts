@@ -37,7 +37,11 @@ export function durationOption(flag: string, description: string): Option {
 
 /** A length of time in the largest unit that it is a multiple of, as `durationOption` reads it. */
 export function formatDuration(duration: Duration | undefined): string {
-  const seconds = duration?.seconds ?? 0n
+  return formatSeconds(duration?.seconds ?? 0n)
+}
+
+/** A number of seconds, like `formatDuration`. */
+export function formatSeconds(seconds: bigint): string {
   const [unit, size] = Object.entries(SECONDS).find(([, unitSize]) => seconds % unitSize === 0n && seconds > 0n) ?? [
     's',
     1n,

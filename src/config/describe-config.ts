@@ -8,7 +8,7 @@ import { formatAddress, withoutPassword } from './values.ts'
 export function describeConfig(config: Config): Record<string, string | number | null> {
   return {
     KEYTURN_LISTEN: formatAddress(config.listen),
-    KEYTURN_BASE_URL: config.baseUrl,
+    KEYTURN_BASE_URL: config.baseUrl ?? defaultBaseUrl(config),
     KEYTURN_DATABASE_URL: config.database.kind === 'postgres' ? withoutPassword(config.database.url) : null,
     KEYTURN_DATABASE_MAX_CONNECTIONS: config.databaseMaxConnections,
     KEYTURN_CHANGE_FEED: config.changeFeed,
@@ -39,6 +39,11 @@ export function describeConfig(config: Config): Record<string, string | number |
     OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : placeOf(config.tracesTo),
     KEYTURN_LOG_LEVEL: config.logLevel,
   }
+}
+
+/** What a server takes that is given none. Port 0 becomes another one at the start. */
+function defaultBaseUrl({ tls, listen }: Config): string {
+  return `${tls === null ? 'http' : 'https'}://localhost:${listen.port === 0 ? '<port>' : listen.port}`
 }
 
 /** The other parts of the URL may hold a secret of the collector. */

@@ -2,6 +2,7 @@
  * The variables and flags, not checked yet. Commands that need one setting only start faster with this file than with `config.ts`.
  */
 import { join, resolve } from 'node:path'
+import { isClientVariable } from './client-settings.ts'
 
 export const DEFAULT_DATA_DIR = '.keyturn'
 
@@ -26,7 +27,9 @@ export function settingsIn(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
-  const named = Object.entries({ ...environment, ...defined(flags) }).filter(([name]) => name.startsWith('KEYTURN_'))
+  const named = Object.entries({ ...environment, ...defined(flags) }).filter(
+    ([name]) => name.startsWith('KEYTURN_') && !isClientVariable(name),
+  )
   const { DATABASE_URL: database } = environment
   // An empty variable counts as not set, because shells and compose files cannot always leave one out.
   const given = defined(Object.fromEntries(named))

@@ -4,6 +4,7 @@
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import { parseBaseUrl } from './base-url.ts'
 
 /** An address to listen on. */
 export interface ListenAddress {
@@ -94,26 +95,10 @@ function isNetwork(text: string): boolean {
 }
 
 export function toBaseUrl(text: string, context: z.RefinementCtx): string {
-  const refuse = (message: string) => {
+  return parseBaseUrl(text, (message) => {
     context.addIssue({ code: 'custom', message })
     return z.NEVER
-  }
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return refuse('must be a URL, https://…')
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
-    return refuse('must have nothing behind the host and port: no path, query, fragment or user')
-  }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    return refuse(
-      'must be https, because clients send their secrets to it; http is allowed for loopback addresses only',
-    )
-  }
-  return url.origin
-}
-
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname === '[::1]') return true
-  return isIP(hostname) === 4 && hostname.startsWith('127.')
+  })
 }
 
 export function isPostgresUrl(text: string): boolean {

@@ -29,7 +29,7 @@ function mistakeIn(named: string): string | undefined {
   const words = line.split(/\s+/).filter((word) => word !== '')
   let command = program
   for (const word of words) {
-    if (command.commands.length === 0 || !/^[a-z-]+$/.test(word)) break
+    if (command.commands.length === 0 || !/^[a-z][a-z-]*$/.test(word)) break
     const next = command.commands.find((candidate) => candidate.name() === word)
     if (next === undefined) return `${command.name()} has no command ${word}`
     command = next

@@ -38,7 +38,7 @@ export async function runAtTerminal(
   let asked = false
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text
-    if (asked || !shown.includes('[y/N] ')) return
+    if (asked || !/\[y\/N\] |secret: /.test(shown)) return
     asked = true
     if (answer === null) child.kill('SIGKILL')
     else child.stdin.write(answer)

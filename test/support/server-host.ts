@@ -2,7 +2,7 @@
  * Servers and commands in the process of the tests. Loaded outside the modules of the test files, see `environment.ts`: what goes in and out
  * is plain data, functions and promises.
  */
-import { Readable, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -31,8 +31,15 @@ export interface Ended {
 
 /** How to run a command. */
 export interface RunOptions {
-  /** What is typed at a terminal, and then the end of the input. By default there is no terminal. */
-  readonly typed?: string
+  /**
+   * What is typed at a terminal, and then the end of the input: a text at once, or a line at each question. By default there is no
+   * terminal.
+   */
+  readonly typed?: string | readonly string[]
+  /** Standard input that is no terminal. */
+  readonly piped?: string
+  /** Which output streams are terminals. Default: none, so that there are no colours. */
+  readonly terminals?: { readonly stdout: boolean; readonly stderr: boolean }
   /** Interrupts it. */
   readonly signal?: AbortSignal
 }
@@ -65,12 +72,33 @@ export const SERVER_HOST: ServerHost = {
       },
     }
   },
-  run: async (argv, env, { typed, ...interrupt } = {}) => {
-    const [stdout, stderr] = [collector(), collector()]
-    const terminal = typed === undefined ? { isTerminal: false } : { isTerminal: true, stdin: Readable.from([typed]) }
-    const code = await run(argv, { stdout: stdout.stream, stderr: stderr.stream, ...terminal, ...interrupt, env })
+  run: async (argv, env, { typed, piped = '', ...surroundings } = {}) => {
+    const { stdin, answer } = inputOf(typed ?? piped)
+    const [stdout, stderr] = [collector(), collector(answer)]
+    const code = await run(argv, {
+      stdout: stdout.stream,
+      stderr: stderr.stream,
+      stdin,
+      isTerminal: typed !== undefined,
+      ...surroundings,
+      env,
+    })
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   },
+}
+
+/** Standard input, and what has to be called with each text on standard error: it answers questions. */
+function inputOf(typed: string | readonly string[]): { stdin: Readable; answer: (text: string) => void } {
+  if (typeof typed === 'string') return { stdin: Readable.from([typed]), answer: () => {} }
+  const stdin = new PassThrough()
+  const left = [...typed]
+  const answer = (text: string): void => {
+    if (!/(?:\[y\/N\]|:) $/.test(text)) return
+    const line = left.shift()
+    if (line === undefined) stdin.end()
+    else stdin.write(`${line}\n`)
+  }
+  return { stdin, answer }
 }
 
 /**
@@ -90,13 +118,14 @@ async function withTelemetryVariables<T>(
   }
 }
 
-/** A stream that keeps what is written to it. */
-function collector() {
+/** A stream that keeps what is written to it. @param onText Called with each text. */
+function collector(onText: (text: string) => void = () => {}) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
     write: (chunk, _encoding, done) => {
       text += chunk
+      onText(String(chunk))
       done()
     },
   })

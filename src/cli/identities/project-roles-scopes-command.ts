@@ -14,6 +14,7 @@ import {
   RemoveProjectScopeResponseSchema,
 } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { openApi } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
@@ -96,10 +97,11 @@ function listCommand(io: Io, { noun, list }: Kind): Command {
     .action(async (project: string, options: RemoteOptions) => {
       const { client, projectId } = await open(io, project, options)
       const { names, json } = await list(client, projectId)
-      printJson(io, options, json, () =>
+      printJson(io, options, json, (heading) =>
         formatTable(
           [noun.toUpperCase()],
           names.map((name) => [name]),
+          heading,
         ),
       )
     })
@@ -121,8 +123,10 @@ function removeCommand(io: Io, { noun, remove }: Kind): Command {
     .description(`Remove a ${noun} from a project and from everybody who has it.`)
     .argument('<project>', 'name or id')
     .argument(`<${noun}>`)
-    .action(async (project: string, name: string, options: RemoteOptions) => {
+    .addOption(yesOption())
+    .action(async (project: string, name: string, options: RemoteOptions & YesOption) => {
       const { client, projectId } = await open(io, project, options)
+      await confirm(io, options, `Remove the ${noun} ${name} from ${project} and from everybody who has it?`)
       const json = await remove(client, projectId, name)
       printJson(io, options, json, () => `removed the ${noun} ${name} from ${project} and from everybody who had it`)
     })

@@ -11,10 +11,11 @@ import {
   UpdateProjectResponseSchema,
 } from '../../../gen/iam/project/v2/project_service_pb.js'
 import { connect, openApi } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { print } from '../print.ts'
 import { ageOf, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
 import { projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
@@ -41,10 +42,11 @@ function listCommand(io: Io): Command {
         (page) => client.listProjects(page),
         (response) => response.projects,
       )
-      print(io, options, ListProjectsResponseSchema, create(ListProjectsResponseSchema, { projects }), () =>
+      print(io, options, ListProjectsResponseSchema, create(ListProjectsResponseSchema, { projects }), (heading) =>
         formatTable(
           ['PROJECT ID', 'NAME', 'AGE'],
           projects.map(({ projectId, name, creationDate }) => [projectId, name, ageOf(creationDate)]),
+          heading,
         ),
       )
     })
@@ -90,9 +92,11 @@ function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete a project that has no users, and take its roles away from everybody.')
     .argument('<project>', 'name or id')
-    .action(async (project: string, options: RemoteOptions) => {
+    .addOption(yesOption())
+    .action(async (project: string, options: RemoteOptions & YesOption) => {
       const api = await openApi(io, options)
       const projectId = await resolveProject(api, project)
+      await confirm(io, options, `Delete the project ${project} with its roles and scopes?`)
       const response = await createClient(ProjectService, api).deleteProject({ projectId })
       print(io, options, DeleteProjectResponseSchema, response, () => `deleted ${project}`)
     })

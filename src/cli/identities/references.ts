@@ -1,26 +1,91 @@
 /**
- * References to resources in arguments: a project by its name or id, a user by its id or client ID.
+ * References to resources in arguments: a project by its name or id, a user by its id, its client ID or `name@project`.
  */
-import type { Transport } from '@connectrpc/connect'
+import type { Client, Transport } from '@connectrpc/connect'
 import { Argument, InvalidArgumentError } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
+import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { itemsOf } from '../pages.ts'
+import { openApi } from '../api-client.ts'
+import type { ConnectionOptions } from '../connection/target.ts'
+import type { Io } from '../io.ts'
+import { everyItemOf, itemsOf } from '../pages.ts'
 import { createClient } from '../unary-client.ts'
 
-/** The argument for a user. Its value is the user id. */
-export function userArgument(): Argument {
-  return new Argument('<user>', 'user id or client ID').argParser(parseUser)
+/** A user as an argument names it. */
+export type UserReference =
+  | { readonly kind: 'id'; readonly userId: string }
+  | { readonly kind: 'name'; readonly name: string; readonly project: string }
+
+/** The service of users, and the user that an argument names. */
+export interface OpenedUser {
+  readonly api: Transport
+  readonly users: Client<typeof ServiceUserService>
+  readonly userId: string
 }
 
-/** The user id in a user id or client ID. The project in a client ID is ignored: it may have been renamed. */
-function parseUser(text: string): string {
+/** The argument for a user. Its value is a `UserReference`. */
+export function userArgument(): Argument {
+  return new Argument('<user>', 'user id, client ID or name@project').argParser((text): UserReference => {
+    const reference = parseUser(text)
+    if (reference !== undefined) return reference
+    throw new InvalidArgumentError(
+      'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
+    )
+  })
+}
+
+/** Undefined for a text that names no user. The project in a client ID is ignored: it may have been renamed. */
+export function parseUser(text: string): UserReference | undefined {
   const userId = isUuid(text.toLowerCase()) ? text.toLowerCase() : splitClientId(text)?.userId
-  if (userId === undefined) {
-    throw new InvalidArgumentError('Name a user by its user id or client ID; "keyturn users list" prints them.')
+  if (userId !== undefined) return { kind: 'id', userId }
+  // The name of a project has no @, that of a user may have some.
+  const at = text.lastIndexOf('@')
+  const [name, project] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
+  return name === '' || project === '' ? undefined : { kind: 'name', name, project }
+}
+
+/** Opens the service of users for a call about one of them. */
+export async function openUser(
+  io: Pick<Io, 'env'>,
+  options: ConnectionOptions,
+  reference: UserReference,
+): Promise<OpenedUser> {
+  const api = await openApi(io, options)
+  return { api, users: createClient(ServiceUserService, api), userId: await resolveUser(api, reference) }
+}
+
+/**
+ * The id of a user.
+ *
+ * @throws {Error} if no user of the project has the name, or several have. An id is not checked: the call that uses it refuses
+ * an unknown one.
+ */
+export async function resolveUser(api: Transport, reference: UserReference): Promise<string> {
+  if (reference.kind === 'id') return reference.userId
+  const { name, project } = reference
+  const projectId = await resolveProject(api, project)
+  const client = createClient(ServiceUserService, api)
+  const all = await everyItemOf(
+    (page) => client.listServiceUsers({ projectId, ...page }),
+    (response) => response.serviceUsers,
+  )
+  const named = all.filter((user) => user.name === name)
+  const [user] = named
+  if (user === undefined) {
+    throw new Error(
+      `there is no service user ${JSON.stringify(name)} in the project ${project}: ` +
+        `"keyturn users list --project ${project}" prints those that exist`,
+    )
   }
-  return userId
+  if (named.length > 1) {
+    throw new Error(
+      `${named.length} service users of the project ${project} have the name ${JSON.stringify(name)}: use the client ID, ` +
+        `${named.map(({ clientId }) => clientId).join(' or ')}`,
+    )
+  }
+  return user.userId
 }
 
 /**

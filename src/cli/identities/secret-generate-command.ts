@@ -8,18 +8,16 @@ import { Command } from 'commander'
 import {
   type GenerateClientSecretResponse,
   GenerateClientSecretResponseSchema,
-  ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { credentialsFileFrom } from '../../config/environment.ts'
-import { readCredentials } from '../../secret-files/credentials-file.ts'
-import { connect } from '../api-client.ts'
+import { findTarget } from '../connection/target.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
+import { print } from '../print.ts'
 import { formatFields, formatMoment } from '../table.ts'
+import { tokenEndpointOf } from '../token-request.ts'
 import { expiresOption } from '../when.ts'
 import { codeOf, reserveCredentialsFile } from './new-credentials-file.ts'
-import { userArgument } from './references.ts'
+import { openUser, type UserReference, userArgument } from './references.ts'
 
 interface GenerateOptions extends RemoteOptions {
   readonly expires?: Timestamp
@@ -33,10 +31,10 @@ export function generateSecretCommand(io: Io): Command {
     .addArgument(userArgument())
     .addOption(expiresOption())
     .option('--out <file>', 'write a credentials file instead of printing the secret; it must not exist yet')
-    .action(async (userId: string, options: GenerateOptions) => {
+    .action(async (user: UserReference, options: GenerateOptions) => {
       const { out } = options
       if (out === undefined) {
-        const response = await generate(io, userId, options)
+        const response = await generate(io, user, options)
         print(io, options, GenerateClientSecretResponseSchema, response, () =>
           [
             formatFields([
@@ -49,7 +47,7 @@ export function generateSecretCommand(io: Io): Command {
         )
         return
       }
-      const response = await generateInto(io, resolve(out), userId, options)
+      const response = await generateInto(io, resolve(out), user, options)
       // The secret is only in the file.
       const shown = create(GenerateClientSecretResponseSchema, { ...response, clientSecret: '' })
       print(io, options, GenerateClientSecretResponseSchema, shown, () =>
@@ -58,22 +56,24 @@ export function generateSecretCommand(io: Io): Command {
     })
 }
 
-async function generate(io: Io, userId: string, options: GenerateOptions): Promise<GenerateClientSecretResponse> {
+async function generate(io: Io, user: UserReference, options: GenerateOptions): Promise<GenerateClientSecretResponse> {
   const { expires } = options
-  const client = await connect(io, options, ServiceUserService)
-  return client.generateClientSecret({ userId, ...(expires === undefined ? {} : { expirationDate: expires }) })
+  const { users, userId } = await openUser(io, options, user)
+  return await users.generateClientSecret({ userId, ...(expires === undefined ? {} : { expirationDate: expires }) })
 }
 
 async function generateInto(
   io: Io,
   path: string,
-  userId: string,
+  user: UserReference,
   options: GenerateOptions,
 ): Promise<GenerateClientSecretResponse> {
-  const { base_url, token_endpoint } = await readCredentials(credentialsFileFrom(options, io.env))
+  const target = await findTarget(io, options)
+  const { baseUrl: base_url } = target
+  const token_endpoint = await tokenEndpointOf(target)
   const file = await reserveCredentialsFile(path)
   try {
-    const response = await generate(io, userId, options)
+    const response = await generate(io, user, options)
     const { clientId: client_id, clientSecret: client_secret, secret } = response
     await file.write({ base_url, token_endpoint, client_id, client_secret }).catch((cause: unknown) => {
       throw new Error(

@@ -8,15 +8,14 @@ import {
   DeactivateClientSecretResponseSchema,
   DeleteClientSecretResponseSchema,
   ListClientSecretsResponseSchema,
-  ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { connect } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { print } from '../print.ts'
 import { ageOf, formatTable, isPast, timeLeft } from '../table.ts'
-import { userArgument } from './references.ts'
+import { openUser, type UserReference, userArgument } from './references.ts'
 import { generateSecretCommand } from './secret-generate-command.ts'
 
 /** The group of commands. */
@@ -33,14 +32,18 @@ function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the secrets of a user without the secrets, oldest first.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(io, options, ServiceUserService)
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { users, userId } = await openUser(io, options, user)
       const secrets = await everyItemOf(
-        (page) => client.listClientSecrets({ userId, ...page }),
+        (page) => users.listClientSecrets({ userId, ...page }),
         (response) => response.secrets,
       )
-      print(io, options, ListClientSecretsResponseSchema, create(ListClientSecretsResponseSchema, { secrets }), () =>
-        formatTable(['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'], secrets.map(row)),
+      print(
+        io,
+        options,
+        ListClientSecretsResponseSchema,
+        create(ListClientSecretsResponseSchema, { secrets }),
+        (heading) => formatTable(['SECRET ID', 'STATE', 'AGE', 'ENDS IN', 'LAST USE'], secrets.map(row), heading),
       )
     })
 }
@@ -50,11 +53,11 @@ function deactivateCommand(io: Io): Command {
     .description('Stop a secret from working, for ever. It stays in the list.')
     .addArgument(userArgument())
     .argument('<secret-id>')
-    .action(async (userId: string, secretId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).deactivateClientSecret({
-        userId,
-        secretId,
-      })
+    .addOption(yesOption())
+    .action(async (user: UserReference, secretId: string, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Deactivate the secret ${secretId} for good?`)
+      const response = await users.deactivateClientSecret({ userId, secretId })
       print(io, options, DeactivateClientSecretResponseSchema, response, () => `deactivated ${secretId}`)
     })
 }
@@ -64,8 +67,11 @@ function deleteCommand(io: Io): Command {
     .description('Delete a secret, whether it works or not.')
     .addArgument(userArgument())
     .argument('<secret-id>')
-    .action(async (userId: string, secretId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).deleteClientSecret({ userId, secretId })
+    .addOption(yesOption())
+    .action(async (user: UserReference, secretId: string, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Delete the secret ${secretId}?`)
+      const response = await users.deleteClientSecret({ userId, secretId })
       print(io, options, DeleteClientSecretResponseSchema, response, () => `deleted ${secretId}`)
     })
 }

@@ -10,16 +10,15 @@ import {
   GrantScopeResponseSchema,
   RevokeProjectRoleResponseSchema,
   RevokeScopeResponseSchema,
-  ServiceUserService,
+  type ServiceUserService,
   SetInstanceRolesResponseSchema,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { openApi } from '../api-client.ts'
+import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
-import { createClient } from '../unary-client.ts'
 import { INSTANCE_ROLES, type InstanceRoleName } from './instance-roles.ts'
-import { resolveProject, userArgument } from './references.ts'
+import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
 
 interface RoleOfProject {
   readonly project: string
@@ -63,28 +62,27 @@ function changeCommand(io: Io, direction: Direction): Command {
     )
     .addOption(new Option('--scope <scope>', "a custom scope of the user's project").conflicts('instanceRole'))
     .addOption(new Option('--instance-role <role>', 'a role over the instance').choices(Object.keys(INSTANCE_ROLES)))
-    .action(async (userId: string, options: WhatOptions, command: Command) => {
+    .action(async (reference: UserReference, options: WhatOptions, command: Command) => {
       const { role, scope, instanceRole } = options
       if (role === undefined && scope === undefined && instanceRole === undefined) {
         command.error(`error: say what to ${direction}: --role, --scope or --instance-role`, { exitCode: 2 })
       }
-      const { json, user, what } = await change(io, direction, userId, options)
+      const { json, user, what } = await change(io, direction, reference, options)
       printJson(io, options, json, () =>
         direction === 'grant' ? `granted ${what} to ${user?.clientId}` : `revoked ${what} from ${user?.clientId}`,
       )
     })
 }
 
-async function change(io: Io, direction: Direction, userId: string, options: WhatOptions): Promise<Changed> {
+async function change(io: Io, direction: Direction, reference: UserReference, options: WhatOptions): Promise<Changed> {
   const { role, scope = '', instanceRole } = options
-  const api = await openApi(io, options)
-  const users = createClient(ServiceUserService, api)
+  const { api, users, userId } = await openUser(io, options, reference)
   if (role !== undefined) return changeProjectRole(direction, { users, api, userId, ...role })
   if (instanceRole !== undefined) return changeInstanceRole(direction, { users, userId, instanceRole })
 
   const what = `the scope ${scope}`
   if (direction === 'grant') {
-    const response = await users.grantScope({ userId, scope })
+    const response = await hinting(users.grantScope({ userId, scope }), () => projectOf(users, userId))
     return { json: toJson(GrantScopeResponseSchema, response), user: response.serviceUser, what }
   }
   const response = await users.revokeScope({ userId, scope })
@@ -103,11 +101,36 @@ async function changeProjectRole(
   const request = { userId, projectId: await resolveProject(api, project), role }
   const what = `the role ${role} of ${project}`
   if (direction === 'grant') {
-    const response = await users.grantProjectRole(request)
+    const response = await hinting(users.grantProjectRole(request), async () => project)
     return { json: toJson(GrantProjectRoleResponseSchema, response), user: response.serviceUser, what }
   }
   const response = await users.revokeProjectRole(request)
   return { json: toJson(RevokeProjectRoleResponseSchema, response), user: response.serviceUser, what }
+}
+
+/** Which kind of name of a project is unknown, by the reason of the refusal. */
+const UNKNOWN: Readonly<Record<string, 'roles' | 'scopes'>> = {
+  PROJECT_ROLE_NOT_FOUND: 'roles',
+  PROJECT_SCOPE_NOT_FOUND: 'scopes',
+}
+
+/** Says which names there are, if what is granted does not exist. @param findProject Finds the name or id of the project. */
+async function hinting<T>(grant: Promise<T>, findProject: () => Promise<string>): Promise<T> {
+  try {
+    return await grant
+  } catch (error) {
+    // Loaded here, not above: it knows the errors of all libraries.
+    const { refusalReasonOf, withMessage } = await import('../failure.ts')
+    const kind = UNKNOWN[refusalReasonOf(error) ?? '']
+    if (kind === undefined) throw error
+    const list = `keyturn projects ${kind} list ${await findProject()}`
+    throw withMessage(error, (message) => `${message}: "${list}" prints those that exist`)
+  }
+}
+
+async function projectOf(users: Client<typeof ServiceUserService>, userId: string): Promise<string> {
+  const { serviceUser } = await users.getServiceUser({ userId })
+  return splitClientId(serviceUser?.clientId ?? '')?.projectName ?? serviceUser?.projectId ?? ''
 }
 
 /** The API sets all instance roles at once, so the others are read first. Concurrent changes may undo each other. */

@@ -8,16 +8,15 @@ import {
   AddUserKeyResponseSchema,
   ListUserKeysResponseSchema,
   RemoveUserKeyResponseSchema,
-  ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { connect } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { print } from '../print.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
 import { expiresOption } from '../when.ts'
-import { userArgument } from './references.ts'
+import { openUser, type UserReference, userArgument } from './references.ts'
 
 /** The group of commands. */
 export function userKeysCommand(io: Io): Command {
@@ -34,12 +33,12 @@ function addCommand(io: Io): Command {
     .addArgument(userArgument())
     .argument('<file>', 'a public key as a JWK, or a JWK set')
     .addOption(expiresOption())
-    .action(async (userId: string, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
+    .action(async (user: UserReference, file: string, options: RemoteOptions & { readonly expires?: Timestamp }) => {
       const { kindOf, readPublicJwk } = await import('./public-key-file.ts')
       const publicJwk = await readPublicJwk(file)
-      const client = await connect(io, options, ServiceUserService)
+      const { users, userId } = await openUser(io, options, user)
       const { expires } = options
-      const response = await client.addUserKey({
+      const response = await users.addUserKey({
         userId,
         publicJwk,
         ...(expires === undefined ? {} : { expirationDate: expires }),
@@ -54,17 +53,18 @@ function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the public keys of a user, oldest first.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(io, options, ServiceUserService)
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { users, userId } = await openUser(io, options, user)
       const keys = await everyItemOf(
-        (page) => client.listUserKeys({ userId, ...page }),
+        (page) => users.listUserKeys({ userId, ...page }),
         (response) => response.keys,
       )
       const { kindOf } = await import('./public-key-file.ts')
-      print(io, options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), () =>
+      print(io, options, ListUserKeysResponseSchema, create(ListUserKeysResponseSchema, { keys }), (heading) =>
         formatTable(
           ['KEY ID', 'KIND', 'AGE', 'ENDS IN'],
           keys.map((key) => [key.keyId, kindOf(key), ageOf(key.creationDate), timeLeft(key.expirationDate)]),
+          heading,
         ),
       )
     })
@@ -75,8 +75,11 @@ function removeCommand(io: Io): Command {
     .description('Remove a public key. Assertions that it signed are refused.')
     .addArgument(userArgument())
     .argument('<key-id>')
-    .action(async (userId: string, keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).removeUserKey({ userId, keyId })
+    .addOption(yesOption())
+    .action(async (user: UserReference, keyId: string, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Remove the public key ${keyId}? Assertions that it signed are refused then.`)
+      const response = await users.removeUserKey({ userId, keyId })
       print(io, options, RemoveUserKeyResponseSchema, response, () => `removed ${keyId}`)
     })
 }

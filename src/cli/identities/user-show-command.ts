@@ -5,25 +5,25 @@ import type { Transport } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
-import { GetServiceUserResponseSchema, ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { openApi } from '../api-client.ts'
+import { GetServiceUserResponseSchema } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
+import { formatOf } from '../output.ts'
+import { print } from '../print.ts'
 import { formatFields, formatMoment } from '../table.ts'
 import { createClient } from '../unary-client.ts'
 import { instanceRoleName } from './instance-roles.ts'
-import { userArgument } from './references.ts'
+import { openUser, type UserReference, userArgument } from './references.ts'
 
 /** The command. */
 export function showUserCommand(io: Io): Command {
   return withRemoteOptions(new Command('show'))
     .description('Print everything about a user except its credentials.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const api = await openApi(io, options)
-      const response = await createClient(ServiceUserService, api).getServiceUser({ userId })
-      const fields = options.json === true ? [] : await fieldsOf(response.serviceUser, api)
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { api, users, userId } = await openUser(io, options, user)
+      const response = await users.getServiceUser({ userId })
+      const fields = formatOf(options) === 'table' ? await fieldsOf(response.serviceUser, api) : []
       print(io, options, GetServiceUserResponseSchema, response, () => formatFields(fields))
     })
 }

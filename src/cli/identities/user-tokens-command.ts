@@ -8,16 +8,15 @@ import {
   CreatePersonalAccessTokenResponseSchema,
   ListPersonalAccessTokensResponseSchema,
   RevokePersonalAccessTokenResponseSchema,
-  ServiceUserService,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { connect } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { print } from '../print.ts'
 import { ageOf, formatFields, formatMoment, formatTable, timeLeft } from '../table.ts'
 import { expiresOption } from '../when.ts'
-import { userArgument } from './references.ts'
+import { openUser, type UserReference, userArgument } from './references.ts'
 
 /** The group of commands. */
 export function userTokensCommand(io: Io): Command {
@@ -33,9 +32,9 @@ function createCommand(io: Io): Command {
     .description('Create a personal access token and print it, this once.')
     .addArgument(userArgument())
     .addOption(expiresOption().makeOptionMandatory())
-    .action(async (userId: string, options: RemoteOptions & { readonly expires: Timestamp }) => {
-      const client = await connect(io, options, ServiceUserService)
-      const response = await client.createPersonalAccessToken({ userId, expirationDate: options.expires })
+    .action(async (user: UserReference, options: RemoteOptions & { readonly expires: Timestamp }) => {
+      const { users, userId } = await openUser(io, options, user)
+      const response = await users.createPersonalAccessToken({ userId, expirationDate: options.expires })
       const { tokenId = '', expirationDate = options.expires } = response.personalAccessToken ?? {}
       print(io, options, CreatePersonalAccessTokenResponseSchema, response, () =>
         [
@@ -54,14 +53,14 @@ function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List the personal access tokens of a user without the tokens, oldest first.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const client = await connect(io, options, ServiceUserService)
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { users, userId } = await openUser(io, options, user)
       const personalAccessTokens = await everyItemOf(
-        (page) => client.listPersonalAccessTokens({ userId, ...page }),
+        (page) => users.listPersonalAccessTokens({ userId, ...page }),
         (response) => response.personalAccessTokens,
       )
       const all = create(ListPersonalAccessTokensResponseSchema, { personalAccessTokens })
-      print(io, options, ListPersonalAccessTokensResponseSchema, all, () =>
+      print(io, options, ListPersonalAccessTokensResponseSchema, all, (heading) =>
         formatTable(
           ['TOKEN ID', 'AGE', 'ENDS IN'],
           personalAccessTokens.map(({ tokenId, creationDate, expirationDate }) => [
@@ -69,6 +68,7 @@ function listCommand(io: Io): Command {
             ageOf(creationDate),
             timeLeft(expirationDate),
           ]),
+          heading,
         ),
       )
     })
@@ -79,11 +79,11 @@ function revokeCommand(io: Io): Command {
     .description('Revoke a personal access token at once.')
     .addArgument(userArgument())
     .argument('<token-id>')
-    .action(async (userId: string, tokenId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).revokePersonalAccessToken({
-        userId,
-        tokenId,
-      })
+    .addOption(yesOption())
+    .action(async (user: UserReference, tokenId: string, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Revoke the personal access token ${tokenId} for good?`)
+      const response = await users.revokePersonalAccessToken({ userId, tokenId })
       print(io, options, RevokePersonalAccessTokenResponseSchema, response, () => `revoked ${tokenId}`)
     })
 }

@@ -14,14 +14,15 @@ import {
   type UpdateServiceUserRequestSchema,
   UpdateServiceUserResponseSchema,
 } from '../../../gen/iam/user/v2/service_user_service_pb.js'
-import { connect, openApi } from '../api-client.ts'
+import { openApi } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { print } from '../print.ts'
 import { formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
-import { resolveProject, userArgument } from './references.ts'
+import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
 import { showUserCommand } from './user-show-command.ts'
@@ -66,10 +67,12 @@ function listCommand(io: Io): Command {
         (page) => client.listServiceUsers({ projectId, ...page }),
         (response) => response.serviceUsers,
       )
-      print(io, options, ListServiceUsersResponseSchema, create(ListServiceUsersResponseSchema, { serviceUsers }), () =>
+      const all = create(ListServiceUsersResponseSchema, { serviceUsers })
+      print(io, options, ListServiceUsersResponseSchema, all, (heading) =>
         formatTable(
           ['CLIENT ID', 'STATE', 'NAME'],
           serviceUsers.map(({ clientId, enabled, name }) => [clientId, enabled ? 'enabled' : 'disabled', name]),
+          heading,
         ),
       )
     })
@@ -98,11 +101,11 @@ function renameCommand(io: Io): Command {
     .description('Change what people call a user. Its client ID stays.')
     .addArgument(userArgument())
     .argument('<name>', 'the new name')
-    .action((userId: string, name: string, options: RemoteOptions) =>
+    .action((user: UserReference, name: string, options: RemoteOptions) =>
       update(
         io,
         options,
-        { userId, name, updateMask: { paths: ['name'] } },
+        { user, changes: { name, updateMask: { paths: ['name'] } } },
         (clientId) => `renamed ${clientId} to ${name}`,
       ),
     )
@@ -113,14 +116,16 @@ function clientCredentialsCommand(io: Io): Command {
     .description('Let a user get tokens with the client credentials grant, or not.')
     .addArgument(userArgument())
     .addArgument(new Argument('<switch>').choices(['on', 'off']))
-    .action((userId: string, position: 'on' | 'off', options: RemoteOptions) =>
+    .action((user: UserReference, position: 'on' | 'off', options: RemoteOptions) =>
       update(
         io,
         options,
         {
-          userId,
-          clientCredentialsEnabled: position === 'on',
-          updateMask: { paths: ['client_credentials_enabled'] },
+          user,
+          changes: {
+            clientCredentialsEnabled: position === 'on',
+            updateMask: { paths: ['client_credentials_enabled'] },
+          },
         },
         (clientId) => `the client credentials grant of ${clientId} is ${position}`,
       ),
@@ -131,8 +136,9 @@ function enableCommand(io: Io): Command {
   return withRemoteOptions(new Command('enable'))
     .description('Let a disabled user work again.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).enableServiceUser({ userId })
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { users, userId } = await openUser(io, options, user)
+      const response = await users.enableServiceUser({ userId })
       print(io, options, EnableServiceUserResponseSchema, response, () => `enabled ${response.serviceUser?.clientId}`)
     })
 }
@@ -141,8 +147,9 @@ function disableCommand(io: Io): Command {
   return withRemoteOptions(new Command('disable'))
     .description('Stop a user: no new tokens, no calls. Tokens that it has stay valid elsewhere until they expire.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).disableServiceUser({ userId })
+    .action(async (user: UserReference, options: RemoteOptions) => {
+      const { users, userId } = await openUser(io, options, user)
+      const response = await users.disableServiceUser({ userId })
       print(io, options, DisableServiceUserResponseSchema, response, () => `disabled ${response.serviceUser?.clientId}`)
     })
 }
@@ -151,8 +158,11 @@ function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete a user with its secrets, keys, tokens and roles.')
     .addArgument(userArgument())
-    .action(async (userId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, ServiceUserService)).deleteServiceUser({ userId })
+    .addOption(yesOption())
+    .action(async (user: UserReference, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Delete the user ${userId} with its secrets, keys, tokens and roles?`)
+      const response = await users.deleteServiceUser({ userId })
       print(io, options, DeleteServiceUserResponseSchema, response, () => `deleted ${userId}`)
     })
 }
@@ -160,9 +170,13 @@ function deleteCommand(io: Io): Command {
 async function update(
   io: Io,
   options: RemoteOptions,
-  request: MessageInitShape<typeof UpdateServiceUserRequestSchema>,
+  {
+    user,
+    changes,
+  }: { readonly user: UserReference; readonly changes: MessageInitShape<typeof UpdateServiceUserRequestSchema> },
   done: (clientId: string | undefined) => string,
 ): Promise<void> {
-  const response = await (await connect(io, options, ServiceUserService)).updateServiceUser(request)
+  const { users, userId } = await openUser(io, options, user)
+  const response = await users.updateServiceUser({ ...changes, userId })
   print(io, options, UpdateServiceUserResponseSchema, response, () => done(response.serviceUser?.clientId))
 }

@@ -1,5 +1,5 @@
 /**
- * `keyturn keys list | create | activate | delete`, and the commands around rotation.
+ * `keyturn keys list | create | activate`, and the group of all commands for keys.
  */
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { Argument, Command, Option } from 'commander'
@@ -8,15 +8,16 @@ import { type WebKey, WebKeyState } from '../../../gen/iam/webkey/v2/web_key_pb.
 import {
   ActivateWebKeyResponseSchema,
   CreateWebKeyResponseSchema,
-  DeleteWebKeyResponseSchema,
   ListWebKeysResponseSchema,
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { earlyActivationWarning } from '../../domain/keys/publication.ts'
 import { connect } from '../api-client.ts'
+import { type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
+import { formatOf, printWarnings } from '../output.ts'
+import { print } from '../print.ts'
 import { ageOf, formatTable, timeLeft } from '../table.ts'
 import {
   algorithmOfKind,
@@ -27,9 +28,10 @@ import {
   kindOf,
   withKindOptions,
 } from './key-kind.ts'
+import { deleteKeyCommand } from './keys-delete-command.ts'
 import { keyPolicyCommand } from './keys-policy-command.ts'
 import { keyScheduleCommand, revokeKeyCommand, rotateKeysCommand } from './keys-rotation-commands.ts'
-import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
+import { confirmNewKind, NEW_KIND_YES } from './new-kind.ts'
 
 const STATE_NAMES: Record<WebKeyState, string> = {
   [WebKeyState.UNSPECIFIED]: 'unknown',
@@ -58,7 +60,7 @@ export function keysCommand(io: Io): Command {
     listCommand(io),
     createCommand(io),
     activateCommand(io),
-    deleteCommand(io),
+    deleteKeyCommand(io),
     rotateKeysCommand(io),
     revokeKeyCommand(io),
     keyScheduleCommand(io),
@@ -77,11 +79,13 @@ function listCommand(io: Io): Command {
       const client = await connect(io, options, WebKeyService)
       const states = options.revoked === true ? STATES_LISTED : []
       const response = await client.listWebKeys({ states })
-      const { steps } = options.json === true ? { steps: [] } : await client.getRotationSchedule({ count: STEPS })
-      print(io, options, ListWebKeysResponseSchema, response, () =>
+      const { steps } =
+        formatOf(options) === 'table' ? await client.getRotationSchedule({ count: STEPS }) : { steps: [] }
+      print(io, options, ListWebKeysResponseSchema, response, (heading) =>
         formatTable(
           ['KEY ID', 'ALGORITHM', 'STATE', 'AGE', 'NEXT'],
           response.webKeys.map((key) => row(key, steps)),
+          heading,
         ),
       )
     })
@@ -93,7 +97,7 @@ function createCommand(io: Io): Command {
   return withKindOptions(withRemoteOptions(new Command('create')))
     .description('Create a key. It is published at once and signs when it is activated.')
     .addArgument(new Argument('[kind]', 'kind of key').choices(KINDS).default('rsa'))
-    .addOption(yesOption())
+    .addOption(yesOption(NEW_KIND_YES))
     .action(async (kind: Kind, options: RemoteOptions & KindOptions & YesOption, command: Command) => {
       assertOptionsOfKind(command, kind)
       const client = await connect(io, options, WebKeyService)
@@ -132,16 +136,6 @@ function activateCommand(io: Io): Command {
         response,
         () => `activated ${key?.keyId}: it signs all new tokens`,
       )
-    })
-}
-
-function deleteCommand(io: Io): Command {
-  return withRemoteOptions(new Command('delete'))
-    .description('Delete an inactive key. Tokens that it signed stop being valid.')
-    .argument('<key-id>')
-    .action(async (keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, WebKeyService)).deleteWebKey({ keyId })
-      print(io, options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
     })
 }
 

@@ -10,11 +10,13 @@ import {
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from '../api-client.ts'
+import { type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
+import { printWarnings } from '../output.ts'
+import { print } from '../print.ts'
 import { formatFields } from '../table.ts'
-import { durationOption, formatDuration } from '../when.ts'
+import { durationOption, formatDuration, formatSeconds } from '../when.ts'
 import {
   algorithmOfKind,
   assertOptionsOfKind,
@@ -26,7 +28,7 @@ import {
   kindOf,
   withKindOptions,
 } from './key-kind.ts'
-import { confirmNewKind, printWarnings, type YesOption, yesOption } from './new-kind.ts'
+import { confirmNewKind, NEW_KIND_YES } from './new-kind.ts'
 
 interface SetOptions extends RemoteOptions, KindOptions, YesOption {
   readonly rotation?: 'on' | 'off'
@@ -65,7 +67,7 @@ function setCommand(io: Io): Command {
     .addOption(durationOption('--retention', 'how long after it has signed a key is published'))
     .addOption(durationOption('--rollback-window', 'how long after it has signed a key can be activated again'))
     .addOption(new Option('--standby <switch>', 'whether the next key is always published').choices(['on', 'off']))
-    .addOption(yesOption())
+    .addOption(yesOption(NEW_KIND_YES))
     .action(async (options: SetOptions, command: Command) => {
       if (options.kind !== undefined) assertOptionsOfKind(command, options.kind)
       else if (givenOptions(command).length > 0) {
@@ -82,7 +84,9 @@ function setCommand(io: Io): Command {
               algorithm: algorithmOfKind(options.kind, options),
               question: 'Change the policy?',
             })
-      const response = await client.updateRotationPolicy({ policy, updateMask: { paths } })
+      const response = await client
+        .updateRotationPolicy({ policy, updateMask: { paths } })
+        .catch(async (error: unknown) => Promise.reject(await inOptions(error)))
       printWarnings(
         io,
         response.warnings.filter((warning) => !shown.includes(warning)),
@@ -107,6 +111,26 @@ function changesOf(options: SetOptions): { policy: MessageInitShape<typeof Rotat
   if (rollbackWindow !== undefined) set('rollback_window', { rollbackWindow: { seconds: rollbackWindow } })
   if (standby !== undefined) set('keep_standby', { keepStandby: standby === 'on' })
   return { policy, paths }
+}
+
+/** The options by the field of the API that each sets. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  rotation_interval: '--interval',
+  publish_ahead: '--publish-ahead',
+  retention: '--retention',
+  rollback_window: '--rollback-window',
+}
+
+/** A refusal of the policy in the words of the command: with its options, and times as they take them. */
+async function inOptions(error: unknown): Promise<unknown> {
+  // Loaded here, not above: it knows the errors of all libraries.
+  const { refusalReasonOf, withMessage } = await import('../failure.ts')
+  if (refusalReasonOf(error) !== 'ROTATION_POLICY_INVALID') return error
+  return withMessage(error, (message) =>
+    message
+      .replace(/\b(?:rotation_interval|publish_ahead|retention|rollback_window)\b/g, (field) => OPTIONS[field] ?? field)
+      .replace(/\b(\d+) s\b/g, (_, seconds: string) => formatSeconds(BigInt(seconds))),
+  )
 }
 
 function describe(policy: RotationPolicy | undefined): string {

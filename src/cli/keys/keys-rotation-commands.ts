@@ -10,10 +10,12 @@ import {
   WebKeyService,
 } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { connect } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { print } from '../output.ts'
+import { print } from '../print.ts'
 import { formatMoment, formatTable, timeLeft } from '../table.ts'
+import { rotateAndWait } from './rotation-wait.ts'
 
 const STEPS: Record<RotationStepKind, string> = {
   [RotationStepKind.UNSPECIFIED]: 'unknown',
@@ -27,8 +29,10 @@ const STEPS: Record<RotationStepKind, string> = {
 export function rotateKeysCommand(io: Io): Command {
   return withRemoteOptions(new Command('rotate'))
     .description('Rotate now: the standby key takes over, or a new one as soon as verifiers know it.')
-    .action(async (options: RemoteOptions) => {
-      const response = await (await connect(io, options, WebKeyService)).rotateWebKey({})
+    .option('--wait', 'wait until the new key signs')
+    .action(async (options: RemoteOptions & { readonly wait?: true }) => {
+      const client = await connect(io, options, WebKeyService)
+      const response = options.wait === true ? await rotateAndWait(io, client) : await client.rotateWebKey({})
       const { done, rotationDate, webKey } = response
       print(io, options, RotateWebKeyResponseSchema, response, () => {
         const key = webKey?.keyId ?? 'a key that is being created'
@@ -43,8 +47,11 @@ export function revokeKeyCommand(io: Io): Command {
   return withRemoteOptions(new Command('revoke'))
     .description('Stop trusting a key that has leaked, at once and for good. If it is active, another takes over.')
     .argument('<key-id>')
-    .action(async (keyId: string, options: RemoteOptions) => {
-      const response = await (await connect(io, options, WebKeyService)).revokeWebKey({ keyId })
+    .addOption(yesOption())
+    .action(async (keyId: string, options: RemoteOptions & YesOption) => {
+      const client = await connect(io, options, WebKeyService)
+      await confirm(io, options, `Revoke the key ${keyId} for good? All tokens that it signed are refused then.`)
+      const response = await client.revokeWebKey({ keyId })
       const { activeWebKey, trustedUntil } = response
       print(io, options, RevokeWebKeyResponseSchema, response, () =>
         [
@@ -65,7 +72,7 @@ export function keyScheduleCommand(io: Io): Command {
     .option('--count <n>', 'how many steps, 1 to 100', parseCount, 10)
     .action(async ({ count, ...options }: RemoteOptions & { readonly count: number }) => {
       const response = await (await connect(io, options, WebKeyService)).getRotationSchedule({ count })
-      print(io, options, GetRotationScheduleResponseSchema, response, () => {
+      print(io, options, GetRotationScheduleResponseSchema, response, (heading) => {
         if (response.steps.length === 0)
           return 'Nothing happens by itself: rotation is off, or there is no room for another key.'
         return formatTable(
@@ -76,6 +83,7 @@ export function keyScheduleCommand(io: Io): Command {
             STEPS[kind],
             keyId === '' ? 'to be created' : keyId,
           ]),
+          heading,
         )
       })
     })

@@ -1,23 +1,16 @@
 /**
  * Asks for confirmation before the first key of a kind is created: verifiers may not support the kind.
  */
-import { createInterface } from 'node:readline/promises'
 import type { Client } from '@connectrpc/connect'
-import { Option } from 'commander'
 import type { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
 import type { KeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
 import { kindWarnings } from '../../domain/keys/kind-warnings.ts'
+import { confirm, type YesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
+import { printWarnings } from '../output.ts'
 
-/** The value of the option. */
-export interface YesOption {
-  readonly yes?: true
-}
-
-/** The option that confirms in advance. */
-export function yesOption(): Option {
-  return new Option('--yes', 'do not ask before the first key of a kind')
-}
+/** What `--yes` means where it is about a new kind. */
+export const NEW_KIND_YES = 'do not ask before the first key of a kind'
 
 /** The change to confirm. */
 export interface NewKind extends YesOption {
@@ -41,24 +34,6 @@ export async function confirmNewKind(
   const warnings = kindWarnings(algorithm, (await client.listWebKeys({})).webKeys)
   if (warnings.length === 0) return []
   printWarnings(io, warnings)
-  if (!(await isConfirmed(io, question))) throw new Error('nothing was changed')
+  await confirm(io, {}, question)
   return warnings
-}
-
-/** Prints warnings on standard error, one a line. */
-export function printWarnings(io: Io, warnings: readonly string[]): void {
-  for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`)
-}
-
-/** The end of the input, and Ctrl-C, mean no. */
-async function isConfirmed({ stdin, stderr }: Io, question: string): Promise<boolean> {
-  if (stdin === undefined) return false
-  const terminal = createInterface({ input: stdin, output: stderr })
-  const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
-  try {
-    const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended])
-    return /^y(es)?$/i.test(answer.trim())
-  } finally {
-    terminal.close()
-  }
 }

@@ -1,17 +1,18 @@
 /**
  * `keyturn issuer …`: shows the base URL that all servers of the instance must have, and changes it on purpose.
  */
-import { Command } from 'commander'
+import { Argument, Command, InvalidArgumentError } from 'commander'
+import { parseBaseUrl } from '../../config/base-url.ts'
 import type { Io } from '../io.ts'
 import { runDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 const DIRECTLY = 'Works on the database: needs the settings of the server, and an embedded database must not be in use.'
 
 /** The group of commands. */
 export function issuerCommand(io: Io): Command {
   const issuer = new Command('issuer')
-  withServeFlags(issuer.command('show'))
+  withDatabaseFlags(issuer.command('show'))
     .description(`Print the issuer. ${DIRECTLY}`)
     .action((options: Record<string, unknown>) =>
       runDatabaseCommand(io, options, async ({ config, log }) => {
@@ -20,8 +21,8 @@ export function issuerCommand(io: Io): Command {
         io.stdout.write(`${stored ?? 'None is stored: the next server that starts stores its base URL.'}\n`)
       }),
     )
-  withServeFlags(issuer.command('change'))
-    .argument('<url>', 'the new base URL')
+  withDatabaseFlags(issuer.command('change'))
+    .addArgument(new Argument('<url>', 'the new base URL').argParser(parseUrl))
     .description(`Make another base URL the issuer. ${DIRECTLY} Servers must be started again with it.`)
     .action((url: string, options: Record<string, unknown>) =>
       runDatabaseCommand(io, { ...options, baseUrl: url }, async ({ config, log, signal }) => {
@@ -32,6 +33,12 @@ export function issuerCommand(io: Io): Command {
       }),
     )
   return issuer
+}
+
+function parseUrl(text: string): string {
+  return parseBaseUrl(text, (problem) => {
+    throw new InvalidArgumentError(`It ${problem}.`)
+  })
 }
 
 function describeChange(before: string | null, next: string): string {

@@ -7,7 +7,7 @@ import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
 import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
 import { runDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 const WITH_SETTINGS = 'Needs the settings of the server; an embedded database must not be in use.'
 
@@ -20,7 +20,7 @@ export function masterKeyCommand(io: Io): Command {
     .action(() => {
       io.stdout.write(`${generateMasterKey()}\n`)
     })
-  withServeFlags(masterKey.command('rotate'))
+  withDatabaseFlags(masterKey.command('rotate'))
     .description(
       `Seal every private key, and the integrity key, under the first master key, while servers serve. ${WITH_SETTINGS}`,
     )
@@ -38,7 +38,7 @@ export function masterKeyCommand(io: Io): Command {
         io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
       }),
     )
-  withServeFlags(masterKey.command('status'))
+  withDatabaseFlags(masterKey.command('status'))
     .description(`Show which master key seals how many keys: private ones, and the integrity key. ${WITH_SETTINGS}`)
     .action((options: Record<string, unknown>) =>
       runDatabaseCommand(io, options, async ({ config, log, signal }) => {

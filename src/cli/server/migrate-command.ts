@@ -4,11 +4,11 @@
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
 import { runDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
 
 /** The command. */
 export function migrateCommand(io: Io): Command {
-  return withServeFlags(new Command('migrate')).action((options: Record<string, unknown>) =>
+  return withDatabaseFlags(new Command('migrate')).action((options: Record<string, unknown>) =>
     runDatabaseCommand(io, options, async ({ config, log, signal }) => {
       const { migrateDatabase } = await import('../../server/server.ts')
       const applied = await migrateDatabase(config, log, signal)

@@ -4,7 +4,10 @@
 import { Command } from 'commander'
 import type { Io } from '../io.ts'
 import { runDatabaseCommand } from './database-command.ts'
-import { withServeFlags } from './serve-flags.ts'
+import { withDatabaseFlags } from './serve-flags.ts'
+
+/** The settings of what the credentials file says, and of where it is. */
+const WRITTEN = ['KEYTURN_LISTEN', 'KEYTURN_BASE_URL', 'KEYTURN_CREDENTIALS']
 
 const CHANGES = {
   none: '',
@@ -14,7 +17,7 @@ const CHANGES = {
 
 /** The command. */
 export function recoverCommand(io: Io): Command {
-  return withServeFlags(new Command('recover')).action((options: Record<string, unknown>) =>
+  return withDatabaseFlags(new Command('recover'), WRITTEN).action((options: Record<string, unknown>) =>
     runDatabaseCommand(io, options, async ({ config, log, signal }) => {
       const { recoverOwner } = await import('../../server/recover.ts')
       const { clientId, change } = await recoverOwner(config, log, signal)

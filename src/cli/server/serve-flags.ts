@@ -6,9 +6,24 @@ import { SETTINGS, type Setting } from '../../config/settings.ts'
 
 const FLAGS = (SETTINGS as readonly Setting[]).filter((setting) => setting.flag !== undefined)
 
+/** The settings with a flag that commands use which work directly on the database. */
+const DATABASE_VARIABLES = ['KEYTURN_DATABASE_URL', 'KEYTURN_DATA_DIR']
+
 /** Adds a flag for each setting that has one. */
 export function withServeFlags(command: Command): Command {
-  for (const { flag, variable, meaning } of FLAGS) {
+  return withFlags(command, FLAGS)
+}
+
+/** Adds the flags of a command that works directly on the database. @param more Other settings with a flag that it uses. */
+export function withDatabaseFlags(command: Command, more: readonly string[] = []): Command {
+  return withFlags(
+    command,
+    FLAGS.filter(({ variable }) => [...DATABASE_VARIABLES, ...more].includes(variable)),
+  )
+}
+
+function withFlags(command: Command, flags: readonly Setting[]): Command {
+  for (const { flag, variable, meaning } of flags) {
     command.option(`${flag} <value>`, `${meaning.replaceAll('`', '')} (${variable})`)
   }
   return command

@@ -128,7 +128,9 @@ describe('a command without a server', () => {
       const credentials = { base_url, token_endpoint, client_id: 'a@b', client_secret: 's3cret' }
       const { code, stderr } = await withCredentials('redirected.json', credentials)
       expect(code).toBe(1)
-      expect(stderr).toMatch(/^keyturn: no token: \S+ answered with status 307\n$/)
+      expect(stderr).toMatch(
+        /^keyturn: cannot reach \S+: it answers with a redirect \(307\): name the address itself\n$/,
+      )
       expect(bodies).toHaveLength(1)
     } finally {
       other.closeAllConnections()

@@ -138,7 +138,7 @@ describe('keyturn users rename, enable, disable, client-credentials and delete',
     expect(await keyturn('show', 'invoices')).toEqual(
       rejects(
         "command-argument value 'invoices' is invalid for argument 'user'. " +
-          'Name a user by its user id or client ID; "keyturn users list" prints them.',
+          'Name a user by its user id, its client ID or name@project; "keyturn users list" prints them.',
       ),
     )
   })

@@ -80,6 +80,16 @@ describe('a question at a terminal', () => {
   })
 })
 
+itUnless(NO_TERMINAL)('a secret that is typed at a terminal stays invisible, and errors are red', async () => {
+  const { base_url, client_id } = await terminal.server.admin()
+  const login = ['login', base_url, '--client-id', client_id]
+  const { code, shown } = await runAtTerminal(login, { HOME: folder, TERM: 'xterm' }, 'not-the-secret\r')
+  expect(code).toBe(1)
+  expect(shown).toMatch(/^Client secret: \r?\n/)
+  expect(shown).toContain('\u001b[31mkeyturn:\u001b[39m no token: invalid_client')
+  expect(shown).not.toContain('not-the-secret')
+})
+
 it('a new secret whose file cannot be written is named, because it is lost', async () => {
   const { projects } = await terminal.call<{ projects: { projectId: string }[] }>(
     'iam.project.v2.ProjectService/ListProjects',

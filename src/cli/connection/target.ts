@@ -1,0 +1,135 @@
+/**
+ * Which server a command calls, and as whom. What is named on the command line wins over variables, variables over the context in
+ * use, and that over the credentials file in the data directory of the working folder.
+ */
+import { clientVariable, namesCredentials, userConfigFolder } from '../../config/client-settings.ts'
+import { credentialsFileFrom } from '../../config/environment.ts'
+import type { Context, Contexts } from '../../secret-files/contexts.ts'
+import { openContexts } from '../../secret-files/contexts.ts'
+import { readCredentials } from '../../secret-files/credentials-file.ts'
+import type { Io } from '../io.ts'
+import { readTlsFiles, type TlsFiles, type TlsOptions } from './tls-files.ts'
+
+/** The values of the options of `withConnectionOptions`. */
+export interface ConnectionOptions extends TlsFiles {
+  readonly credentials?: string | undefined
+  readonly context?: string | undefined
+}
+
+/** How a caller proves who it is. */
+export type Identity =
+  | { readonly kind: 'client'; readonly clientId: string; readonly clientSecret: string }
+  | { readonly kind: 'personal access token'; readonly token: string }
+
+/** A server, and a caller of it. */
+export interface Target {
+  readonly baseUrl: string
+  /** Undefined: discovery has to find it. */
+  readonly tokenEndpoint: string | undefined
+  readonly identity: Identity
+  readonly tls: TlsOptions
+}
+
+/** A target whose TLS files are not read yet. */
+interface Found extends Omit<Target, 'tls'> {
+  readonly files: TlsFiles
+}
+
+/**
+ * Finds the server, the caller and the files for TLS.
+ *
+ * @throws {Error} that says what to do, if a file that is named cannot be read.
+ */
+export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Target> {
+  const { files, ...found } = await find(io, options)
+  return { ...found, tls: await readTlsFiles({ ...files, ...tlsFilesFrom(io, options) }) }
+}
+
+/** The TLS files that options and variables name. A pair is not mixed from several sources. */
+export function tlsFilesFrom({ env }: Pick<Io, 'env'>, { ca, clientCert, clientKey }: TlsFiles): TlsFiles {
+  const trusted = ca ?? clientVariable(env, 'KEYTURN_CA_FILE')
+  const pair =
+    clientCert !== undefined || clientKey !== undefined
+      ? { clientCert, clientKey }
+      : {
+          clientCert: clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
+          clientKey: clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
+        }
+  const hasPair = pair.clientCert !== undefined || pair.clientKey !== undefined
+  return { ...(trusted === undefined ? {} : { ca: trusted }), ...(hasPair ? pair : {}) }
+}
+
+/** The contexts of the user. @throws {Error} if the user has no home folder. */
+export function contextsOf({ env }: Pick<Io, 'env'>): Contexts {
+  const folder = userConfigFolder(env)
+  if (folder !== null) return openContexts(folder)
+  throw new Error('there is no folder for contexts: set HOME, or XDG_CONFIG_HOME to an absolute path')
+}
+
+async function find(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Found> {
+  const { env } = io
+  if (options.credentials !== undefined) return await inFile(credentialsFileFrom(options, env))
+  if (options.context !== undefined) return await inContext(contextsOf(io), options.context)
+  const token = clientVariable(env, 'KEYTURN_TOKEN')
+  if (token !== undefined) return await withToken(io, token)
+  return await stored(io)
+}
+
+/** What variables, the context in use, or else the data directory say. */
+async function stored(io: Pick<Io, 'env'>): Promise<Found> {
+  const { env } = io
+  const named = clientVariable(env, 'KEYTURN_CONTEXT')
+  if (named !== undefined) return await inContext(contextsOf(io), named)
+  if (!namesCredentials(env) && userConfigFolder(env) !== null) {
+    const contexts = contextsOf(io)
+    const current = await contexts.current()
+    if (current !== null) return await inContext(contexts, current)
+  }
+  return await inFile(credentialsFileFrom({}, env))
+}
+
+/** The address is the one that the variable for it has, or that of what would be used without the token. */
+async function withToken(io: Pick<Io, 'env'>, token: string): Promise<Found> {
+  const identity: Identity = { kind: 'personal access token', token }
+  const baseUrl = clientVariable(io.env, 'KEYTURN_BASE_URL')
+  if (baseUrl !== undefined) return { baseUrl: checkedUrl(baseUrl), tokenEndpoint: undefined, identity, files: {} }
+  try {
+    return { ...(await stored(io)), identity }
+  } catch (cause) {
+    throw new Error(
+      'KEYTURN_TOKEN is set, and the address of the server is not known: set KEYTURN_BASE_URL, or choose a context',
+      { cause },
+    )
+  }
+}
+
+function checkedUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:/.test(text)) return new URL(text).origin
+  throw new Error('KEYTURN_BASE_URL must be the address of the server, https://…')
+}
+
+async function inFile(path: string): Promise<Found> {
+  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(path)
+  return {
+    baseUrl: base_url,
+    tokenEndpoint: token_endpoint,
+    identity: { kind: 'client', clientId: client_id, clientSecret: client_secret },
+    files: {},
+  }
+}
+
+async function inContext(contexts: Contexts, name: string): Promise<Found> {
+  const context = await contexts.read(name)
+  return {
+    baseUrl: context.base_url,
+    tokenEndpoint: context.token_endpoint,
+    identity: identityOf(context),
+    files: { ca: context.ca_file, clientCert: context.client_cert_file, clientKey: context.client_key_file },
+  }
+}
+
+function identityOf(context: Context): Identity {
+  return 'client_id' in context
+    ? { kind: 'client', clientId: context.client_id, clientSecret: context.client_secret }
+    : { kind: 'personal access token', token: context.personal_access_token }
+}

@@ -1,0 +1,177 @@
+/**
+ * `keyturn login`: checks credentials at a server and stores them as a context.
+ */
+import { resolve } from 'node:path'
+import type { Transport } from '@connectrpc/connect'
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { parseBaseUrl } from '../../config/base-url.ts'
+import { CONTEXT_NAME_ADVICE, type Context, type Contexts, isContextName } from '../../secret-files/contexts.ts'
+import { readCredentials } from '../../secret-files/credentials-file.ts'
+import { openSessionOf } from '../api-client.ts'
+import { ask, readLine } from '../confirm.ts'
+import { contextsOf, type Identity, tlsFilesFrom } from '../connection/target.ts'
+import { readTlsFiles, type TlsFiles } from '../connection/tls-files.ts'
+import { discoverTokenEndpoint } from '../connection/token-endpoint.ts'
+import type { Io } from '../io.ts'
+import { withTlsOptions } from '../options.ts'
+import { requestTokenOf } from '../token-request.ts'
+import { createClient } from '../unary-client.ts'
+
+interface LoginOptions extends TlsFiles {
+  readonly name?: string
+  readonly clientId?: string
+  readonly credentials?: string
+  readonly withToken?: true
+}
+
+/** Who to be, and where. */
+interface Login {
+  readonly baseUrl: string
+  /** Undefined: discovery finds it. */
+  readonly tokenEndpoint?: string
+  readonly identity: Identity
+}
+
+/** The command. */
+export function loginCommand(io: Io): Command {
+  return withTlsOptions(new Command('login'))
+    .addArgument(new Argument('[url]', 'base URL of the server').argParser(parseUrl))
+    .option('--name <context>', 'name of the context (default: the host of the server)', parseName)
+    .option('--client-id <id>', 'client ID of the user')
+    .addOption(
+      new Option('--with-token', 'ask for a personal access token, instead of client credentials').conflicts(
+        'clientId',
+      ),
+    )
+    .addOption(
+      new Option('--credentials <file>', 'take server, client ID and secret from a credentials file').conflicts([
+        'clientId',
+        'withToken',
+      ]),
+    )
+    .action(async (url: string | undefined, options: LoginOptions, command: Command) => {
+      if ((url === undefined) === (options.credentials === undefined)) {
+        command.error('error: name the base URL of the server, or a credentials file with --credentials')
+      }
+      const contexts = contextsOf(io)
+      const files = absolute(tlsFilesFrom(io, options))
+      const tls = await readTlsFiles(files)
+      const login = url === undefined ? await fromFile(String(options.credentials)) : await asked(io, url, options)
+      const { baseUrl, identity } = login
+      const name = options.name ?? nameOf(baseUrl)
+      await assertFree(contexts, name, baseUrl)
+      const tokenEndpoint = login.tokenEndpoint ?? (await discoverTokenEndpoint(baseUrl, tls))
+      const target = { baseUrl, tokenEndpoint, identity, tls }
+      if (identity.kind === 'client') await requestTokenOf(target, 'openid')
+      else await assertTokenWorks((await openSessionOf(target)).api)
+      await contexts.write(name, {
+        base_url: baseUrl,
+        token_endpoint: tokenEndpoint,
+        ...stored(files),
+        ...proof(identity),
+      })
+      await contexts.use(name)
+      const who = identity.kind === 'client' ? identity.clientId : 'a personal access token'
+      io.stdout.write(`logged in to ${baseUrl} with ${who}; the context ${name} is in use\n`)
+    })
+}
+
+async function fromFile(path: string): Promise<Login> {
+  const { base_url, token_endpoint, client_id, client_secret } = await readCredentials(resolve(path))
+  return {
+    baseUrl: base_url,
+    tokenEndpoint: token_endpoint,
+    identity: { kind: 'client', clientId: client_id, clientSecret: client_secret },
+  }
+}
+
+async function asked(io: Io, baseUrl: string, { withToken, clientId }: LoginOptions): Promise<Login> {
+  if (withToken === true) {
+    return {
+      baseUrl,
+      identity: { kind: 'personal access token', token: await required(io, 'Personal access token', true) },
+    }
+  }
+  if (clientId === undefined && !io.isTerminal) {
+    throw new Error('there is no terminal to ask for the client ID: give it with --client-id')
+  }
+  return {
+    baseUrl,
+    identity: {
+      kind: 'client',
+      clientId: clientId ?? (await required(io, 'Client ID', false)),
+      clientSecret: await required(io, 'Client secret', true),
+    },
+  }
+}
+
+/** Without a terminal the answer is the first line of standard input, and nothing is printed. */
+async function required(io: Io, what: string, isSecret: boolean): Promise<string> {
+  const answer = await (io.isTerminal ? ask(io, `${what}: `, isSecret) : readLine(io))
+  const text = answer?.trim() ?? ''
+  if (text !== '') return text
+  throw new Error(
+    `the ${what.charAt(0).toLowerCase()}${what.slice(1)} is missing: type it at a terminal, or give it on standard input`,
+  )
+}
+
+/** A user may have no right to any call, so a refused call is proof enough. */
+async function assertTokenWorks(api: Transport): Promise<void> {
+  try {
+    await createClient(WebKeyService, api).listWebKeys({})
+  } catch (error) {
+    // Loaded here, not above: that takes a tenth of the time of a command.
+    const { Code, ConnectError } = await import('@connectrpc/connect')
+    if (!(error instanceof ConnectError) || error.code !== Code.PermissionDenied) throw error
+  }
+}
+
+/** A context is replaced by a login to the same server only. */
+async function assertFree(contexts: Contexts, name: string, baseUrl: string): Promise<void> {
+  if (!(await contexts.names()).includes(name)) return
+  const { base_url } = await contexts.read(name)
+  if (base_url === baseUrl) return
+  throw new Error(
+    `the context ${name} is one of ${base_url}: choose another name with --name, or remove it with "keyturn context remove ${name}"`,
+  )
+}
+
+function stored({
+  ca,
+  clientCert,
+  clientKey,
+}: TlsFiles): Pick<Context, 'ca_file' | 'client_cert_file' | 'client_key_file'> {
+  return {
+    ...(ca === undefined ? {} : { ca_file: ca }),
+    ...(clientCert === undefined ? {} : { client_cert_file: clientCert }),
+    ...(clientKey === undefined ? {} : { client_key_file: clientKey }),
+  }
+}
+
+function proof(identity: Identity) {
+  return identity.kind === 'client'
+    ? { client_id: identity.clientId, client_secret: identity.clientSecret }
+    : { personal_access_token: identity.token }
+}
+
+function absolute({ ca, clientCert, clientKey }: TlsFiles): TlsFiles {
+  const path = (file: string | undefined) => (file === undefined ? undefined : resolve(file))
+  return { ca: path(ca), clientCert: path(clientCert), clientKey: path(clientKey) }
+}
+
+/** The host, and the port if it is not that of the scheme. */
+function nameOf(baseUrl: string): string {
+  return new URL(baseUrl).host.replace(/[[\]]/g, '').replaceAll(':', '-').replace(/^-+/, '')
+}
+
+function parseUrl(text: string): string {
+  return parseBaseUrl(text, (problem) => {
+    throw new InvalidArgumentError(`It ${problem}.`)
+  })
+}
+
+function parseName(text: string): string {
+  if (isContextName(text)) return text
+  throw new InvalidArgumentError(`${CONTEXT_NAME_ADVICE.charAt(0).toUpperCase()}${CONTEXT_NAME_ADVICE.slice(1)}.`)
+}

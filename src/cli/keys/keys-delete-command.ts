@@ -1,0 +1,48 @@
+/**
+ * `keyturn keys delete`, which warns about a key whose tokens may still be in use.
+ */
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { Command } from 'commander'
+import type { WebKey } from '../../../gen/iam/webkey/v2/web_key_pb.js'
+import { DeleteWebKeyResponseSchema, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { openSession } from '../api-client.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
+import type { Io } from '../io.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printWarnings } from '../output.ts'
+import { print } from '../print.ts'
+import { formatMoment } from '../table.ts'
+import { createClient } from '../unary-client.ts'
+
+/** The greatest lifetime of a token that a server can be configured with, in seconds. */
+const GREATEST_LIFETIME = 86_400
+
+/** The command. */
+export function deleteKeyCommand(io: Io): Command {
+  return withRemoteOptions(new Command('delete'))
+    .description('Delete an inactive key. Tokens that it signed stop being valid.')
+    .argument('<key-id>')
+    .addOption(yesOption())
+    .action(async (keyId: string, options: RemoteOptions & YesOption) => {
+      const { api, tokenLifetimeSeconds = GREATEST_LIFETIME } = await openSession(io, options)
+      const client = createClient(WebKeyService, api)
+      // The deletion itself says what is wrong.
+      const { webKey } = await client.getWebKey({ keyId }).catch(() => ({ webKey: undefined }))
+      const until = tokensLiveUntil(webKey, tokenLifetimeSeconds)
+      if (until !== undefined && until.getTime() > Date.now()) {
+        const moment = formatMoment(timestampFromDate(until))
+        printWarnings(io, [
+          `tokens that the key signed may be in use until ${moment}: without it verifiers refuse them`,
+        ])
+      }
+      await confirm(io, options, `Delete the key ${keyId}?`)
+      const response = await client.deleteWebKey({ keyId })
+      print(io, options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
+    })
+}
+
+/** When the last token expires that the key has signed. Undefined if it has signed none, or signs now. */
+function tokensLiveUntil(key: WebKey | undefined, lifetimeSeconds: number): Date | undefined {
+  if (key?.deactivationDate === undefined || key.revocationDate !== undefined) return undefined
+  return new Date(timestampDate(key.deactivationDate).getTime() + lifetimeSeconds * 1000)
+}

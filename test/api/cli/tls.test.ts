@@ -1,0 +1,195 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type ServerOptions } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  type AdminCredentials,
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../../support/keyturn.ts'
+import { refuses } from '../../support/terminal.ts'
+
+const file = (name: string) => join(import.meta.dirname, '../../support/tls', `${name}.pem`)
+const CA = file('first.cert')
+const CLIENT = ['--client-cert', file('client.cert'), '--client-key', file('client.key')]
+
+let keyturn: Keyturn
+let admin: AdminCredentials
+let home: string
+beforeAll(async () => {
+  home = await temporaryFolder()
+  keyturn = await startKeyturnInProcess({
+    env: {
+      KEYTURN_TLS_CERT_FILE: CA,
+      KEYTURN_TLS_KEY_FILE: file('first.key'),
+      KEYTURN_TLS_CLIENT_CA_FILE: file('authority.cert'),
+    },
+  })
+  admin = await keyturn.admin()
+})
+afterAll(async () => {
+  await keyturn?.stop()
+  if (keyturn !== undefined) await removeFolder(keyturn.dataDir)
+  await removeFolder(home)
+})
+
+/** Runs a command with the credentials of the server that wants client certificates. */
+const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  runKeyturnInProcess(args, { KEYTURN_DATA_DIR: keyturn.dataDir, ...env })
+
+describe('a server that admits only clients with a certificate', () => {
+  it('is called with the files of options, of variables or of a context', async () => {
+    const variables = {
+      KEYTURN_CA_FILE: CA,
+      KEYTURN_CLIENT_CERT_FILE: file('client.cert'),
+      KEYTURN_CLIENT_KEY_FILE: file('client.key'),
+    }
+    expect((await run(['keys', 'list', '--ca', CA, ...CLIENT])).stderr).toBe('')
+    expect((await run(['keys', 'list'], variables)).stderr).toBe('')
+    expect((await run(['token'], variables)).stderr).toBe('')
+    const credentials = join(keyturn.dataDir, 'admin.json')
+    const login = ['login', '--credentials', credentials, '--name', 'mtls', '--ca', CA, ...CLIENT]
+    expect((await runKeyturnInProcess(login, { HOME: home })).stderr).toBe('')
+    expect((await runKeyturnInProcess(['keys', 'list'], { HOME: home })).stderr).toBe('')
+    expect(JSON.parse(await readFile(join(home, '.config/keyturn/contexts/mtls.json'), 'utf8'))).toMatchObject({
+      ca_file: CA,
+      client_cert_file: file('client.cert'),
+      client_key_file: file('client.key'),
+    })
+  })
+
+  it('is called with a personal access token too', async () => {
+    const expires = ['--expires', '1h', '--json', '--ca', CA]
+    const { stdout } = await run(['users', 'tokens', 'create', admin.client_id, ...expires, ...CLIENT])
+    const env = { KEYTURN_TOKEN: JSON.parse(stdout).token, KEYTURN_BASE_URL: admin.base_url }
+    expect((await runKeyturnInProcess(['keys', 'list', '--ca', CA, ...CLIENT], env)).stderr).toBe('')
+    const refused = await runKeyturnInProcess(['keys', 'list', '--ca', CA], env)
+    expect(refused).toEqual(refuses(`${cannotReach(admin.base_url, CERTIFICATE_REQUIRED)}: ${GIVE_ONE}`))
+  })
+
+  it('asks for one', async () => {
+    expect(await run(['keys', 'list', '--ca', CA])).toEqual(
+      refuses(`${cannotReach(admin.token_endpoint, CERTIFICATE_REQUIRED)}: ${GIVE_ONE}`),
+    )
+  })
+
+  it('does not take one of another authority', async () => {
+    const other = ['--client-cert', file('second.cert'), '--client-key', file('second.key')]
+    const { code, stderr } = await run(['keys', 'list', '--ca', CA, ...other])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /^keyturn: cannot reach \S+ \(ECONNRESET\): the server does not take the client certificate: it must be valid, and signed by an authority of KEYTURN_TLS_CLIENT_CA_FILE of the server\n$/,
+    )
+  })
+})
+
+const CERTIFICATE_REQUIRED = 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'
+const GIVE_ONE = 'the server admits only clients with a certificate: give one with --client-cert and --client-key'
+const cannotReach = (url: string, code: string) => `cannot reach ${url} (${code})`
+
+describe('the certificate of a server', () => {
+  it('of an authority that is not trusted is answered with how to trust it', async () => {
+    const { host } = new URL(admin.base_url)
+    const advice = (code: string) =>
+      `${cannotReach(admin.token_endpoint, code)}: no authority that is trusted has signed the certificate of ${host}: ` +
+      'name the certificate of its authority with --ca or KEYTURN_CA_FILE'
+    expect(await run(['keys', 'list', ...CLIENT])).toEqual(refuses(advice('DEPTH_ZERO_SELF_SIGNED_CERT')))
+    expect(await run(['keys', 'list', '--ca', file('authority.cert'), ...CLIENT])).toEqual(
+      refuses(advice('DEPTH_ZERO_SELF_SIGNED_CERT')),
+    )
+  })
+
+  it('that has expired, or is for other names, is said to', async () => {
+    const expired = await tlsServer('127.0.0.1', { cert: await readFile(file('expired.cert')) })
+    expect((await call(expired, '--ca', file('expired.cert'))).stderr).toBe(
+      `keyturn: ${cannotReach(`${expired}/token`, 'CERT_HAS_EXPIRED')}: the certificate of ${new URL(expired).host} has ` +
+        'expired, or the clock of this machine is wrong: renew the certificate\n',
+    )
+    const elsewhere = await tlsServer('127.0.0.2', { cert: await readFile(CA) })
+    expect((await call(elsewhere, '--ca', CA)).stderr).toBe(
+      `keyturn: ${cannotReach(`${elsewhere}/token`, 'ERR_TLS_CERT_ALTNAME_INVALID')}: the certificate of ` +
+        `${new URL(elsewhere).host} is for other names: use one that it names, or put 127.0.0.2 into it\n`,
+    )
+  })
+})
+
+describe('a wrong scheme', () => {
+  it('is said to be that', async () => {
+    const plain = createHttpServer((_, response) => response.end())
+    const http = await listening(plain, '127.0.0.1')
+    const { stderr } = await call(`https://${http}`)
+    expect(stderr).toMatch(/\(ERR_SSL_\w+\): \S+ speaks HTTP without TLS: its address begins with http:\/\/\n$/)
+
+    const https = await tlsServer('127.0.0.1', { cert: await readFile(CA) })
+    expect((await call(https.replace('https:', 'http:'))).stderr).toMatch(
+      /\(ECONNRESET\): the server closed the connection: does its address begin with https:\/\/\?\n$/,
+    )
+  })
+})
+
+describe('files for TLS', () => {
+  it.each<[string, string[], string]>([
+    [
+      'that are missing',
+      ['--ca', '/nowhere/ca.pem'],
+      'cannot read /nowhere/ca.pem (ENOENT): name a PEM file with --ca or',
+    ],
+    ['without a certificate', ['--ca', file('first.key')], `${file('first.key')} has no certificate: name a PEM file`],
+    ['without the private key', ['--client-cert', CA], 'a client certificate needs its private key, and the other way'],
+    [
+      'of two pairs',
+      ['--client-cert', CA, '--client-key', file('second.key')],
+      `the private key in ${file('second.key')} does not belong to the certificate in ${CA}`,
+    ],
+    [
+      'with no private key',
+      ['--client-cert', CA, '--client-key', CA],
+      `${CA} has no private key that can be used (ERR_OSSL_`,
+    ],
+  ])('%s are named', async (_, args, message) => {
+    const { code, stderr } = await run(['keys', 'list', ...args])
+    expect(code).toBe(1)
+    expect(stderr).toContain(`keyturn: ${message}`)
+    expect(stderr).not.toContain('PRIVATE KEY')
+  })
+
+  it('of an option are not mixed with those of variables', async () => {
+    const env = { KEYTURN_CLIENT_KEY_FILE: file('client.key') }
+    expect((await run(['keys', 'list', '--client-cert', file('client.cert')], env)).stderr).toContain(
+      'a client certificate needs its private key',
+    )
+  })
+})
+
+const servers: Server[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((done) => server.close(done))
+})
+
+/** The host and port of a server that ends with the test. */
+async function listening(server: Server, host: string): Promise<string> {
+  servers.push(server)
+  await new Promise<void>((done) => server.listen(0, host, done))
+  return `${host}:${(server.address() as AddressInfo).port}`
+}
+
+async function tlsServer(host: string, options: ServerOptions): Promise<string> {
+  const key = await readFile(file('first.key'))
+  return `https://${await listening(
+    createServer({ key, ...options }, (_, response) => response.end()),
+    host,
+  )}`
+}
+
+/** Asks a server for a token. */
+async function call(base_url: string, ...args: string[]) {
+  const credentials = join(home, 'other.json')
+  const content = { base_url, token_endpoint: `${base_url}/token`, client_id: 'a@b', client_secret: 's3cret' }
+  await writeFile(credentials, JSON.stringify(content))
+  return await runKeyturnInProcess(['keys', 'list', '--credentials', credentials, ...args])
+}
