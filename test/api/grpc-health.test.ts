@@ -97,7 +97,7 @@ describe('a server', () => {
     const watching = [watch(server), watch(server, WEB_KEYS), watch(server, 'x.Y')]
     for (const { statuses } of watching) await eventually(() => expect(statuses).toHaveLength(1))
 
-    expect(await server.stop()).toBe(0)
+    await server.stop()
     for (const { ended } of watching) {
       expect(await ended).toMatchObject({ code: status.UNAVAILABLE, details: 'the server is stopping' })
     }
@@ -116,7 +116,7 @@ describe('a server', () => {
       watching.cancel()
       expect(await watching.ended).toMatchObject({ code: status.CANCELLED })
     }
-    expect(await server.stop()).toBe(0)
+    await server.stop()
     expect(server.output().stderr).not.toMatch(/"level":"(warn|error|fatal)"/)
   })
 })

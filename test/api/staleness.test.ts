@@ -222,10 +222,4 @@ describe('a server that loses its database', () => {
     await setMajor(2)
     await eventually(async () => expect(await statusOf(get('/readyz'))).toBe(200))
   })
-
-  it('can be stopped while it is away', async () => {
-    const running = await start()
-    await cut()
-    expect(await running.stop()).toBe(0)
-  })
 })

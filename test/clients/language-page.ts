@@ -126,7 +126,8 @@ async function start(page: LanguagePage): Promise<RunningPage> {
   const shell = async (commands: string, input = ''): Promise<string> => {
     const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 }
     const run = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)
-    run.child.stdin?.end(input)
+    // A program may end before it has read its input.
+    run.child.stdin?.on('error', () => {}).end(input)
     try {
       return (await run).stdout
     } catch (error) {

@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { collect, type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
 import { askOnce, aToken, TestClients, tokenRequestTo, untilClosed } from '../support/stopping-server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -43,6 +44,19 @@ describe('SIGTERM', () => {
     const [answer] = await response
     expect({ status: answer.statusCode, body: await json(answer) }).toEqual({ status: 200, body: aToken })
     expect(await stopped).toBe(0)
+  })
+
+  it('ends a server with exit code 0 while PostgreSQL is away', async () => {
+    const url = new URL(await newPostgresDatabase())
+    const proxy = await startTcpProxy(Number(url.port))
+    url.port = String(proxy.port)
+    try {
+      const running = await start({ KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() })
+      await proxy.close()
+      expect(await running.stop()).toBe(0)
+    } finally {
+      await proxy.close()
+    }
   })
 
   it('lets a server drain, and ends it at once when it is sent twice', async () => {

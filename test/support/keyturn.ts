@@ -39,13 +39,15 @@ export interface Keyturn {
   /** Everything that was printed to standard output and standard error so far. */
   output(): { stdout: string; stderr: string }
   admin(): Promise<AdminCredentials>
-  /** Stops it and returns the exit code. A process once only: a second signal ends one that is stopping. */
-  stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | null>
+  /** Stops it. Fails when the server fails to stop. */
+  stop(): Promise<unknown>
 }
 
 /** A server as a process of its own. */
 export interface KeyturnProcess extends Keyturn {
   readonly process: ChildProcess
+  /** Stops it and returns the exit code. Once only: a second signal ends one that is stopping. */
+  stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | null>
   /** Ends it with SIGKILL. */
   kill(): Promise<void>
 }
@@ -113,10 +115,9 @@ export async function startKeyturnInProcess(
   return {
     ...settings.started(server),
     output: () => ({ stdout: '', stderr: server.log() }),
-    stop: async () => {
+    stop: () => {
       stopping ??= server.stop()
-      await stopping
-      return 0
+      return stopping
     },
   }
 }

@@ -66,11 +66,10 @@ export async function startOAuthInstance(env: Readonly<Record<string, string>> =
     }
     return connect({ keyturn, database, integrity, startReplica }, async () => {
       await database.close()
-      const codes = await Promise.all(replicas.map((replica) => replica.stop()))
+      await Promise.all(replicas.map((replica) => replica.stop()))
       await Promise.all(replicas.map(({ dataDir }) => removeFolder(dataDir)))
       await postgres.stop()
       const stderr = replicas.map((replica) => replica.output().stderr).join('')
-      if (codes.some((code) => code !== 0)) throw new Error(`the servers ended with exit codes ${codes}:\n${stderr}`)
       if (stderr.includes('"level":"error"')) throw new Error(`a request made the server fail:\n${stderr}`)
     })
   } catch (error) {
