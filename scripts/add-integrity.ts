@@ -12,7 +12,9 @@ const REQUESTS_AT_ONCE = 4
 /** `undefined` if the registry does not have that version. */
 async function integrityOf(name: string, version: string): Promise<string | undefined> {
   try {
-    const { stdout } = await promisify(execFile)('npm', ['view', `${name}@${version}`, 'dist.integrity'])
+    // Whatever npm is configured to print, errors have to be readable here.
+    const args = ['view', '--loglevel=error', `${name}@${version}`, 'dist.integrity']
+    const { stdout } = await promisify(execFile)('npm', args)
     return stdout.trim() || undefined
   } catch (error) {
     const { stderr = '' } = error as { stderr?: string }

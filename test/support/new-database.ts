@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { DATABASE_FOLDER } from '../../src/embedded-postgres/database-folder.ts'
 import { startEmbeddedDatabase } from './embedded-database.ts'
 import { makeSchema } from './make-schema.ts'
+import { keepFilesInMemory, removeMemoryFolder } from './memory-folder.ts'
 import { queryOnce, startPostgres, type TestPostgres } from './postgres.ts'
 
 /** The variables that say where the embedded database and the one on PostgreSQL are. */
@@ -56,6 +57,7 @@ export function sharedPostgres(): TestPostgres {
 
 /** Makes both. */
 export async function setUp(): Promise<void> {
+  keepFilesInMemory()
   const folder = await mkdtemp(join(tmpdir(), 'keyturn-new-database-'))
   process.env[FOLDER] = folder
   const embedded = await startEmbeddedDatabase(folder)
@@ -70,6 +72,7 @@ export async function tearDown(): Promise<void> {
   await postgres?.stop()
   const folder = dataDirectory()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  removeMemoryFolder()
 }
 
 /** Of the embedded one. */
