@@ -64,7 +64,7 @@ describe('the change feed', () => {
     await changes.reached(1)
     for (const expected of [2, 3]) {
       expect(
-        await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS})`, [], url),
+        await postgres!.query(`select pg_terminate_backend(pid) from (select ${LISTENERS}) as listeners`, [], url),
       ).toHaveLength(1)
       await changes.reached(expected)
     }
