@@ -39,7 +39,7 @@ describe('the systemd unit', () => {
 
   it('sets variables that exist, to files that the page makes', () => {
     const variables = Object.fromEntries((settings.get('Environment') ?? []).map((text) => text.split('=')))
-    const environment = /^cat > (\S+) <<'END'\n(.*?)^END$/ms.exec(page)
+    const environment = /^cat > (\/etc\S+) <<'END'\n(.*?)^END$/ms.exec(page)
     expect(one('EnvironmentFile')).toBe(environment?.[1])
     const fromPage = Object.fromEntries(
       (environment?.[2] ?? '').split('\n').flatMap((line) => {
