@@ -169,6 +169,13 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     expect(objectOf(rendered, 'Service').spec.ports).toMatchObject([{ appProtocol: 'https' }])
   })
 
+  it('adds variables, volumes and mounts', () => {
+    const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
+    expect(containers[0].env).toEqual(expect.arrayContaining(EVERYTHING.extraEnv as object[]))
+    expect(containers[0].volumeMounts).toEqual(expect.arrayContaining(EVERYTHING.extraVolumeMounts as object[]))
+    expect(volumes).toEqual(expect.arrayContaining(EVERYTHING.extraVolumes as object[]))
+  })
+
   it('leads the host of the base URL to the service', () => {
     const rendered = render(EVERYTHING)
     const { rules, tls } = objectOf(rendered, 'Ingress').spec

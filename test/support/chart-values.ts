@@ -19,6 +19,8 @@ export const EVERYTHING: Values = {
   },
   config: { KEYTURN_DRAIN_SECONDS: 60, KEYTURN_BETA_API: 'off', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
   extraEnv: [{ name: 'OTEL_SERVICE_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+  extraVolumes: [{ name: 'authority', configMap: { name: 'database-authority' } }],
+  extraVolumeMounts: [{ name: 'authority', mountPath: '/etc/authority', readOnly: true }],
   replicas: 3,
   image: { repository: 'registry.example.com/keyturn', digest: `sha256:${'0'.repeat(64)}`, pullPolicy: 'Always' },
   imagePullSecrets: [{ name: 'registry' }],
