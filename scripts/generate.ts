@@ -4,6 +4,7 @@
  * Takes the folder to make `gen/` in, which is the project's unless it is named.
  */
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const folder = process.argv[2] ?? '.'
@@ -12,6 +13,18 @@ buf('generate', '--output', folder)
 buf('generate', '--output', folder, '--template', 'buf.gen.client.yaml')
 // Google's files have the options for languages already, and are kept as published.
 buf('export', 'proto', '--path', 'proto/google/rpc', '--output', join(folder, 'gen/proto'))
+writeFileSync(
+  join(folder, 'gen/proto/buf.yaml'),
+  `# Makes this folder a module of buf, which others can export, build and import from.
+version: v2
+lint:
+  use:
+    - STANDARD
+  ignore:
+    # As Google publishes it.
+    - google
+`,
+)
 
 function buf(...args: string[]): void {
   execFileSync('buf', args, { stdio: 'inherit' })

@@ -14,6 +14,14 @@ export function commandName({ program, env }: Pick<Io, 'program' | 'env'>, cwd: 
   return [process.execPath, file].map(quoted).join(' ')
 }
 
+/**
+ * A message in which each command in quotes, `"keyturn …"`, begins as the user types it. Parts that do not know how the program was
+ * started write their messages that way.
+ */
+export function namingCommands(message: string, io: Pick<Io, 'program' | 'env'>): string {
+  return message.includes('"keyturn ') ? message.replaceAll('"keyturn ', () => `"${commandName(io)} `) : message
+}
+
 /** npm puts folders on the PATH of what it runs, which the user's shell does not have. */
 function isOnPath(file: string, path: string): boolean {
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !/\/node_modules\/\.bin\/?$/.test(folder))

@@ -12,8 +12,12 @@ import { constants, enableCompileCache } from 'node:module'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 
-// Beside the packages, or with the files of this user, and not in a folder that others can write: the cached code is executed.
-if (!enable(join(import.meta.dirname, '../../node_modules/.cache/keyturn'))) {
+// Beside the packages, or with the files of this user, and not in a folder that others can write: the cached code is executed. An installed
+// package has its packages beside it, and no folder `node_modules` of its own. Made by root with a strict umask, such a folder would keep
+// other users from finding any package.
+const own = join(import.meta.dirname, '../../node_modules')
+const packages = existsSync(own) ? own : join(import.meta.dirname, '../../..')
+if (!enable(join(packages, '.cache/keyturn'))) {
   try {
     // Not HOME, which root may have from another user.
     enable(join(userInfo().homedir, '.cache/keyturn'))

@@ -3,6 +3,7 @@
  */
 import { type Command, CommanderError } from 'commander'
 import { painter, showsColors } from './color.ts'
+import { namingCommands } from './command-name.ts'
 import { WRONG_USAGE } from './exit-codes.ts'
 import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
@@ -42,16 +43,17 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0
       const isHelp = error.code === 'commander.help'
-      const failure = { message: error.message.replace(/^error: /, ''), code: 'usage' }
-      io.stderr.write(format === 'table' || isHelp ? complaint : formatFailure(failure, format))
+      const failure = { message: namingCommands(error.message.replace(/^error: /, ''), io), code: 'usage' }
+      io.stderr.write(format === 'table' || isHelp ? namingCommands(complaint, io) : formatFailure(failure, format))
       return WRONG_USAGE
     }
     // Loaded here, not above: it knows the errors of all libraries.
     const { describeFailure, exitCodeOf, failureOf } = await import('./failure.ts')
+    const failure = failureOf(error)
     io.stderr.write(
       format === 'table'
-        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${describeFailure(error)}\n`
-        : formatFailure(failureOf(error), format),
+        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${namingCommands(describeFailure(error), io)}\n`
+        : formatFailure({ ...failure, message: namingCommands(failure.message, io) }, format),
     )
     return exitCodeOf(error)
   }

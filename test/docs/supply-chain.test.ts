@@ -102,6 +102,8 @@ describe('the release workflow', () => {
     expect(steps.indexOf(pack)).toBeGreaterThan(steps.indexOf('bash .ci/run'))
     for (const part of [
       'scripts/sbom.ts > release/keyturn.cdx.json',
+      'scripts/proto-archive.ts release',
+      'release/keyturn-chart-',
       'SHA256SUMS',
       'scripts/release-notes.ts > notes.md',
     ])
@@ -109,17 +111,30 @@ describe('the release workflow', () => {
     expect(gate?.steps.at(-1)).toMatchObject({ with: { path: 'release\nnotes.md\n', 'if-no-files-found': 'error' } })
   })
 
-  it('proves where the npm package, the image and the files of a release come from', () => {
-    const { npm, index, release } = workflow(RELEASE).jobs
+  it('proves where the npm package, the image, the chart and the files of a release come from', () => {
+    const { npm, index, chart, release } = workflow(RELEASE).jobs
     expect(npm?.permissions).toEqual({ 'id-token': 'write' })
     expect(npm?.steps.at(-1)?.run).toMatch(/npm publish \S+ --provenance --access public --ignore-scripts/)
-    const attested = [index, release].map((job) =>
+    const attested = [index, chart, release].map((job) =>
       job?.steps.find(({ uses }) => uses?.startsWith('actions/attest-build-provenance@')),
     )
     expect(attested).toMatchObject([
-      { with: { 'push-to-registry': true, 'subject-digest': expect.stringContaining('outputs.digest') } },
+      { with: { 'push-to-registry': true, 'subject-digest': expect.stringContaining('index.outputs.digest') } },
+      { with: { 'push-to-registry': true, 'subject-digest': expect.stringContaining('push.outputs.digest') } },
       { with: { 'subject-checksums': 'release/SHA256SUMS' } },
     ])
+  })
+
+  it('pushes the packed chart after the image that it runs, with checked files, to the address of the page', () => {
+    const { chart } = workflow(RELEASE).jobs
+    expect(chart?.needs).toBe('index')
+    const push = chart?.steps.find(({ run }) => run?.includes('helm push'))?.run ?? ''
+    expect(push).toMatch(/sha256sum --check[\s\S]+helm push "release\/keyturn-chart-\S+\.tgz" "oci:\/\/\$charts"/)
+    expect(push).toContain(`charts="ghcr.io/$\{GITHUB_REPOSITORY_OWNER,,}/charts"`)
+    expect(JSON.parse(read('package.json')).homepage).toMatch('github.com/keyturn/')
+    expect(read('docs/install.md')).toContain(
+      'helm install keyturn oci://ghcr.io/keyturn/charts/keyturn --version VERSION',
+    )
   })
 
   it('pushes an image for each architecture that the Dockerfile and npm have packages for', () => {
@@ -168,11 +183,17 @@ describe('the gate', () => {
   })
 })
 
-/** Built from the Dockerfile. An operator puts the name and the digest of the build there. */
-const OWN_IMAGES = new Set(['docker-compose.yml keyturn', 'deploy/kubernetes/deployment.yaml keyturn:0.1.0'])
+/** Built from the Dockerfile: in the checkout, and by a release, whose digest an operator puts there. */
+const OWN_IMAGES = new Set([
+  'docker-compose.yml keyturn',
+  `deploy/kubernetes/deployment.yaml ghcr.io/keyturn/keyturn:${JSON.parse(read('package.json')).version}`,
+])
 
 describe('images', () => {
-  const manifests = ['docker-compose.yml', ...WORKFLOWS, ...filesIn('deploy').filter((name) => /\.ya?ml$/.test(name))]
+  // Templates are no YAML. The chart takes the image that the workflow has pushed, by the version of both.
+  const manifests = ['docker-compose.yml', ...WORKFLOWS, ...filesIn('deploy')].filter(
+    (name) => /\.ya?ml$/.test(name) && !name.startsWith('deploy/helm/templates/'),
+  )
 
   it('are pinned by digest wherever one is used', () => {
     const used = [
@@ -223,7 +244,7 @@ describe('the update bot', () => {
       ['docker', '/'],
       ['docker-compose', '/'],
       ['npm', '/test/interop/node', '/test/clients/node', '/test/clients/runtimes'],
-      ['pip', '/test/interop/python', '/test/clients/python'],
+      ['pip', '/test/interop/python', '/test/clients/python', '/test/clients/kubernetes'],
       ['gomod', '/test/interop/go', '/test/clients/go'],
       ['maven', '/test/interop/java', '/test/clients/java'],
       ['cargo', '/test/interop/rust'],

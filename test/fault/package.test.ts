@@ -2,8 +2,8 @@
  * The npm package, as a user has it: packed, installed in an empty folder, and started there. Installs from the registry of npm.
  */
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { chmod, chown, copyFile, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
@@ -46,10 +46,11 @@ async function run(program: string, args: readonly string[], { cwd, node, user }
   return (await promisify(execFile)(program, args, { ...OPTIONS, cwd, env, ...user })).stdout
 }
 
-/** Runs npm, which may need the proxy, the certificates and the cache of this machine. Nothing of the npm that runs the tests. */
+/** What npm may need of this machine, such as a proxy and certificates. Nothing of the npm that runs the tests. */
+const MACHINE = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|KEYTURN_)/i.test(name)))
+
 async function npm(args: readonly string[], cwd: string): Promise<string> {
-  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|KEYTURN_)/i.test(name))
-  const env = { ...Object.fromEntries(own), PATH: [dirname(process.execPath), process.env.PATH].join(':') }
+  const env = { ...MACHINE, PATH: [dirname(process.execPath), process.env.PATH].join(':') }
   const { stdout } = await promisify(execFile)('npm', ['--silent', '--fetch-retries=1', ...args], {
     ...OPTIONS,
     cwd,
@@ -107,6 +108,7 @@ describe('the package in an empty folder', () => {
 
   it('plays the demo', async () => {
     expect(stepsOf(await run('npx', ['keyturn', 'demo'], { cwd: app }))).toEqual(STEPS)
+    process.stderr.write('demo: played from the installed package\n')
   })
 
   it('installs no packages for development', async () => {
@@ -123,8 +125,37 @@ describe('the package in an empty folder', () => {
   })
 })
 
+describe('a machine with Node.js 24 and npm alone', () => {
+  let programs: string
+  let home: string
+
+  beforeAll(async () => {
+    programs = join(folder, 'programs')
+    home = join(folder, 'fresh-home')
+    for (const path of [programs, home]) await mkdir(path)
+    const links = { node: process.execPath, npm: await find('npm'), npx: await find('npx'), sh: '/bin/sh' }
+    for (const [name, target] of Object.entries(links)) await symlink(target, join(programs, name))
+  })
+
+  it('gets from the tarball to a verified token with the two commands of the page', async () => {
+    const page = await readFile(join(ROOT, 'docs/install.md'), 'utf8')
+    const [, commands = ''] = /^```sh\n(npm install \.\/keyturn-VERSION\.tgz\n[^`]*)```$/m.exec(page) ?? []
+    expect(commands.trim().split('\n')).toHaveLength(2)
+    const empty = join(folder, 'fresh')
+    await mkdir(empty)
+    await copyFile(tarball, join(empty, packed.filename))
+    const env = { ...MACHINE, PATH: programs, HOME: home }
+    const script = ['node --version', commands.replaceAll('VERSION', manifest.version)].join('\n')
+    const { stdout } = await promisify(execFile)('sh', ['-e', '-c', script], { ...OPTIONS, cwd: empty, env })
+    expect(stdout).toMatch(/^v24\./)
+    expect(stdout).toMatch(/^ 1\. token for \S+, valid for 3600 s, signed by \S+; a verifier accepts it$/m)
+    expect(stdout).toMatch(/^Every step held\.$/m)
+  })
+})
+
 describeUnless(NOT_ROOT)('the package that root has installed without install scripts, on the oldest Node.js', () => {
   const user = { uid: 65534, gid: 65534 }
+  const root = { uid: 0, gid: 0 }
   let app: string
   let place: Place
 
@@ -147,11 +178,27 @@ describeUnless(NOT_ROOT)('the package that root has installed without install sc
     expect(libraries).not.toContain('libpq.so.5')
   })
 
+  it('plays the demo for such a user on this Node.js too, after root has used it with a strict umask', async () => {
+    const own = { ...place, node: join(app, 'this-node') }
+    await mkdir(own.node)
+    // The user may not be able to reach that of the tests.
+    await copyFile(process.execPath, join(own.node, 'node'))
+    // npx would take the oldest one, which is a package here.
+    const program = 'node_modules/keyturn/src/cli/keyturn.js'
+    await run('sh', ['-c', `umask 077 && node ${program} master-key generate`], { ...own, user: root })
+    expect(stepsOf(await run('node', [program, 'demo'], own))).toEqual(STEPS)
+  })
+
   it('plays the demo for root, as whom PostgreSQL cannot run', async () => {
-    const { user: _, ...asRoot } = place
-    expect(stepsOf(await run('npx', ['keyturn', 'demo'], asRoot))).toEqual(STEPS)
+    expect(stepsOf(await run('npx', ['keyturn', 'demo'], { ...place, user: root }))).toEqual(STEPS)
   })
 })
+
+/** The file behind a program on the PATH of this machine. */
+async function find(program: string): Promise<string> {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.endsWith('node_modules/.bin'))
+  return await Promise.any(folders.map((path) => realpath(join(path, program))))
+}
 
 /** A folder with an empty package, so that npm looks for none above it. */
 async function newFolder(name: string): Promise<string> {

@@ -8,7 +8,7 @@ import type { Context, Contexts } from '../../secret-files/contexts.ts'
 import { openContexts } from '../../secret-files/contexts.ts'
 import { readCredentials } from '../../secret-files/credentials-file.ts'
 import type { Io } from '../io.ts'
-import { readTlsFiles, type TlsFiles, type TlsOptions } from './tls-files.ts'
+import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from './tls-files.ts'
 
 /** The values of the options of `withConnectionOptions`. */
 export interface ConnectionOptions extends TlsFiles {
@@ -43,20 +43,6 @@ interface Found extends Omit<Target, 'tls'> {
 export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Target> {
   const { files, ...found } = await find(io, options)
   return { ...found, tls: await readTlsFiles({ ...files, ...tlsFilesFrom(io, options) }) }
-}
-
-/** The TLS files that options and variables name. A pair is not mixed from several sources. */
-export function tlsFilesFrom({ env }: Pick<Io, 'env'>, { ca, clientCert, clientKey }: TlsFiles): TlsFiles {
-  const trusted = ca ?? clientVariable(env, 'KEYTURN_CA_FILE')
-  const pair =
-    clientCert !== undefined || clientKey !== undefined
-      ? { clientCert, clientKey }
-      : {
-          clientCert: clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
-          clientKey: clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
-        }
-  const hasPair = pair.clientCert !== undefined || pair.clientKey !== undefined
-  return { ...(trusted === undefined ? {} : { ca: trusted }), ...(hasPair ? pair : {}) }
 }
 
 /** The contexts of the user. @throws {Error} if the user has no home folder. */

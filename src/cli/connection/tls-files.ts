@@ -4,6 +4,8 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
+import { clientVariable } from '../../config/client-settings.ts'
+import type { Io } from '../io.ts'
 
 /** Paths of the files. */
 export interface TlsFiles {
@@ -25,6 +27,20 @@ const NAMES = {
   clientCert: '--client-cert or KEYTURN_CLIENT_CERT_FILE',
   clientKey: '--client-key or KEYTURN_CLIENT_KEY_FILE',
 } as const
+
+/** The TLS files that options and variables name. A pair is not mixed from several sources. */
+export function tlsFilesFrom({ env }: Pick<Io, 'env'>, { ca, clientCert, clientKey }: TlsFiles): TlsFiles {
+  const trusted = ca ?? clientVariable(env, 'KEYTURN_CA_FILE')
+  const pair =
+    clientCert !== undefined || clientKey !== undefined
+      ? { clientCert, clientKey }
+      : {
+          clientCert: clientVariable(env, 'KEYTURN_CLIENT_CERT_FILE'),
+          clientKey: clientVariable(env, 'KEYTURN_CLIENT_KEY_FILE'),
+        }
+  const hasPair = pair.clientCert !== undefined || pair.clientKey !== undefined
+  return { ...(trusted === undefined ? {} : { ca: trusted }), ...(hasPair ? pair : {}) }
+}
 
 /**
  * Reads and checks the files.

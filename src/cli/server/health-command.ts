@@ -1,9 +1,9 @@
 /**
  * `keyturn health`: asks the server that the settings describe whether it is ready.
  */
-import { readFile } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
+import { readTlsFiles, type TlsFiles, type TlsOptions, tlsFilesFrom } from '../connection/tls-files.ts'
 import { codeOf, type HttpAnswer, parseJson, sendRequest } from '../http-request.ts'
 import type { Io } from '../io.ts'
 import { serveFlags, withServeFlags } from './serve-flags.ts'
@@ -14,21 +14,20 @@ const LONGEST_TIMEOUT = 300
 /** Addresses that stand for all of a machine, and one of those. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-interface HealthOptions {
+interface HealthOptions extends Pick<TlsFiles, 'clientCert' | 'clientKey'> {
   readonly timeout: number
-  readonly clientCert?: string
-  readonly clientKey?: string
 }
 
 /** The command. */
 export function healthCommand(io: Io): Command {
   return withServeFlags(new Command('health'))
     .option('--timeout <seconds>', 'how long the server may take to answer', parseTimeout, DEFAULT_TIMEOUT)
-    .option('--client-cert <file>', 'certificate (PEM) for a server with KEYTURN_TLS_CLIENT_CA_FILE')
-    .option('--client-key <file>', 'private key (PEM) of that certificate')
+    .option('--client-cert <file>', 'client certificate (PEM), for mutual TLS (KEYTURN_CLIENT_CERT_FILE)')
+    .option('--client-key <file>', 'private key (PEM) of the client certificate (KEYTURN_CLIENT_KEY_FILE)')
     .action(async (options: HealthOptions & Readonly<Record<string, unknown>>) => {
       const url = readyzOf(readConfig(serveFlags(options), io.env))
-      const { status, body } = await ask(url, options)
+      const { clientCert, clientKey } = tlsFilesFrom(io, options)
+      const { status, body } = await ask(url, await readTlsFiles({ clientCert, clientKey }), options)
       const { reason, warnings = [] } = (parseJson(body) ?? {}) as {
         readonly reason?: string
         readonly warnings?: readonly string[]
@@ -49,14 +48,13 @@ function readyzOf({ listen: { host, port }, tls }: Config): URL {
   )
 }
 
-async function ask(url: URL, { timeout, clientCert, clientKey }: HealthOptions): Promise<HttpAnswer> {
-  const [cert, key] = await Promise.all([clientCert, clientKey].map((file) => file && readFile(file)))
+async function ask(url: URL, tls: TlsOptions, { timeout }: HealthOptions): Promise<HttpAnswer> {
   try {
     return await sendRequest(url, {
       method: 'GET',
       signal: AbortSignal.timeout(timeout * 1000),
       // The certificate is for the name that clients use, and here the address of the listener is asked. Nothing secret is sent.
-      tls: { rejectUnauthorized: false, ...(cert && { cert }), ...(key && { key }) },
+      tls: { ...tls, rejectUnauthorized: false },
     })
   } catch (cause) {
     const reason = cause instanceof DOMException ? ` within ${timeout} seconds` : codeOf(cause)

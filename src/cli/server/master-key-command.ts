@@ -4,6 +4,7 @@
 import { Command } from 'commander'
 import { generateMasterKey } from '../../crypto/master-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
+import { namingCommands } from '../command-name.ts'
 import type { Io } from '../io.ts'
 import { formatTable } from '../table.ts'
 import { runDatabaseCommand } from './database-command.ts'
@@ -35,7 +36,7 @@ export function masterKeyCommand(io: Io): Command {
               'master key of every server, and run this again before you remove another one\n',
           )
         }
-        io.stdout.write(`${describeRotation(rotated).join('\n')}\n`)
+        io.stdout.write(`${namingCommands(describeRotation(rotated).join('\n'), io)}\n`)
       }),
     )
   withDatabaseFlags(masterKey.command('status'))

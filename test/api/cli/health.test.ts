@@ -10,7 +10,7 @@ const TLS = {
   KEYTURN_TLS_CERT_FILE: join(FIXTURES, 'first.cert.pem'),
   KEYTURN_TLS_KEY_FILE: join(FIXTURES, 'first.key.pem'),
 }
-const CLIENT = ['--client-cert', join(FIXTURES, 'client.cert.pem'), '--client-key', join(FIXTURES, 'client.key.pem')]
+const CLIENT = { cert: join(FIXTURES, 'client.cert.pem'), key: join(FIXTURES, 'client.key.pem') }
 
 const running: Keyturn[] = []
 afterEach(async () => {
@@ -44,10 +44,24 @@ describe('keyturn health', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^keyturn: .*: is the server running/) })
   })
 
-  it('shows a certificate where the server asks for one', async () => {
+  it('presents the certificate that options or variables name where the server asks for one', async () => {
     const settings = await start({ ...TLS, KEYTURN_TLS_CLIENT_CA_FILE: join(FIXTURES, 'authority.cert.pem') })
     expect(await runKeyturnInProcess(['health'], settings)).toMatchObject({ code: 1, stdout: '' })
-    expect(await runKeyturnInProcess(['health', ...CLIENT], settings)).toEqual(READY)
+    const options = ['--client-cert', CLIENT.cert, '--client-key', CLIENT.key]
+    expect(await runKeyturnInProcess(['health', ...options], settings)).toEqual(READY)
+    const variables = { KEYTURN_CLIENT_CERT_FILE: CLIENT.cert, KEYTURN_CLIENT_KEY_FILE: CLIENT.key }
+    expect(await runKeyturnInProcess(['health'], { ...settings, ...variables })).toEqual(READY)
+  })
+
+  it('says which file of the certificate is wrong', async () => {
+    const variables = { KEYTURN_CLIENT_CERT_FILE: CLIENT.cert }
+    expect(await runKeyturnInProcess(['health'], variables)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('give --client-cert or KEYTURN_CLIENT_CERT_FILE, and --client-key'),
+    })
+    const { stderr } = await runKeyturnInProcess(['health'], { ...variables, KEYTURN_CLIENT_KEY_FILE: CLIENT.cert })
+    expect(stderr).toContain(`${CLIENT.cert} has no private key that can be used`)
   })
 
   it('fails, and says why, where no server listens', async () => {

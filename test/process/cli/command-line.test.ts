@@ -114,7 +114,7 @@ it('a new secret whose file cannot be written is named, because it is lost', asy
   expect([code, stderr]).toEqual([
     1,
     `keyturn: cannot write ${path} (EFBIG): the secret ${secrets[0]!.secretId} was generated and is lost: ` +
-      'delete it with "keyturn secrets delete"\n',
+      'delete it with "npx keyturn secrets delete"\n',
   ])
   await expect(stat(path)).rejects.toThrow('ENOENT')
 })

@@ -1,0 +1,309 @@
+/**
+ * The Helm chart in `deploy/helm`, rendered by the real Helm. `test/clients/kubernetes-schemas.test.ts` validates what it renders.
+ */
+import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { parse } from 'yaml'
+import { readConfig } from '../../src/config/config.ts'
+import { SETTINGS } from '../../src/config/settings.ts'
+import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
+import { EVERYTHING, LITTLE, REQUIRED } from '../support/chart-values.ts'
+import {
+  CHART,
+  helm,
+  type KubernetesObject,
+  kubernetesObjects,
+  NO_HELM,
+  objectOf,
+  renderChart,
+  type Values,
+} from '../support/helm.ts'
+import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { describeUnless } from '../support/unless.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+const readJson = (name: string) => JSON.parse(read(name))
+const render = (values: Values) => kubernetesObjects(renderChart(values))
+
+if (NO_HELM !== undefined) process.stderr.write(`Skipped what Helm makes of deploy/helm: ${NO_HELM}\n`)
+
+/** Settings that the chart makes itself, from values of their own or because they belong to its volumes and ports. */
+const OWN_SETTINGS = [
+  'KEYTURN_LISTEN',
+  'KEYTURN_BASE_URL',
+  'KEYTURN_DATABASE_URL',
+  'KEYTURN_DATA_DIR',
+  'KEYTURN_MASTER_KEYS',
+  'KEYTURN_MASTER_KEYS_FILE',
+  'KEYTURN_MASTER_KEYS_COMMAND',
+  'KEYTURN_CREDENTIALS',
+  'KEYTURN_INITIAL_CREDENTIALS_FILE',
+  'KEYTURN_TLS_CERT_FILE',
+  'KEYTURN_TLS_KEY_FILE',
+  'KEYTURN_TLS_CLIENT_CA_FILE',
+  'KEYTURN_METRICS_LISTEN',
+]
+
+describe('the Helm chart', () => {
+  it('has the version of the package, for itself and for the image', () => {
+    const { version } = readJson('package.json')
+    expect(parse(read('deploy/helm/Chart.yaml'))).toMatchObject({ name: 'keyturn', version, appVersion: version })
+  })
+
+  it('lets every other setting be set by its name, and refuses unknown ones', () => {
+    const { config } = readJson('deploy/helm/values.schema.json').properties
+    const [{ enum: names }, { pattern }] = config.propertyNames.anyOf
+    const variables: string[] = SETTINGS.map(({ variable }) => variable).filter((name) => !OWN_SETTINGS.includes(name))
+    expect(variables.filter((name) => !new RegExp(pattern).test(name)).sort()).toEqual([...names].sort())
+  })
+
+  it('has every value of its schema in values.yaml, and no other', () => {
+    const inSchema = (schema: Schema, path = ''): string[] =>
+      schema.properties === undefined
+        ? [path]
+        : Object.entries(schema.properties).flatMap(([name, inner]) => inSchema(resolved(inner), `${path}/${name}`))
+    const { definitions, ...schema } = readJson('deploy/helm/values.schema.json')
+    const resolved = (inner: Schema & { $ref?: string }): Schema =>
+      inner.$ref === undefined ? inner : definitions[inner.$ref.replace('#/definitions/', '')]
+    const values = parse(read('deploy/helm/values.yaml'))
+    const has = (path: string) =>
+      path
+        .split('/')
+        .slice(1)
+        .reduce((inner, name) => inner?.[name], values as Record<string, never> | undefined)
+    const paths = inSchema(schema).filter((path) => !['/global', '/enabled'].includes(path))
+    expect(paths.filter((path) => has(path) === undefined)).toEqual([])
+    // Helm refuses what the schema does not have, in values.yaml too.
+    expect(schema.additionalProperties).toBe(false)
+  })
+})
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+describeUnless(NO_HELM)('what Helm makes of the chart', () => {
+  let objects: KubernetesObject[]
+  beforeAll(() => {
+    objects = render(REQUIRED)
+  })
+
+  it.each([
+    ['the required values', REQUIRED],
+    ['every value', EVERYTHING],
+    ['few parts', LITTLE],
+  ])('passes its linter with %s', (_, values) => {
+    expect(helm(['lint', '--strict', CHART, '--values', '-'], values)).toContain('0 chart(s) failed')
+  })
+
+  it('is what deploy/kubernetes has, with the same settings', () => {
+    const manifests = readdirSync(join(ROOT, 'deploy/kubernetes'))
+      .filter((name) => name.endsWith('.yaml'))
+      .flatMap((name) => kubernetesObjects(read(`deploy/kubernetes/${name}`)))
+    const withoutSecret = manifests.filter(({ kind }) => kind !== 'Secret')
+    const names = (all: readonly KubernetesObject[]) =>
+      all.map(({ kind, metadata }) => `${kind}/${metadata.name}`).sort()
+    expect(names(objects)).toEqual(names(withoutSecret))
+    for (const manifest of withoutSecret) {
+      expect(comparable(objectOf(objects, manifest.kind, manifest.metadata.name))).toEqual(comparable(manifest))
+    }
+  })
+
+  it('mounts the secrets where the settings look for them', () => {
+    const { volumes } = objectOf(objects, 'Deployment').spec.template.spec
+    const secret = (name: string, key: string, path: string) => ({ name, items: [{ key, path }] })
+    expect(volumes).toContainEqual({
+      name: 'secrets',
+      projected: {
+        defaultMode: 0o440,
+        sources: [
+          { secret: secret('keyturn', 'master-keys', 'master-keys') },
+          { secret: { ...secret('keyturn', 'admin.json', 'admin.json'), optional: true } },
+        ],
+      },
+    })
+  })
+
+  it('takes each secret from a Secret of its own', () => {
+    const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
+    expect(containers[0].env[0]).toEqual({
+      name: 'KEYTURN_DATABASE_URL',
+      valueFrom: { secretKeyRef: { name: 'database-app', key: 'uri' } },
+    })
+    const sources = volumes.find(({ name }: { name: string }) => name === 'secrets').projected.sources
+    expect(sources).toMatchObject([
+      { secret: { name: 'vault', items: [{ key: 'keyturn', path: 'master-keys' }] } },
+      { secret: { name: 'first', items: [{ key: 'administrator', path: 'admin.json' }] } },
+    ])
+  })
+
+  it.each([
+    ['the required values', REQUIRED],
+    ['every value', EVERYTHING],
+    ['few parts', LITTLE],
+  ])('configures a server with %s, which gets longer to stop than it may take', (_, values) => {
+    const rendered = render(values)
+    const { containers, terminationGracePeriodSeconds } = objectOf(rendered, 'Deployment').spec.template.spec
+    const database = { KEYTURN_DATABASE_URL: 'postgres://keyturn:password@host:5432/keyturn' }
+    const config = readConfig({}, { ...objectOf(rendered, 'ConfigMap').data, ...database })
+    const { listen, metricsListen } = config
+    expect(containers[0].ports).toEqual([
+      { name: 'http', containerPort: listen.port },
+      ...(metricsListen === null ? [] : [{ name: 'metrics', containerPort: metricsListen.port }]),
+    ])
+    expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(config.drainSeconds * 1000 + STOP_LIMIT)
+  })
+
+  it('speaks TLS to the pods with a certificate, also when it asks for their health', () => {
+    const rendered = render({ ...REQUIRED, tls: { existingSecret: 'certificate' } })
+    const { containers, volumes } = objectOf(rendered, 'Deployment').spec.template.spec
+    const { KEYTURN_TLS_CERT_FILE, KEYTURN_TLS_KEY_FILE } = objectOf(rendered, 'ConfigMap').data
+    const { mountPath } = containers[0].volumeMounts.find(({ name }: { name: string }) => name === 'tls')
+    // The names in a Secret of type kubernetes.io/tls.
+    expect([KEYTURN_TLS_CERT_FILE, KEYTURN_TLS_KEY_FILE]).toEqual([`${mountPath}/tls.crt`, `${mountPath}/tls.key`])
+    expect(volumes).toContainEqual({ name: 'tls', secret: { secretName: 'certificate', defaultMode: 0o440 } })
+    const { startupProbe, livenessProbe, readinessProbe } = containers[0]
+    for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) expect(httpGet.scheme).toBe('HTTPS')
+    expect(objectOf(rendered, 'Service').spec.ports).toMatchObject([{ appProtocol: 'https' }])
+  })
+
+  it('adds variables, volumes and mounts', () => {
+    const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
+    expect(containers[0].env).toEqual(expect.arrayContaining(EVERYTHING.extraEnv as object[]))
+    expect(containers[0].volumeMounts).toEqual(expect.arrayContaining(EVERYTHING.extraVolumeMounts as object[]))
+    expect(volumes).toEqual(expect.arrayContaining(EVERYTHING.extraVolumes as object[]))
+  })
+
+  it('leads the host of the base URL to the service', () => {
+    const rendered = render(EVERYTHING)
+    const { rules, tls } = objectOf(rendered, 'Ingress').spec
+    const backend = { service: { name: 'keyturn', port: { name: 'http' } } }
+    expect(rules).toEqual([
+      { host: 'tokens.example.com', http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } },
+    ])
+    expect(tls).toEqual([{ hosts: ['tokens.example.com'], secretName: 'public-certificate' }])
+    expect(objectOf(rendered, 'HTTPRoute').spec).toEqual({
+      parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
+      hostnames: ['tokens.example.com'],
+      rules: [{ backendRefs: [{ name: 'keyturn', port: 443 }] }],
+    })
+  })
+
+  it('lets Prometheus scrape once, by annotations or as deploy/prometheus says', () => {
+    const annotationsOf = (all: readonly KubernetesObject[]) =>
+      Object.keys(objectOf(all, 'Deployment').spec.template.metadata.annotations)
+    expect(annotationsOf(objects)).toContain('prometheus.io/scrape')
+    const rendered = render(EVERYTHING)
+    expect(annotationsOf(rendered)).not.toContain('prometheus.io/scrape')
+    const documented = [...read('deploy/prometheus/README.md').matchAll(/^```yaml\n(.*?)^```$/gms)].at(-1)?.[1]
+    const { jobLabel, selector, podMetricsEndpoints } = parse(documented ?? '').spec
+    const { spec } = objectOf(rendered, 'PodMonitor')
+    expect(spec).toMatchObject({ jobLabel, selector })
+    expect(spec.podMetricsEndpoints).toMatchObject(podMetricsEndpoints)
+  })
+
+  it('admits only the peers that are named', () => {
+    const policyOf = (networkPolicy: object) =>
+      objectOf(render({ ...REQUIRED, networkPolicy: { enabled: true, ...networkPolicy } }), 'NetworkPolicy').spec
+        .ingress
+    expect(policyOf({})).toEqual([{ ports: [{ port: 'http' }] }])
+    const [from, metricsFrom] = [[{ podSelector: {} }], [{ namespaceSelector: {} }]]
+    expect(policyOf({ from, metricsFrom })).toEqual([
+      { ports: [{ port: 'http' }], from },
+      { ports: [{ port: 'metrics' }], from: metricsFrom },
+    ])
+  })
+
+  it('selects the pods of its release only', () => {
+    const rendered = render(EVERYTHING)
+    const { template, selector } = objectOf(rendered, 'Deployment').spec
+    const labels = { 'app.kubernetes.io/name': 'keyturn', 'app.kubernetes.io/instance': 'keyturn' }
+    expect(template.metadata.labels).toMatchObject(labels)
+    expect([
+      selector.matchLabels,
+      objectOf(rendered, 'Service').spec.selector,
+      objectOf(rendered, 'Service', 'keyturn-headless').spec.selector,
+      objectOf(rendered, 'PodDisruptionBudget').spec.selector.matchLabels,
+      objectOf(rendered, 'NetworkPolicy').spec.podSelector.matchLabels,
+      objectOf(rendered, 'PodMonitor').spec.selector.matchLabels,
+      template.spec.topologySpreadConstraints[0].labelSelector.matchLabels,
+    ]).toEqual(Array(7).fill(labels))
+  })
+
+  it('makes other pods when settings change, and the same ones otherwise', () => {
+    const checksumWith = (values: Values) =>
+      objectOf(render({ ...REQUIRED, ...values }), 'Deployment').spec.template.metadata.annotations['checksum/config']
+    const before = checksumWith({})
+    expect(checksumWith({ config: { KEYTURN_TOKEN_LIFETIME: 600 } })).not.toBe(before)
+    expect(checksumWith({ replicas: 5, service: { port: 80 } })).toBe(before)
+  })
+
+  it('takes the image of its version, unless another tag or a digest is named', () => {
+    const imageWith = (image: object) =>
+      objectOf(render({ ...REQUIRED, image }), 'Deployment').spec.template.spec.containers[0].image
+    const { version } = readJson('package.json')
+    expect(imageWith({})).toBe(`ghcr.io/keyturn/keyturn:${version}`)
+    expect(imageWith({ tag: 'next' })).toBe('ghcr.io/keyturn/keyturn:next')
+    const digest = `sha256:${'a'.repeat(64)}`
+    expect(imageWith({ tag: 'next', digest })).toBe(`ghcr.io/keyturn/keyturn@${digest}`)
+  })
+
+  it.each([
+    ['the base URL', { secrets: REQUIRED.secrets }, 'baseUrl is not set: it is the address that clients use'],
+    [
+      'every secret',
+      { baseUrl: REQUIRED.baseUrl },
+      'names no Secret. Make one with the keys database-url, master-keys',
+    ],
+    [
+      'one secret',
+      { ...REQUIRED, secrets: { databaseUrl: { existingSecret: 'a' }, masterKeys: { existingSecret: 'b' } } },
+      '--set secrets.initialCredentials.existingSecret=NAME',
+    ],
+    ['the gateway', { ...REQUIRED, httpRoute: { enabled: true } }, 'httpRoute.parentRefs names no gateway'],
+  ])('refuses to do without %s, and says what to do', (_, values, message) => {
+    expect(() => render(values)).toThrow(message)
+  })
+
+  it.each([
+    ['unknown values', { replica: 2 }, 'replica'],
+    ['secrets as values', { secrets: { masterKeys: 'm1:…' } }, 'masterKeys'],
+    ['unknown settings', { config: { KEYTURN_TOKEN_LIFETIM: 600 } }, 'KEYTURN_TOKEN_LIFETIM'],
+    ['settings that it makes itself', { config: { KEYTURN_LISTEN: '0.0.0.0:80' } }, 'KEYTURN_LISTEN'],
+    ['on and off without quotes', { config: { KEYTURN_BETA_API: false } }, 'KEYTURN_BETA_API'],
+  ])('refuses %s', (_, values, message) => {
+    expect(() => render({ ...REQUIRED, ...values })).toThrow(message)
+  })
+
+  it('prints the first commands', async () => {
+    // Only an installation renders notes, which asks a cluster first. So a copy of the chart has them in an object.
+    const chart = await temporaryFolder()
+    cpSync(CHART, chart, { recursive: true })
+    renameSync(join(chart, 'templates/NOTES.txt'), join(chart, 'notes.txt'))
+    writeFileSync(join(chart, 'templates/notes.yaml'), 'notes: |\n{{ tpl (.Files.Get "notes.txt") . | indent 2 }}\n')
+    const args = ['template', 'keyturn', chart, '--kube-version', '1.37', '--namespace', 'identity', '--values', '-']
+    const notes = helm([...args, '--show-only', 'templates/notes.yaml'], REQUIRED)
+    await removeFolder(chart)
+    const { version } = readJson('package.json')
+    expect(notes).toContain(`Keyturn ${version} issues tokens as https://tokens.example.com.`)
+    expect(notes).toContain('kubectl --namespace identity rollout status deployment/keyturn')
+    expect(notes).toContain('keyturn keys list --credentials admin.json')
+  })
+})
+
+/** An object without labels and selectors, which differ, and without what only the chart or only the manifests can say. */
+function comparable(object: KubernetesObject): unknown {
+  const text = JSON.stringify(object, (key, value) => {
+    if (key === 'labels' || key === 'selector' || key === 'matchLabels') return undefined
+    if (key === 'imagePullPolicy' || key === 'checksum/config') return undefined
+    if (key === 'KEYTURN_BASE_URL') return 'https://tokens.example.com'
+    // The test below has the other one.
+    if (key === 'volumes') return value.filter(({ name }: { name: string }) => name !== 'secrets')
+    // The default of a service.
+    if (key === 'type' && value === 'ClusterIP') return undefined
+    return value
+  })
+  return JSON.parse(text)
+}
