@@ -1,5 +1,5 @@
 /**
- * A public JSON document, serialized once: the key set of a key ring, and discovery.
+ * A public JSON document, serialized once: the key set of a key ring, discovery, and the description of the API.
  */
 import { createHash } from 'node:crypto'
 

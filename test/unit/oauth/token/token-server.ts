@@ -16,6 +16,7 @@ import { createAddressReader } from '../../../../src/http/requests/client-addres
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
+import { publishDocument } from '../../../../src/oauth/documents/published-document.ts'
 import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
 import { TokenService } from '../../../../src/oauth/token-service.ts'
 import { createRecordingLog } from '../../../support/log.ts'
@@ -104,6 +105,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   }
   const routes = createOAuthRoutes({
     service: answers === 'by the provider' ? withoutFastPath : service,
+    openApi: publishDocument({}),
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,
