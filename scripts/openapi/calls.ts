@@ -5,7 +5,7 @@ import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf
 import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { permissionInWords } from '../rules-in-words.ts'
 import { CALL_REFUSALS, type CallStatus } from './call-refusals.ts'
-import { type CommentOf, summaryOf } from './comments.ts'
+import { type CommentOf, splitComment } from './comments.ts'
 import { type HeaderName, headersOf } from './headers.ts'
 import { type Json, refTo } from './json.ts'
 import type { MessageSchemas } from './message-schemas.ts'
@@ -36,11 +36,12 @@ export function callOf(
   if (method.methodKind !== 'unary') throw new Error(`no operation for ${method.name}, which streams`)
   const { input, output, parent: service } = method
   const comment = commentOf(method)
+  const { summary, description } = splitComment(comment)
   const post = {
     tags: [tagOf(service)],
     operationId: `${tagOf(service)}_${method.name}`,
-    summary: summaryOf(comment),
-    description: `${comment}\n\n${permissionInWords(method)}`,
+    summary,
+    description: [description, permissionInWords(method)].filter((text) => text !== '').join('\n\n'),
     ...(service.deprecated || method.deprecated ? { deprecated: true } : {}),
     requestBody: { required: true, content: { 'application/json': { schema: schemas.refTo(input, 'request') } } },
     responses: {

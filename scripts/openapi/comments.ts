@@ -26,7 +26,9 @@ export function readComments(files: readonly DescFile[]): CommentOf {
   }
 }
 
-/** The first sentence, or what it begins with. */
-export function summaryOf(comment: string): string {
-  return /^.*?(?=[.:;](?:\s|$))/s.exec(comment)?.[0].replace(/\s+/g, ' ') ?? comment
+/** A comment as the summary and the description of an operation. Tools show the one above the other. */
+export function splitComment(comment: string): { readonly summary: string; readonly description: string } {
+  const [start = comment, summary = '', end = ''] = /^(.*?)([.:;])(?:\s+|$)/s.exec(comment) ?? []
+  const isSentence = end === '.'
+  return { summary: summary.replace(/\s+/g, ' '), description: isSentence ? comment.slice(start.length) : comment }
 }

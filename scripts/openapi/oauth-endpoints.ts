@@ -189,7 +189,7 @@ export function oauthSchemas(): Json {
       type: 'object',
       description: 'A public key (RFC 7517). An RSA key has `n` and `e`, an elliptic curve `crv`, `x` and perhaps `y`.',
       properties: {
-        kid: { type: 'string', description: 'The `key_id` of the web key.' },
+        kid: { type: 'string', description: 'The `keyId` of the web key.' },
         kty: { type: 'string', enum: ['RSA', 'EC', 'OKP'] },
         use: { type: 'string', const: 'sig' },
         alg: { type: 'string', enum: KEY_ALGORITHM_NAMES },

@@ -215,7 +215,7 @@ describe('the rules of the proto files', () => {
   })
 
   it('become keywords of the items of a list, and of the enum that they are of', () => {
-    const items = { type: { case: 'enum', value: { definedOnly: true, notIn: [0] } } } as const
+    const items = create(FieldRulesSchema, { type: { case: 'enum', value: { definedOnly: true, notIn: [0] } } })
     expect(keywords({ case: 'repeated', value: { maxItems: 10n, unique: true, items } }, InstanceRoleSchema)).toEqual({
       maxItems: 10,
       uniqueItems: true,
