@@ -11,14 +11,14 @@ import { type Json, refTo } from './json.ts'
 import type { MessageSchemas } from './message-schemas.ts'
 import { isRequired } from './rule-keywords.ts'
 
-/** How often a status can occur that not every method has. */
+/** At which methods a status can occur, if not at all of them. */
 const CONDITIONS: Readonly<Partial<Record<CallStatus, (method: DescMethod, comment: string) => boolean>>> = {
   404: namesWhatMustExist,
   409: (_method, comment) => comment.includes('`already_exists`'),
 }
 
 /** The name of the tag of a service: that of the class which generators make for it. For the beta it is the specification's (Spec §1). */
-export function tagOf({ name, file }: DescService): string {
+function tagOf({ name, file }: DescService): string {
   return /\.v\d+beta\d*$/.test(file.proto.package) ? `Beta${name}` : name
 }
 

@@ -71,7 +71,12 @@ function ageOf(stalenessSeconds: number): HeaderList {
   return age >= 1 ? ['age', String(age)] : []
 }
 
-function sendDocument(req: IncomingMessage, res: ServerResponse, body: string, headers: HeaderList): void {
+function sendDocument(
+  req: IncomingMessage,
+  res: ServerResponse,
+  body: PublishedDocument['body'],
+  headers: HeaderList,
+): void {
   const content = ['content-type', 'application/json; charset=utf-8', 'content-length', String(body.length)]
   res.writeHead(200, [...headers, ...content])
   if (req.method === 'HEAD') res.end()

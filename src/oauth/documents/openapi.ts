@@ -1,16 +1,22 @@
 /**
- * The description of the API in OpenAPI 3.1, with the OAuth endpoints. `npm run generate` makes it; this fits it to the server.
+ * The description of the API in OpenAPI 3.1, with the OAuth endpoints. `npm run generate` makes it (decision 25); here it is fitted to the
+ * server.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const GENERATED = join(import.meta.dirname, '../../../gen/openapi.json')
 
+const REFERENCE = /"#\/components\/(\w+)\/([^"]+)"/g
+
+type Named<Value> = Readonly<Record<string, Value>>
+
+/** The parts that depend on the server. */
 interface OpenApi {
-  servers: readonly { readonly url: string }[]
-  tags: readonly { readonly name: string }[]
-  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { schemas: Readonly<Record<string, unknown>> }
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Named<Named<Operation>>
+  /** By kind and name. */
+  readonly components: Named<Named<unknown>>
 }
 
 interface Operation {
@@ -19,37 +25,48 @@ interface Operation {
 }
 
 /**
- * The description of a server.
+ * The description of a server. Reads and parses the file, so it is called once.
  *
  * @param options `servesDeprecated`: whether deprecated services are served. Otherwise they are left out.
  */
 export function openApiDocument(
   baseUrl: string,
   { servesDeprecated }: { readonly servesDeprecated: boolean },
-): Record<string, unknown> {
-  const document: OpenApi = JSON.parse(readFileSync(GENERATED, 'utf8'))
-  document.servers = [{ url: baseUrl }]
-  if (!servesDeprecated) leaveOutDeprecated(document)
-  return { ...document }
+): Named<unknown> {
+  const generated = JSON.parse(readFileSync(GENERATED, 'utf8')) as OpenApi
+  return { ...(servesDeprecated ? generated : withoutDeprecated(generated)), servers: [{ url: baseUrl }] }
 }
 
-function leaveOutDeprecated(document: OpenApi): void {
-  const { paths, components, tags } = document
-  const operations = Object.entries(paths).flatMap(([path, item]) =>
-    Object.values(item).map((operation) => ({ ...operation, path })),
+function withoutDeprecated(document: OpenApi): OpenApi {
+  const paths = Object.fromEntries(
+    Object.entries(document.paths).filter(
+      ([, methods]) => !Object.values(methods).some(({ deprecated }) => deprecated),
+    ),
   )
-  const gone = operations.filter(({ deprecated }) => deprecated)
-  // `/iam.webkey.v2beta.WebKeyService/CreateWebKey` belongs to `iam.webkey.v2beta.`, and so do the messages of the service.
-  const packages = gone.map(({ path }) => path.slice(1, path.lastIndexOf('.') + 1))
-  const isGone = (name: string): boolean => packages.some((prefix) => name.startsWith(prefix))
-  document.paths = without(paths, (path) => isGone(path.slice(1)))
-  components.schemas = without(components.schemas, isGone)
-  document.tags = tags.filter(({ name }) => !gone.some((operation) => operation.tags.includes(name)))
+  const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags)))
+  return {
+    ...document,
+    tags: document.tags.filter(({ name }) => used.has(name)),
+    paths,
+    components: onlyReferenced(document.components, paths),
+  }
 }
 
-function without<Value>(
-  entries: Readonly<Record<string, Value>>,
-  isGone: (name: string) => boolean,
-): Record<string, Value> {
-  return Object.fromEntries(Object.entries(entries).filter(([name]) => !isGone(name)))
+/** The components that the paths refer to, directly or not. Security schemes are named, and all of them are kept. */
+function onlyReferenced({ securitySchemes = {}, ...components }: OpenApi['components'], paths: OpenApi['paths']) {
+  const referenced = new Set<string>()
+  const visit = (part: unknown): void => {
+    for (const [, kind = '', name = ''] of JSON.stringify(part).matchAll(REFERENCE)) {
+      const key = `${kind}/${name}`
+      if (referenced.has(key)) continue
+      referenced.add(key)
+      visit(components[kind]?.[name])
+    }
+  }
+  visit(paths)
+  const kept = Object.entries(components).map(([kind, named]) => [
+    kind,
+    Object.fromEntries(Object.entries(named).filter(([name]) => referenced.has(`${kind}/${name}`))),
+  ])
+  return { ...Object.fromEntries(kept), securitySchemes }
 }
