@@ -84,7 +84,8 @@ export class MessageSchemas {
     return {
       description,
       oneOf: oneof.fields.map((field) => ({
-        title: `${type.name}_${field.jsonName}`,
+        // Generators name a class by it, so that it must be unique.
+        title: `${this.#nameOf(type, use)}.${field.jsonName}`,
         ...this.#objectOf([...plain, field], use, field),
       })),
     }

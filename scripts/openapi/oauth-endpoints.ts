@@ -75,6 +75,7 @@ function documentOperation(path: string, name: DocumentName): Json {
     tags: [OAUTH_TAG.name],
     operationId: `OAuth_Get${pascalCase(path)}`,
     summary,
+    description: 'Pages of any origin may read it. Reuse it for as long as `Cache-Control` says.',
     security: [],
     parameters: [
       {

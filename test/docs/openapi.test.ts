@@ -31,6 +31,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, object>>
   readonly required?: readonly string[]
   readonly oneOf?: readonly Schema[]
+  readonly title?: string
   readonly additionalProperties?: unknown
 }
 
@@ -192,6 +193,12 @@ describe('the rules of the proto files', () => {
   it('make one variant of a choice required', () => {
     const { oneOf } = document.components.schemas['iam.webkey.v2beta.WebKeyConfig']!
     expect(oneOf?.map(({ required }) => required)).toEqual([['rsa'], ['ecdsa'], ['ed25519']])
+    // Generators name classes by them.
+    const titles = Object.values(document.components.schemas).flatMap(({ oneOf = [] }) =>
+      oneOf.map(({ title }) => title),
+    )
+    expect(titles).toHaveLength(9)
+    expect(new Set(titles).size).toBe(9)
   })
 
   type Type = MessageInitShape<typeof FieldRulesSchema>['type']
