@@ -1,5 +1,5 @@
 /**
- * Makes `gen/` from `proto/`: the code of the server, and the proto files for clients in `gen/proto/`.
+ * Makes `gen/` from `proto/`: the code of the server, the proto files for clients in `gen/proto/`, and `gen/openapi.json`.
  *
  * Takes the folder to make `gen/` in, which is the project's unless it is named.
  */
@@ -11,6 +11,7 @@ const folder = process.argv[2] ?? '.'
 
 buf('generate', '--output', folder)
 buf('generate', '--output', folder, '--template', 'buf.gen.client.yaml')
+buf('generate', '--output', folder, '--template', 'buf.gen.openapi.yaml')
 // Google's files have the options for languages already, and are kept as published.
 buf('export', 'proto', '--path', 'proto/google/rpc', '--output', join(folder, 'gen/proto'))
 writeFileSync(

@@ -6,8 +6,6 @@
  * result with the source.
  */
 import {
-  create,
-  createFileRegistry,
   type DescEnum,
   type DescField,
   type DescFile,
@@ -19,37 +17,22 @@ import {
   hasOption,
 } from '@bufbuild/protobuf'
 import { reflect } from '@bufbuild/protobuf/reflect'
-import {
-  type CodeGeneratorRequest,
-  CodeGeneratorResponse_Feature,
-  CodeGeneratorResponseSchema,
-  FileDescriptorSetSchema,
-  FileOptionsSchema,
-  MethodOptions_IdempotencyLevel,
-} from '@bufbuild/protobuf/wkt'
-import { getComments, getDeclarationString, runNodeJs } from '@bufbuild/protoplugin'
+import { FileOptionsSchema, MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
+import { getComments, getDeclarationString } from '@bufbuild/protoplugin'
 import { field as fieldRules, oneof as oneofRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
-import { required_permission } from '../gen/iam/auth/v1/permission_pb.js'
-import { rulesInWords } from './rules-in-words.ts'
+import { runBufPlugin } from './buf-plugin.ts'
+import { permissionInWords, rulesInWords } from './rules-in-words.ts'
 
 /** What declares only options, and so is nothing to a client. */
 const OPTIONS_ONLY = ['buf/validate/validate.proto', 'iam/auth/v1/permission.proto']
 
 type Declaration = DescMessage | DescEnum | DescService | DescMethod | DescField | DescOneof
 
-runNodeJs({ name: 'protoc-gen-client-proto', version: 'v1', run })
+runBufPlugin('protoc-gen-client-proto', (files) =>
+  files.map((file) => ({ name: file.proto.name, content: printFile(file) })),
+)
 
-function run(request: CodeGeneratorRequest) {
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: request.protoFile }))
-  const file = request.fileToGenerate.map((name) => ({ name, content: printFile(registry.getFile(name)) }))
-  return create(CodeGeneratorResponseSchema, {
-    file,
-    supportedFeatures: BigInt(CodeGeneratorResponse_Feature.PROTO3_OPTIONAL),
-  })
-}
-
-function printFile(file: DescFile | undefined): string {
-  if (file === undefined) throw new Error('buf has not sent a file that it asks for')
+function printFile(file: DescFile): string {
   const imports = file.proto.dependency.filter((name) => !OPTIONS_ONLY.includes(name))
   const blocks = [
     [`// Generated from proto/${file.proto.name} by "npm run generate". Do not edit.`, 'syntax = "proto3";'],
@@ -160,7 +143,7 @@ function printComment(declaration: Declaration): string[] {
 }
 
 function permissionOf(method: DescMethod, text: string): string[] {
-  const line = `// Needs the permission \`${getOption(method, required_permission)}\`.`
+  const line = `// ${permissionInWords(method)}`
   return text.includes('\n\n') ? ['//', line] : [line]
 }
 

@@ -1,7 +1,14 @@
 /**
- * Says the rules of a field in words, for people who do not have the schema of protovalidate.
+ * Says the rules of a field and the permission of a method in words, for people who do not have the schemas of these options.
  */
-import { type DescEnum, type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf'
+import {
+  type DescEnum,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  isFieldSet,
+  type Message,
+} from '@bufbuild/protobuf'
 import {
   type EnumRules,
   EnumRulesSchema,
@@ -15,6 +22,13 @@ import {
   type StringRules,
   StringRulesSchema,
 } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { required_permission } from '../gen/iam/auth/v1/permission_pb.js'
+import { assertKnownRules } from './known-rules.ts'
+
+/** The permission that the caller of a method needs, as a sentence. */
+export function permissionInWords(method: DescMethod): string {
+  return `Needs the permission \`${getOption(method, required_permission)}\`.`
+}
 
 /**
  * One phrase for each rule, such as `1 to 200 characters`.
@@ -88,8 +102,6 @@ function repeatedRules(rules: RepeatedRules, named: DescEnum | undefined): strin
   ]
 }
 
-/** Fails at a rule that has no words yet, rather than leaving it out. */
 function known(schema: DescMessage, rules: Message, names: readonly string[]): void {
-  const unknown = schema.fields.filter((field) => isFieldSet(rules, field) && !names.includes(field.name))
-  if (unknown.length > 0) throw new Error(`no words for ${unknown.map(({ name }) => name).join(', ')}`)
+  assertKnownRules(schema, rules, { names, form: 'words' })
 }

@@ -1,5 +1,5 @@
 /**
- * The paths of the OAuth endpoints (Spec §4.1, §4.2) and their client authentication methods.
+ * The paths of the OAuth endpoints (Spec §4.1, §4.2) and of all public documents, and the client authentication methods.
  */
 
 /** Paths below the base URL. */
@@ -20,6 +20,7 @@ export const DOCUMENT_PATHS = {
   '/oauth/v2/keys': 'jwks',
   [OAUTH_PATHS.openidConfiguration]: 'discovery',
   [OAUTH_PATHS.authorizationServer]: 'discovery',
+  '/openapi.json': 'openApi',
 } as const
 
 /** By secret (RFC 6749 §2.3.1), or with an assertion (RFC 7523). */

@@ -1,5 +1,5 @@
 /**
- * The request handlers of the OAuth endpoints.
+ * The request handlers of the OAuth endpoints and of the description of the API.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeaderList } from '../domain/header-list.ts'
@@ -12,6 +12,8 @@ import type { TokenService } from './token-service.ts'
 /** What the endpoints need. */
 export interface OAuthRoutesOptions {
   readonly service: Pick<TokenService, 'current' | 'discovery' | 'fastPath'>
+  /** The description of the API. */
+  readonly openApi: PublishedDocument
   /** How long clients may cache the key set, in seconds (Spec §8). */
   readonly jwksMaxAgeSeconds: number
   /** Whether this replica's state is recent enough to be served. */
@@ -29,11 +31,13 @@ export interface OAuthRoutes {
   readonly jwks: OAuthHandler
   /** `GET`, for both discovery addresses. */
   readonly discovery: OAuthHandler
+  /** `GET`. */
+  readonly openApi: OAuthHandler
 }
 
 /** Makes the handlers. */
 export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
-  const { service, jwksMaxAgeSeconds, isFresh, stalenessSeconds, contexts } = options
+  const { service, openApi, jwksMaxAgeSeconds, isFresh, stalenessSeconds, contexts } = options
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}, must-revalidate`
   const sendUnavailable = createSendUnavailable(contexts)
   const document = (pick: () => PublishedDocument): OAuthHandler => {
@@ -54,6 +58,7 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
     }),
     jwks: document(() => service.current.keySet),
     discovery: document(() => service.discovery),
+    openApi: document(() => openApi),
   }
 }
 
@@ -66,7 +71,12 @@ function ageOf(stalenessSeconds: number): HeaderList {
   return age >= 1 ? ['age', String(age)] : []
 }
 
-function sendDocument(req: IncomingMessage, res: ServerResponse, body: string, headers: HeaderList): void {
+function sendDocument(
+  req: IncomingMessage,
+  res: ServerResponse,
+  body: PublishedDocument['body'],
+  headers: HeaderList,
+): void {
   const content = ['content-type', 'application/json; charset=utf-8', 'content-length', String(body.length)]
   res.writeHead(200, [...headers, ...content])
   if (req.method === 'HEAD') res.end()

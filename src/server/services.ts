@@ -22,6 +22,8 @@ import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, PublicKeyMacs } from '../domain/integrity.ts'
 import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
+import { openApiDocument } from '../oauth/documents/openapi.ts'
+import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
@@ -105,6 +107,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { jwksMaxAgeSeconds } = config
   return createOAuthRoutes({
     service,
+    openApi: publishDocument(openApiDocument(baseUrl, { servesDeprecated: config.betaApi })),
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,

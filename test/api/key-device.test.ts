@@ -20,6 +20,7 @@ import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
 import { createRouter, notFound, type Route } from '../../src/http/requests/router.ts'
+import { publishDocument } from '../../src/oauth/documents/published-document.ts'
 import { createOAuthRoutes } from '../../src/oauth/routes.ts'
 import { TokenService } from '../../src/oauth/token-service.ts'
 import { systemClock, systemTime } from '../../src/server/system-clock.ts'
@@ -118,6 +119,7 @@ beforeAll(async () => {
 
   const { token } = createOAuthRoutes({
     service,
+    openApi: publishDocument({}),
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,

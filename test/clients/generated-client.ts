@@ -1,21 +1,16 @@
 /**
  * Runs clients that other languages generate from `gen/proto/`, with the commands of `docs/clients.md`, against a real server.
  */
-import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { cp, symlink } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { cannotInstall, type ForeignTools, missing, type Shell, shellIn } from '../support/foreign-tools.ts'
 import { type Keyturn, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
-import { SHORT_LIVED_JVM } from '../support/short-lived-jvm.ts'
 import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-
-/** What outlives a run, such as installed packages. Removing it costs nothing but time. */
-const CACHE = join(ROOT, 'node_modules/.cache/keyturn-clients')
 
 /** What each program prints about a rotation, and about the errors that it provokes. */
 const ROTATION = `created STATE_INITIAL ES256
@@ -27,30 +22,23 @@ deleted
 `
 
 /** How a language makes and runs its client. Commands are for bash, in a copy of `folder` with `proto` beside the program. */
-export interface GeneratedClient {
+export interface GeneratedClient extends ForeignTools {
   /** The heading of its section in `docs/clients.md`, whose first shell block generates the code. */
   readonly language: string
   /** Below `test/clients`: the program, and the versions of what it needs. Without a program there is none. */
   readonly folder?: string
-  /** What must be there: commands that fail if it is not, by what to call it. */
-  readonly needs: Readonly<Record<string, string>>
-  /** Gets the packages of the language into `$CACHE`. If that fails, the tests are skipped. */
-  readonly install?: string
   /** Compiles the program and what was generated. */
   readonly build?: string
   /** Runs the program; without it there is nothing to run the code with, and generating is all that is tested. */
   readonly run?: string
 }
 
-/** Runs commands in a folder and returns what they print. @throws {Error} with all that they print, if they fail. */
-export type Shell = (commands: string, env?: Readonly<Record<string, string>>) => Promise<string>
-
 /** The tests of one language. @param more Further tests, in the folder with the generated code. */
 export async function testGeneratedClient(client: GeneratedClient, more?: (shell: Shell) => void): Promise<void> {
   const folder = await temporaryFolder()
   if (client.folder !== undefined) await cp(join(import.meta.dirname, client.folder), folder, { recursive: true })
   await symlink(join(ROOT, 'gen/proto'), join(folder, 'proto'))
-  const shell = shellIn(folder, client)
+  const shell = shellIn(folder, client.language)
   const obstacle = missing(client) ?? (await cannotInstall(client, shell))
   if (obstacle !== undefined) {
     // Jest does not show the names of tests of a file in which all are skipped, and runs nothing after them.
@@ -87,34 +75,6 @@ function testRotation(run: string, shell: Shell): void {
   })
 }
 
-/** What the machine lacks, for people. */
-export function missing({ needs }: Pick<GeneratedClient, 'needs'>): string | undefined {
-  const names = Object.entries(needs).flatMap(([name, command]) => {
-    try {
-      execFileSync('bash', ['-c', command], { stdio: 'ignore' })
-      return []
-    } catch {
-      return [name]
-    }
-  })
-  return names.length === 0 ? undefined : `there is no ${names.join(' and no ')}`
-}
-
-/** Why the packages cannot be installed; undefined when they are. */
-export async function cannotInstall(
-  { install }: Pick<GeneratedClient, 'install'>,
-  shell: Shell,
-): Promise<string | undefined> {
-  if (install === undefined) return undefined
-  try {
-    await shell(install)
-    return undefined
-  } catch (error) {
-    const lines = String(error).trim().split('\n')
-    return `its packages cannot be installed: ${lines.at(-1)}`
-  }
-}
-
 /** The commands that the documentation has for a language. */
 function commandsOf(language: string): string {
   const page = readFileSync(join(ROOT, 'docs/clients.md'), 'utf8')
@@ -122,25 +82,4 @@ function commandsOf(language: string): string {
   const commands = /^```sh\n(.*?)^```$/ms.exec(section ?? '')?.[1]
   if (commands === undefined) throw new Error(`docs/clients.md has no commands for ${language}`)
   return commands
-}
-
-/** Commands run in `cwd`, with a folder of the language for what outlives a run as `$CACHE`, whose `bin` comes first in the path. */
-export function shellIn(cwd: string, { language }: Pick<GeneratedClient, 'language'>): Shell {
-  const cache = join(CACHE, language)
-  mkdirSync(cache, { recursive: true })
-  const tools = {
-    PATH: [join(cache, 'bin'), process.env.PATH].join(delimiter),
-    CACHE: cache,
-    MAVEN_OPTS: [SHORT_LIVED_JVM, process.env.MAVEN_OPTS].join(' '),
-  }
-  return async (commands, env = {}) => {
-    const options = { cwd, env: { ...process.env, ...tools, ...env }, maxBuffer: 16 * 1024 * 1024 }
-    try {
-      return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)).stdout
-    } catch (error) {
-      // Maven says on standard output what is wrong.
-      const { stdout, stderr } = error as { stdout: string; stderr: string }
-      throw new Error(`${commands}\n${stdout}${stderr}`)
-    }
-  }
 }

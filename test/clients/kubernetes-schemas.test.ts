@@ -7,20 +7,19 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { EVERYTHING, LITTLE, REQUIRED } from '../support/chart-values.ts'
+import { cannotInstall, missing, shellIn } from '../support/foreign-tools.ts'
 import { NO_HELM, renderChart } from '../support/helm.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
-import { cannotInstall, missing, shellIn } from './generated-client.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const LANGUAGE = 'Kubernetes'
 /** The oldest version that the chart admits, and the newest that the package knows. */
 const VERSIONS = ['1.27', '1.37']
 /** Objects of kinds that are no part of Kubernetes, whose schemas the package does not have. */
 const EXTENSION = /^kind: (HTTPRoute|PodMonitor)$/m
 
 const folder = await temporaryFolder()
-const shell = shellIn(folder, { language: LANGUAGE })
+const shell = shellIn(folder, 'kubernetes')
 const obstacle =
   missing({ needs: { 'Python 3 with venv': 'python3 -c "import ensurepip, venv"' } }) ??
   (await cannotInstall(

@@ -2,7 +2,7 @@
  * Runs the pages of `docs/clients/` as they are, against a real server: writes the programs into a folder, runs the shell blocks in
  * order, and looks at what they print.
  */
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { administrationOf } from '../support/administration.ts'
+import { missing } from '../support/foreign-tools.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -151,16 +152,4 @@ function fileOf(code: string): string | undefined {
 async function place(file: string, code: string): Promise<void> {
   mkdirSync(dirname(file), { recursive: true })
   await writeFile(file, code)
-}
-
-function missing({ needs }: LanguagePage): string | undefined {
-  const names = Object.entries(needs).flatMap(([name, command]) => {
-    try {
-      execFileSync('bash', ['-c', command], { stdio: 'ignore' })
-      return []
-    } catch {
-      return [name]
-    }
-  })
-  return names.length === 0 ? undefined : `there is no ${names.join(' and no ')}`
 }

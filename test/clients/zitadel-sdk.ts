@@ -7,9 +7,9 @@ import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf } from '../support/administration.ts'
+import { cannotInstall, type ForeignTools, missing, type Shell, shellIn } from '../support/foreign-tools.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
-import { cannotInstall, missing, type Shell, shellIn } from './generated-client.ts'
 
 /** What each program prints about one of the two services: what it did, and how calls that fail were reported. */
 const lifeOfKeys = (service: string) => `${service}
@@ -25,14 +25,11 @@ rolled back and deleted: true
 `
 
 /** How one SDK is installed and run. Commands are for bash, in a copy of `folder`. */
-export interface ZitadelSdk {
+export interface ZitadelSdk extends ForeignTools {
   /** The package with its registry, for people. */
   readonly name: string
   /** Below `test/clients`: the program, and the versions of what it needs. */
   readonly folder: string
-  readonly needs: Readonly<Record<string, string>>
-  /** Gets the SDK into `$CACHE`. If that fails, the tests are skipped. */
-  readonly install: string
   readonly build?: string
   /** Runs the program, which prints `lifeOfKeys` of each service. */
   readonly run: string
@@ -44,7 +41,7 @@ export interface ZitadelSdk {
 export async function testZitadelSdk(sdk: ZitadelSdk, more?: (shell: Shell) => void): Promise<void> {
   const folder = await temporaryFolder()
   await cp(join(import.meta.dirname, sdk.folder), folder, { recursive: true })
-  const shell = shellIn(folder, { language: sdk.folder })
+  const shell = shellIn(folder, sdk.folder)
   const obstacle = missing(sdk) ?? (await cannotInstall(sdk, shell))
   if (obstacle !== undefined) {
     // As in `generated-client.ts`.

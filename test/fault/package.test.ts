@@ -88,7 +88,9 @@ describe('the npm package', () => {
     const paths = packed.files.map(({ path }) => path)
     const named = [...Object.values(manifest.bin), ...Object.values(manifest.exports).flatMap(filesOf)]
     expect(paths).toEqual(expect.arrayContaining(named.map((path) => path.replace('./', ''))))
-    expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/cli/main.js', 'dist/cli/main.d.ts']))
+    expect(paths).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'dist/cli/main.js', 'dist/cli/main.d.ts', 'gen/openapi.json']),
+    )
     expect(paths.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([])
     expect(new Set(paths.map((path) => path.split('/')[0]))).toEqual(
       new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'deploy', 'dist', 'gen', 'package.json', 'src']),

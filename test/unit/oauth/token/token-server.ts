@@ -15,6 +15,7 @@ import { listen } from '../../../../src/http/listener.ts'
 import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
+import { publishDocument } from '../../../../src/oauth/documents/published-document.ts'
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
 import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
 import { TokenService } from '../../../../src/oauth/token-service.ts'
@@ -104,6 +105,7 @@ export async function startTokenServer(options: TokenServerOptions) {
   }
   const routes = createOAuthRoutes({
     service: answers === 'by the provider' ? withoutFastPath : service,
+    openApi: publishDocument({}),
     jwksMaxAgeSeconds: 300,
     isFresh: () => true,
     stalenessSeconds: () => 0,

@@ -1,0 +1,228 @@
+/**
+ * The OAuth endpoints as operations: the token endpoint, and the documents. Paths and names come from the code that serves them.
+ */
+import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
+import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
+import { ASSERTION_ALGORITHMS } from '../../src/oauth/client-authentication/assertions.ts'
+import { discoveryDocument } from '../../src/oauth/documents/discovery.ts'
+import { CLIENT_AUTHENTICATION_METHODS, DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { TOO_MANY_FAILURES } from '../../src/oauth/errors.ts'
+import { type HeaderName, headersOf } from './headers.ts'
+import { type Json, refTo } from './json.ts'
+
+type AuthenticationMethod = (typeof CLIENT_AUTHENTICATION_METHODS)[number]
+type DocumentName = Exclude<(typeof DOCUMENT_PATHS)[keyof typeof DOCUMENT_PATHS], 'openApi'>
+
+/** The tag of all of them. */
+export const OAUTH_TAG = {
+  name: 'OAuth',
+  description: 'Tokens (RFC 6749), and what verifiers need. No bearer token is needed.',
+}
+
+const AUTHENTICATION: Readonly<Record<AuthenticationMethod, string>> = {
+  client_secret_basic: 'HTTP Basic, with the client ID and the secret form-encoded (RFC 6749 §2.3.1)',
+  client_secret_post: '`client_id` and `client_secret` in the form',
+  private_key_jwt: '`client_assertion_type` and `client_assertion` in the form (RFC 7523 §2.2)',
+}
+
+/** Of the authentication methods, OpenAPI has a scheme for this one only. The others are members of the form. */
+const BASIC = 'client_secret_basic' satisfies AuthenticationMethod
+
+/** Security schemes by name. */
+export const OAUTH_SECURITY: Json = {
+  [BASIC]: { type: 'http', scheme: 'basic', description: `At the token endpoint: ${AUTHENTICATION[BASIC]}.` },
+}
+
+const DOCUMENTS: Readonly<Record<DocumentName, { readonly summary: string; readonly schema: string }>> = {
+  jwks: { summary: 'The public keys of all keys that sign, will sign or have signed', schema: 'oauth.Jwks' },
+  discovery: { summary: 'The addresses and algorithms of the issuer (RFC 8414)', schema: 'oauth.Discovery' },
+}
+
+/** All endpoints by path. */
+export function oauthPaths(): Readonly<Record<string, Readonly<Record<string, Json>>>> {
+  const documents = Object.entries(DOCUMENT_PATHS).flatMap(([path, name]) =>
+    name === 'openApi' ? [] : [[path, { get: documentOperation(path, name) }]],
+  )
+  return { [OAUTH_PATHS.token]: { post: TOKEN_OPERATION }, ...Object.fromEntries(documents) }
+}
+
+const TOKEN_OPERATION: Json = {
+  tags: [OAUTH_TAG.name],
+  operationId: 'OAuth_RequestToken',
+  summary: 'Issues an access token with the client credentials grant',
+  description: [
+    'The client authenticates in one of these ways:',
+    CLIENT_AUTHENTICATION_METHODS.map((method) => `- \`${method}\`: ${AUTHENTICATION[method]}`).join('\n'),
+    'Parameters that are not named here are ignored.',
+  ].join('\n\n'),
+  security: [{ [BASIC]: [] }, {}],
+  requestBody: {
+    required: true,
+    content: { 'application/x-www-form-urlencoded': { schema: refTo('schemas', 'oauth.TokenRequest') } },
+  },
+  responses: {
+    200: { description: 'The token.', ...headersOf(['Cache-Control']), ...jsonOf('oauth.Token') },
+    ...Object.fromEntries(
+      ['400', '401', '413', '415', '429', '500', '503'].map((status) => [status, refTo('responses', `OAuth${status}`)]),
+    ),
+  },
+}
+
+function documentOperation(path: string, name: DocumentName): Json {
+  const caching: readonly HeaderName[] = ['Cache-Control', 'ETag']
+  const { summary, schema } = DOCUMENTS[name]
+  return {
+    tags: [OAUTH_TAG.name],
+    operationId: `OAuth_Get${pascalCase(path)}`,
+    summary,
+    description: 'Pages of any origin may read it. Reuse it for as long as `Cache-Control` says.',
+    security: [],
+    parameters: [
+      {
+        name: 'If-None-Match',
+        in: 'header',
+        description: 'The `ETag` of a copy.',
+        schema: { type: 'string' },
+      },
+    ],
+    responses: {
+      200: { description: 'The document.', ...headersOf(caching), ...jsonOf(schema) },
+      304: { description: 'The copy is current.', ...headersOf(caching) },
+      503: refTo('responses', 'OAuth503'),
+    },
+  }
+}
+
+/** A path as part of a name, such as `WellKnownJwksJson`. */
+function pascalCase(path: string): string {
+  const words = path.split(/[^a-z0-9]+/i).filter((word) => word !== '')
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+/** The responses that refuse a request, as components. */
+export function oauthRefusals(): Json {
+  const error = jsonOf('oauth.Error')
+  return {
+    OAuth400: {
+      description:
+        '`invalid_request`, `unauthorized_client`, `invalid_scope`, `invalid_target` or `unsupported_grant_type`.',
+      ...headersOf(['Cache-Control']),
+      ...error,
+    },
+    OAuth401: {
+      description: '`invalid_client`: the authentication failed.',
+      ...headersOf(['Cache-Control', 'WWW-Authenticate']),
+      ...error,
+    },
+    OAuth413: { description: '`invalid_request`: the form is too long.', ...headersOf(['Cache-Control']), ...error },
+    OAuth415: { description: '`invalid_request`: the form is compressed.', ...headersOf(['Cache-Control']), ...error },
+    OAuth429: {
+      description: 'Too many failed authentications of the client or of its address. It is no OAuth error.',
+      ...headersOf(['Cache-Control', 'Retry-After']),
+      ...jsonOf('oauth.TooManyFailures'),
+    },
+    OAuth500: { description: '`server_error`: the server is at fault.', ...headersOf(['Cache-Control']), ...error },
+    OAuth503: {
+      description: '`temporarily_unavailable`: try again.',
+      ...headersOf(['Cache-Control', 'Retry-After']),
+      ...error,
+    },
+  }
+}
+
+/** The schemas by name. */
+export function oauthSchemas(): Json {
+  return {
+    'oauth.TokenRequest': {
+      type: 'object',
+      description: 'The form of a token request (RFC 6749 §4.4.2).',
+      properties: {
+        grant_type: { type: 'string', const: 'client_credentials' },
+        client_id: { type: 'string', description: '`<user_id>@<project_name>`.' },
+        client_secret: { type: 'string' },
+        client_assertion_type: { type: 'string', const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+        client_assertion: {
+          type: 'string',
+          description: `A JWT, signed with the client's private key: ${ASSERTION_ALGORITHMS.join(', ')}.`,
+        },
+        scope: {
+          type: 'string',
+          description: `Separated by spaces. Missing means \`openid\`. Every client can have ${codeList(STANDARD_SCOPES)}.`,
+          examples: [`openid ${SERVICE_AUDIENCE_SCOPE}`],
+        },
+        resource: {
+          type: 'string',
+          format: 'uri',
+          description: `The base URL, which asks for the same as the scope \`${SERVICE_AUDIENCE_SCOPE}\` (RFC 8707).`,
+        },
+      },
+      required: ['grant_type'],
+    },
+    'oauth.Token': {
+      type: 'object',
+      description: 'A token (RFC 6749 §5.1).',
+      properties: {
+        access_token: { type: 'string', description: 'A JWT (RFC 9068).' },
+        token_type: { type: 'string', const: 'Bearer' },
+        expires_in: { type: 'integer', description: 'Its lifetime in seconds.' },
+        scope: { type: 'string', description: 'What was granted, separated by spaces.' },
+      },
+      required: ['access_token', 'token_type', 'expires_in', 'scope'],
+    },
+    'oauth.Error': {
+      type: 'object',
+      description: 'An OAuth error (RFC 6749 §5.2).',
+      properties: { error: { type: 'string' }, error_description: { type: 'string', description: 'For people.' } },
+      required: ['error'],
+    },
+    'oauth.TooManyFailures': {
+      type: 'object',
+      properties: Object.fromEntries(Object.keys(TOO_MANY_FAILURES).map((name) => [name, { type: 'string' }])),
+      required: Object.keys(TOO_MANY_FAILURES),
+    },
+    'oauth.Jwks': {
+      type: 'object',
+      description: 'A JWK Set (RFC 7517 §5), the key that signs first.',
+      properties: { keys: { type: 'array', items: refTo('schemas', 'oauth.Jwk') } },
+      required: ['keys'],
+    },
+    'oauth.Jwk': {
+      type: 'object',
+      description: 'A public key (RFC 7517). An RSA key has `n` and `e`, an elliptic curve `crv`, `x` and perhaps `y`.',
+      properties: {
+        kid: { type: 'string', description: 'The `keyId` of the web key.' },
+        kty: { type: 'string', enum: ['RSA', 'EC', 'OKP'] },
+        use: { type: 'string', const: 'sig' },
+        alg: { type: 'string', enum: KEY_ALGORITHM_NAMES },
+        ...Object.fromEntries(['n', 'e', 'crv', 'x', 'y'].map((name) => [name, { type: 'string' }])),
+      },
+      required: ['kid', 'kty', 'use', 'alg'],
+    },
+    'oauth.Discovery': discoverySchema(),
+  }
+}
+
+/** Of the document as it is served. */
+function discoverySchema(): Json {
+  const document = discoveryDocument('https://id.example.com', { acceptsZitadelScopes: false })
+  const properties = Object.entries(document).map(([name, value]) => [
+    name,
+    Array.isArray(value)
+      ? { type: 'array', items: { type: 'string' }, examples: [value] }
+      : { type: 'string', format: 'uri', examples: [value] },
+  ])
+  return {
+    type: 'object',
+    description: 'Authorization server metadata (RFC 8414 §2), the same for OpenID Connect Discovery.',
+    properties: Object.fromEntries(properties),
+    required: Object.keys(document),
+  }
+}
+
+function codeList(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
+}
+
+function jsonOf(schema: string): Json {
+  return { content: { 'application/json': { schema: refTo('schemas', schema) } } }
+}

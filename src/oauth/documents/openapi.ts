@@ -1,0 +1,72 @@
+/**
+ * The description of the API in OpenAPI 3.1, with the OAuth endpoints. `npm run generate` makes it (decision 26); here it is fitted to the
+ * server.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const GENERATED = join(import.meta.dirname, '../../../gen/openapi.json')
+
+const REFERENCE = /"#\/components\/(\w+)\/([^"]+)"/g
+
+type Named<Value> = Readonly<Record<string, Value>>
+
+/** The parts that depend on the server. */
+interface OpenApi {
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Named<Named<Operation>>
+  /** By kind and name. */
+  readonly components: Named<Named<unknown>>
+}
+
+interface Operation {
+  readonly tags: readonly string[]
+  readonly deprecated?: boolean
+}
+
+/**
+ * The description of a server. Reads and parses the file, so it is called once.
+ *
+ * @param options `servesDeprecated`: whether deprecated services are served. Otherwise they are left out.
+ */
+export function openApiDocument(
+  baseUrl: string,
+  { servesDeprecated }: { readonly servesDeprecated: boolean },
+): Named<unknown> {
+  const generated = JSON.parse(readFileSync(GENERATED, 'utf8')) as OpenApi
+  return { ...(servesDeprecated ? generated : withoutDeprecated(generated)), servers: [{ url: baseUrl }] }
+}
+
+function withoutDeprecated(document: OpenApi): OpenApi {
+  const paths = Object.fromEntries(
+    Object.entries(document.paths).filter(
+      ([, methods]) => !Object.values(methods).some(({ deprecated }) => deprecated),
+    ),
+  )
+  const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags)))
+  return {
+    ...document,
+    tags: document.tags.filter(({ name }) => used.has(name)),
+    paths,
+    components: onlyReferenced(document.components, paths),
+  }
+}
+
+/** The components that the paths refer to, directly or not. Security schemes are named, and all of them are kept. */
+function onlyReferenced({ securitySchemes = {}, ...components }: OpenApi['components'], paths: OpenApi['paths']) {
+  const referenced = new Set<string>()
+  const visit = (part: unknown): void => {
+    for (const [, kind = '', name = ''] of JSON.stringify(part).matchAll(REFERENCE)) {
+      const key = `${kind}/${name}`
+      if (referenced.has(key)) continue
+      referenced.add(key)
+      visit(components[kind]?.[name])
+    }
+  }
+  visit(paths)
+  const kept = Object.entries(components).map(([kind, named]) => [
+    kind,
+    Object.fromEntries(Object.entries(named).filter(([name]) => referenced.has(`${kind}/${name}`))),
+  ])
+  return { ...Object.fromEntries(kept), securitySchemes }
+}

@@ -1,0 +1,244 @@
+/**
+ * The description of the API in `gen/openapi.json`: that it says what the proto files and the OAuth endpoints do.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  hasOption,
+  type MessageInitShape,
+} from '@bufbuild/protobuf'
+import { FieldRulesSchema, field as fieldRules, Ignore } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { describe, expect, it } from '@jest/globals'
+import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
+import { keywordsOf } from '../../scripts/openapi/rule-keywords.ts'
+import { DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import { SERVICES } from '../../src/rpc/routes.ts'
+import { METHODS } from '../support/administration.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly description: string
+  readonly deprecated?: boolean
+  readonly responses: Readonly<Record<string, unknown>>
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, object>>
+  readonly required?: readonly string[]
+  readonly oneOf?: readonly Schema[]
+  readonly title?: string
+  readonly additionalProperties?: unknown
+}
+
+const text = readFileSync(join(import.meta.dirname, '../../gen/openapi.json'), 'utf8')
+const document = JSON.parse(text) as {
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, { readonly post?: Operation; readonly get?: Operation }>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>> & {
+    readonly schemas: Readonly<Record<string, Schema>>
+  }
+}
+const operations = Object.values(document.paths).flatMap(({ post, get }) => [post ?? [], get ?? []].flat())
+const referenced = new Set([...text.matchAll(/"\$ref": "#\/components\/([^"]+)"/g)].map(([, name]) => name))
+const components = Object.entries(document.components).flatMap(([kind, named]) =>
+  Object.keys(named).map((name) => `${kind}/${name}`),
+)
+
+/** The messages of all requests, with those in them. */
+const requestMessages = [...new Set(METHODS.flatMap(({ method }) => withInner(method.input)))]
+
+function withInner(message: DescMessage): DescMessage[] {
+  const inner = message.fields.flatMap(({ message: type }) => type ?? [])
+  return [message, ...inner.filter(({ typeName }) => typeName.startsWith('iam.')).flatMap(withInner)]
+}
+
+/** The schema of a message in requests. */
+function schemaOf({ typeName }: DescMessage): Schema {
+  const { schemas } = document.components
+  return schemas[`${typeName}Input`] ?? schemas[typeName] ?? {}
+}
+
+/** What the schema of a message says about a field. */
+function keywordsAt({ parent, jsonName }: DescField): { isRequired: boolean; keywords: string[] } {
+  const schema = schemaOf(parent)
+  return {
+    isRequired: schema.required?.includes(jsonName) === true,
+    keywords: Object.keys(schema.properties?.[jsonName] ?? {}).filter(
+      (name) => !['type', 'description', '$ref', 'format'].includes(name),
+    ),
+  }
+}
+
+describe('the description of the API', () => {
+  it('has one operation for each method of each service, at its path, and all OAuth endpoints', () => {
+    expect(METHODS.map(({ method }) => method.parent)).toEqual(
+      SERVICES.flatMap(({ methods }) => methods.map(({ parent }) => parent)),
+    )
+    const documents = Object.entries(DOCUMENT_PATHS).filter(([, name]) => name !== 'openApi')
+    expect(
+      Object.entries(document.paths)
+        .map(([path, item]) => `${Object.keys(item)} ${path}`)
+        .sort(),
+    ).toEqual(
+      [
+        ...METHODS.map(({ path }) => `post /${path}`),
+        `post ${OAUTH_PATHS.token}`,
+        ...documents.map(([path]) => `get ${path}`),
+      ].sort(),
+    )
+  })
+
+  it('has an id for each operation that no other has', () => {
+    const ids = operations.map(({ operationId }) => operationId)
+    expect(ids.length).toBeGreaterThan(50)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids).toEqual(expect.arrayContaining(['BetaWebKeyService_CreateWebKey', 'WebKeyService_CreateWebKey']))
+  })
+
+  it('has a tag for each service, and marks the deprecated one', () => {
+    const tags = document.tags.map(({ name }) => name)
+    expect(tags).toEqual([...new Set(operations.flatMap((operation) => operation.tags))])
+    const deprecated = operations.filter((operation) => operation.deprecated).flatMap((operation) => operation.tags)
+    expect(new Set(deprecated)).toEqual(new Set(['BetaWebKeyService']))
+    expect(deprecated).toHaveLength(4)
+  })
+
+  it('refers only to components that it has, and has none that nothing refers to', () => {
+    const schemes = components.filter((name) => name.startsWith('securitySchemes/'))
+    expect([...referenced, ...schemes].sort()).toEqual(components.sort())
+  })
+
+  it.each(METHODS)('says which permission $path needs', ({ path, permission }) => {
+    expect(document.paths[`/${path}`]?.post?.description).toContain(`Needs the permission \`${permission}\`.`)
+  })
+
+  it('closes what clients send, and leaves open what they receive', () => {
+    const closed = Object.entries(document.components.schemas).flatMap(([name, schema]) =>
+      [schema, ...(schema.oneOf ?? [])].some((part) => part.additionalProperties === false) ? [name] : [],
+    )
+    const names = requestMessages.map(({ typeName }) => typeName)
+    expect(closed.map((name) => name.replace(/Input$/, '')).sort()).toEqual(names.sort())
+    expect(closed).toContain('iam.webkey.v2.RotationPolicyInput')
+    expect(document.components.schemas).toHaveProperty(['iam.webkey.v2.RotationPolicy'])
+  })
+
+  it('uses the names that fields have in JSON, in its comments too', () => {
+    const { schemas } = document.components
+    const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
+    expect(mask).toMatchObject({ description: 'What to change: `name`, `clientCredentialsEnabled`. Required.' })
+    const names = new Set(
+      requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),
+    )
+    expect([...names].filter((name) => text.includes(`\`${name}\``))).toEqual([])
+  })
+
+  it('names 404 for each method whose comment has it, and 409', () => {
+    const comments = operations.filter(({ description = '' }) => description.includes('`not_found`'))
+    expect(comments.length).toBeGreaterThan(5)
+    for (const { responses } of comments) expect(Object.keys(responses)).toContain('404')
+    const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
+    expect(conflicts).toEqual(['ProjectService_CreateProject', 'ProjectService_UpdateProject'])
+  })
+})
+
+describe('the rules of the proto files', () => {
+  const withRules = requestMessages.flatMap(({ fields }) => fields).filter((field) => hasOption(field, fieldRules))
+
+  it('each are in the schema of their field', () => {
+    expect(withRules.length).toBeGreaterThan(50)
+    const isSaid = (field: DescField) => {
+      const rules = getOption(field, fieldRules)
+      const { isRequired, keywords } = keywordsAt(field)
+      // Its schema names all values that the enum has.
+      const isOfDefinedValues = rules.type.case === 'enum' && rules.type.value.definedOnly
+      return isRequired || keywords.length > 0 || isOfDefinedValues
+    }
+    expect(withRules.filter((field) => !isSaid(field)).map(({ parent, name }) => `${parent.typeName}.${name}`)).toEqual(
+      [],
+    )
+  })
+
+  it('make required what must not be missing, and nothing else', () => {
+    const required = requestMessages.flatMap((message) =>
+      (schemaOf(message).required ?? []).map((name) => `${message.name}.${name}`),
+    )
+    expect(required).toEqual(
+      expect.arrayContaining([
+        'CreateWebKeyRequest.config',
+        'ECDSA.curve',
+        'ActivateWebKeyRequest.keyId',
+        'CreateProjectRequest.name',
+        'UpdateProjectRequest.projectId',
+        'UpdateProjectRequest.updateMask',
+        'CreateServiceUserRequest.name',
+      ]),
+    )
+    // Empty is allowed, by the rules or for lack of one.
+    for (const name of [
+      'ListServiceUsersRequest.projectId',
+      'UpdateProjectRequest.name',
+      'UpdateServiceUserRequest.name',
+      'ListProjectsRequest.pageSize',
+      'SetInstanceRolesRequest.instanceRoles',
+      'GenerateClientSecretRequest.expirationDate',
+    ])
+      expect(required).not.toContain(name)
+  })
+
+  it('make one variant of a choice required', () => {
+    const { oneOf } = document.components.schemas['iam.webkey.v2beta.WebKeyConfig']!
+    expect(oneOf?.map(({ required }) => required)).toEqual([['rsa'], ['ecdsa'], ['ed25519']])
+    // Generators name classes by them.
+    const titles = Object.values(document.components.schemas).flatMap(({ oneOf = [] }) =>
+      oneOf.map(({ title }) => title),
+    )
+    expect(titles).toHaveLength(9)
+    expect(new Set(titles).size).toBe(9)
+  })
+
+  type Type = MessageInitShape<typeof FieldRulesSchema>['type']
+  const keywords = (type: Type, named?: typeof InstanceRoleSchema, ignore = Ignore.UNSPECIFIED) =>
+    keywordsOf(create(FieldRulesSchema, { type: type!, ignore }), named)
+
+  it.each([
+    [
+      { minLength: 1, maxLength: 200 },
+      { case: 'string', value: { minLen: 1n, maxLen: 200n } },
+    ],
+    [{ format: 'uuid' }, { case: 'string', value: { wellKnown: { case: 'uuid', value: true } } }],
+    [{ pattern: '^[a-z]$' }, { case: 'string', value: { pattern: '^[a-z]$' } }],
+    [{ minimum: 0 }, { case: 'int32', value: { greaterThan: { case: 'gte', value: 0 } } }],
+    [
+      { minimum: -1, maximum: 9 },
+      { case: 'int32', value: { greaterThan: { case: 'gte', value: -1 }, lessThan: { case: 'lte', value: 9 } } },
+    ],
+  ] as const)('become %j', (expected, type) => {
+    expect(keywords(type)).toEqual(expected)
+  })
+
+  it('become keywords of the items of a list, and of the enum that they are of', () => {
+    const items = create(FieldRulesSchema, { type: { case: 'enum', value: { definedOnly: true, notIn: [0] } } })
+    expect(keywords({ case: 'repeated', value: { maxItems: 10n, unique: true, items } }, InstanceRoleSchema)).toEqual({
+      maxItems: 10,
+      uniqueItems: true,
+      items: { not: { enum: ['INSTANCE_ROLE_UNSPECIFIED'] } },
+    })
+  })
+
+  it('that do not hold for an empty text have an alternative for it', () => {
+    expect(keywords({ case: 'string', value: { minLen: 2n } }, undefined, Ignore.IF_ZERO_VALUE)).toEqual({
+      anyOf: [{ type: 'string', minLength: 2 }, { const: '' }],
+    })
+  })
+
+  it('are never left out: a rule without a keyword fails', () => {
+    expect(() => keywords({ case: 'string', value: { prefix: 'urn:' } })).toThrow('no keyword for prefix')
+    expect(() => keywords({ case: 'double', value: {} })).toThrow('no keyword for double')
+    expect(() => keywords({ case: 'int32', value: {} }, undefined, Ignore.IF_ZERO_VALUE)).toThrow('no keyword')
+  })
+})
