@@ -1,5 +1,5 @@
 /**
- * The description of the API in OpenAPI 3.1, with the OAuth endpoints. `npm run generate` makes it (decision 25); here it is fitted to the
+ * The description of the API in OpenAPI 3.1, with the OAuth endpoints. `npm run generate` makes it (decision 26); here it is fitted to the
  * server.
  */
 import { readFileSync } from 'node:fs'
