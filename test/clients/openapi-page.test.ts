@@ -40,10 +40,11 @@ testLanguagePage(
       await cp(join(import.meta.dirname, 'openapi/every-method.mjs'), join(page.folder, 'every-method.mjs'))
     })
 
-    it('compiles', async () => {
+    it('compiles, and a member too many or too few does not', async () => {
+      await writeFile(join(page.folder, 'mistakes.ts'), MISTAKES)
       const options = `--types node --typeRoots "${ROOT}/node_modules/@types"`
       await page.shell(
-        `npx tsc --noEmit --strict --module nodenext --target es2024 --allowImportingTsExtensions --skipLibCheck ${options} list-keys.ts`,
+        `npx tsc --noEmit --strict --module nodenext --target es2024 --allowImportingTsExtensions --skipLibCheck ${options} list-keys.ts mistakes.ts`,
       )
     })
 
@@ -106,6 +107,16 @@ testLanguagePage(
     })
   },
 )
+
+/** Compiles only if each marked line is an error. */
+const MISTAKES = `
+import { webKeyServiceGetWebKey } from './client/index.ts'
+// @ts-expect-error
+webKeyServiceGetWebKey({ body: {} })
+// @ts-expect-error
+webKeyServiceGetWebKey({ body: { keyId: 'x', other: 1 } })
+webKeyServiceGetWebKey({ body: { keyId: 'x' } })
+`
 
 /** Problems that are none, with the reason. */
 const EXCUSED = [
