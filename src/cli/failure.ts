@@ -7,11 +7,16 @@ import { ConfigError } from '../config/config.ts'
 import { DomainError } from '../domain/errors.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
+import { printable } from './printable.ts'
+import { TokenRefusal } from './token-refusal.ts'
 
 /** An error for programs, as `--json` prints it. */
 export interface Failure {
   readonly message: string
-  /** What kind of failure: `usage`, `configuration`, `connection`, `failed`, or a code of the API such as `not_found`. */
+  /**
+   * What kind of failure: `usage`, `configuration`, `connection`, `failed`, a code of the API such as `not_found`, or one of the token
+   * endpoint such as `invalid_client` (RFC 6749 §5.2).
+   */
   readonly code: string
   /** The stable reason of the API, such as `USER_NOT_FOUND`. */
   readonly reason?: string
@@ -40,11 +45,11 @@ export function failureOf(error: unknown): Failure {
 export function describeFailure(error: unknown): string {
   if (error instanceof ConnectError) {
     const info = infoOf(error)
-    if (info !== undefined) return `${error.rawMessage} (${info.reason})`
+    if (info !== undefined) return `${printable(error.rawMessage)} (${printable(info.reason)})`
     // A server that is starting, or a proxy, answers without the details of the API.
     return error.rawMessage === ''
       ? `${error.message} the server does not say why: try again in a moment`
-      : error.message
+      : printable(error.message)
   }
   if (error instanceof DomainError) {
     const advice = error.code === 'storage_unavailable' ? ': check KEYTURN_DATABASE_URL and the database' : ''
@@ -79,7 +84,7 @@ function firstOf(error: unknown): unknown {
 function codeOf(error: unknown): string {
   if (error instanceof ConfigError) return 'configuration'
   if (error instanceof ConnectionError) return 'connection'
-  if (error instanceof DomainError) return error.code
+  if (error instanceof TokenRefusal || error instanceof DomainError) return error.code
   // `NotFound` is `not_found` in JSON (Connect protocol).
   if (error instanceof ConnectError) return Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
   return 'failed'

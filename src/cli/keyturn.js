@@ -8,9 +8,15 @@
  * answered, so a larger young generation costs 100 MB under load and saves nothing.
  */
 import { existsSync } from 'node:fs'
-import { constants, enableCompileCache } from 'node:module'
+import * as modules from 'node:module'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+
+// An older Node.js lacks more than this, and says so less clearly.
+if (modules.constants?.compileCacheStatus === undefined) {
+  process.stderr.write(`keyturn: Node.js 22.18 or newer is needed, and this is ${process.version}\n`)
+  process.exit(2)
+}
 
 // Beside the packages, or with the files of this user, and not in a folder that others can write: the cached code is executed. An installed
 // package has its packages beside it, and no folder `node_modules` of its own. Made by root with a strict umask, such a folder would keep
@@ -31,5 +37,5 @@ if (existsSync(join(import.meta.dirname, 'main.ts'))) await import('./main.ts')
 else await import(compiled)
 
 function enable(folder) {
-  return enableCompileCache(folder).status !== constants.compileCacheStatus.FAILED
+  return modules.enableCompileCache(folder).status !== modules.constants.compileCacheStatus.FAILED
 }

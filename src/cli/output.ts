@@ -5,6 +5,7 @@ import type { JsonValue } from '@bufbuild/protobuf'
 import { type Command, Option } from 'commander'
 import { type Paint, painter } from './color.ts'
 import type { Io } from './io.ts'
+import { printable } from './printable.ts'
 import { formatYaml } from './yaml.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const
@@ -53,7 +54,7 @@ export function printJson(io: Io, options: OutputOptions, json: JsonValue, text:
 /** Prints warnings on standard error, one a line. */
 export function printWarnings(io: Io, warnings: readonly string[]): void {
   const paint = painter(io, 'stderr', 'yellow')
-  for (const warning of warnings) io.stderr.write(`${paint('warning:')} ${warning}\n`)
+  for (const warning of warnings) io.stderr.write(`${paint('warning:')} ${printable(warning)}\n`)
 }
 
 function formatJson(json: JsonValue, format: 'json' | 'yaml'): string {

@@ -2,6 +2,7 @@
  * Plain tables for a terminal, and the format of times in them.
  */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
+import { printable } from './printable.ts'
 
 /**
  * Rows under a heading, columns as wide as their widest cell, two blanks between them.
@@ -13,7 +14,7 @@ export function formatTable(
   rows: readonly (readonly string[])[],
   paint: (text: string) => string = (text) => text,
 ): string {
-  const lines = [heading, ...rows]
+  const lines = [heading, ...rows.map((row) => row.map(printable))]
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
   return lines
     .map((line) =>
@@ -29,7 +30,7 @@ export function formatTable(
 /** Names and values in two columns. */
 export function formatFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...fields.map(([name]) => name.length))
-  return fields.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join('\n')
+  return fields.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd()).join('\n')
 }
 
 /** A moment to the second, in UTC, for example `2026-11-21T08:30:00Z`. */

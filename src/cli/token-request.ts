@@ -7,6 +7,7 @@ import { ConnectionError } from './connection/connection-failure.ts'
 import { requestJson } from './connection/json-request.ts'
 import type { Target } from './connection/target.ts'
 import type { TlsOptions } from './connection/tls-files.ts'
+import { TokenRefusal } from './token-refusal.ts'
 
 /** The response of the token endpoint (Spec §2.1). */
 export type TokenResponse = {
@@ -24,7 +25,8 @@ export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'cl
 /**
  * Gets an access token with the client credentials grant (Spec §4.1).
  *
- * @throws {ConnectionError} if the server cannot be reached, or refuses; the message says which.
+ * @throws {TokenRefusal}
+ * @throws {ConnectionError} if the server cannot be reached, or what it answers is of no use.
  */
 export async function requestToken(client: TokenClient, scope: string, tls: TlsOptions = {}): Promise<TokenResponse> {
   const { token_endpoint, client_id, client_secret } = client
@@ -35,22 +37,19 @@ export async function requestToken(client: TokenClient, scope: string, tls: TlsO
     throw new ConnectionError(`no token: what ${token_endpoint} answered is none; is that address another server's?`)
   }
   const { error, error_description = 'no description' } = (json ?? {}) as Record<string, unknown>
-  throw new ConnectionError(
-    typeof error === 'string'
-      ? `no token: ${error}: ${error_description}`
-      : `no token: ${token_endpoint} answered with status ${status}`,
-  )
+  if (typeof error === 'string') throw new TokenRefusal(error, String(error_description))
+  throw new ConnectionError(`no token: ${token_endpoint} answered with status ${status}`)
 }
 
 /**
  * Gets an access token for the caller.
  *
- * @throws {ConnectionError} also if the caller has no client credentials.
+ * @throws {Error} if the caller has no client credentials; otherwise like `requestToken`.
  */
 export async function requestTokenOf(target: Target, scope: string): Promise<TokenResponse> {
   const { identity, tls } = target
   if (identity.kind === 'personal access token') {
-    throw new ConnectionError(
+    throw new Error(
       'no token: a personal access token calls the API itself, and gets no access tokens: name client credentials with ' +
         '--credentials or --context',
     )

@@ -43,6 +43,7 @@ function waitAfter(attempt: number, retryAfterMillis: number | undefined, runtim
 export function parseRetryAfter(value: string | null, now: number): number | undefined {
   const text = value?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
-  const date = text === '' ? Number.NaN : Date.parse(text)
+  // `Date.parse` takes much that is no date of HTTP (RFC 9110 §5.6.7), such as `-5`.
+  const date = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

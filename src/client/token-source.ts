@@ -3,7 +3,7 @@
  *
  * There is no timer, so there is nothing to stop: a token that is due is renewed by the next call, which gets the old one meanwhile.
  */
-import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { isWithin, PLATFORM, type Runtime } from '../discovery/runtime.ts'
 import { withRetries } from './retry.ts'
 import { TokenError } from './token-error.ts'
 import { createTokenRequest, type TokenRequestOptions } from './token-request.ts'
@@ -48,7 +48,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
   const request = createTokenRequest(options, runtime)
   let held: HeldToken | undefined
   let renewal: Promise<HeldToken> | undefined
-  let failure: { readonly error: unknown; readonly until: number } | undefined
+  let failure: { readonly error: unknown; readonly at: number; readonly pause: number } | undefined
   let invalidations = { left: INVALIDATIONS.burst, at: runtime.now() }
 
   const requestToken = async (): Promise<HeldToken> => {
@@ -67,7 +67,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
     } catch (error) {
       const asked = error instanceof TokenError ? error.retryAfterMillis : undefined
       const pause = Math.min(Math.max(asked ?? 0, PAUSE.millis), PAUSE.longestMillis)
-      failure = { error, until: runtime.now() + pause }
+      failure = { error, at: runtime.now(), pause }
       throw error
     } finally {
       renewal = undefined
@@ -85,7 +85,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
       const now = runtime.now()
       const usable = held !== undefined && isGood(held, now) ? held : undefined
       if (usable !== undefined && now < usable.renewAt) return usable.accessToken
-      const isPaused = failure !== undefined && now < failure.until
+      const isPaused = failure !== undefined && isWithin(failure.pause, failure.at, runtime)
       if (usable !== undefined) {
         // A failed renewal matters to a later caller, once the token has expired.
         if (!isPaused) renew().catch(() => undefined)

@@ -27,7 +27,7 @@ export const SETTINGS = [
     default: '`http://localhost:<port>`',
     meaning:
       'Address that clients use, and the issuer of the tokens, which is stored at the first start: with another one no server ' +
-      'starts (`keyturn issuer change`). Must be https unless it is a loopback address. No path.',
+      'starts (`keyturn issuer change`), except that the embedded database takes another port of the default. Must be https unless it is a loopback address. No path.',
   },
   {
     variable: 'KEYTURN_DATABASE_URL',

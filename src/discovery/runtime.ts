@@ -17,3 +17,9 @@ export const PLATFORM: Runtime = {
   random: () => Math.random(),
   wait: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
 }
+
+/** Whether a moment was less than that ago. One in the future was not: the clock has been set back, and the age is unknown. */
+export function isWithin(milliseconds: number, moment: number, runtime: Pick<Runtime, 'now'>): boolean {
+  const age = runtime.now() - moment
+  return age >= 0 && age < milliseconds
+}

@@ -169,8 +169,9 @@ async function runProgram(
 
 function whatFailed(error: unknown): string {
   const { stderr = '', message } = error as Error & { readonly stderr?: string }
-  const lines = stderr.split('\n')
-  return lines.find((line) => /\b(error|ERROR|FATAL|PANIC): /.test(line)) ?? message.split('\n')[0] ?? ''
+  const lines = [...stderr.split('\n').filter(Boolean), ...message.split('\n')]
+  // Not all that initdb complains about has such a word.
+  return lines.find((line) => /\b(error|ERROR|FATAL|PANIC): /.test(line)) ?? lines[0] ?? ''
 }
 
 async function isMissingOrEmpty(folder: string): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose'
 import { type FetchOptions, fetchJson } from '../discovery/json-document.ts'
-import type { Runtime } from '../discovery/runtime.ts'
+import { isWithin, type Runtime } from '../discovery/runtime.ts'
 
 /** Where the keys are, and for how long a copy is good. */
 export interface JwksCacheOptions extends FetchOptions {
@@ -50,7 +50,7 @@ const PAUSE_MILLIS = 1_000
 export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): JwksCache {
   let copy: Copy | undefined
   let fetching: Promise<Copy> | undefined
-  let failure: { readonly error: KeysUnavailable; readonly until: number } | undefined
+  let failure: { readonly error: KeysUnavailable; readonly at: number } | undefined
 
   const fetchCopy = async (): Promise<Copy> => {
     const startedAt = runtime.now()
@@ -66,7 +66,7 @@ export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): Jw
       return copy
     } catch (cause) {
       const error = new KeysUnavailable('the keys of the issuer cannot be read', { cause })
-      failure = { error, until: runtime.now() + PAUSE_MILLIS }
+      failure = { error, at: runtime.now() }
       throw error
     } finally {
       fetching = undefined
@@ -74,7 +74,8 @@ export function createJwksCache(options: JwksCacheOptions, runtime: Runtime): Jw
   }
   /** Request coalescing, and no request at all for a moment after a failure. */
   const refresh = async (): Promise<Copy> => {
-    if (fetching === undefined && failure !== undefined && runtime.now() < failure.until) throw failure.error
+    if (fetching === undefined && failure !== undefined && isWithin(PAUSE_MILLIS, failure.at, runtime))
+      throw failure.error
     fetching ??= fetchCopy()
     return await fetching
   }

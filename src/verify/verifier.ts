@@ -1,7 +1,7 @@
 /**
  * Verifies the access tokens (RFC 9068) of an issuer for one service, and checks the scopes and roles that it requires.
  */
-import { errors, type JWTPayload, jwtVerify } from 'jose'
+import { base64url, errors, type JWTPayload, jwtVerify } from 'jose'
 import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
 import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
 import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
@@ -21,15 +21,15 @@ export interface VerifierOptions extends Requirements {
   readonly issuer: string
   /** The id of the service's project. */
   readonly audience: string
-  /** The tolerated difference of the clocks. Default 5. */
+  /** The tolerated difference of the clocks. Default 5, range 0 to 300. */
   readonly clockToleranceSeconds?: number | undefined
-  /** The longest time to keep the JWKS. Default 300. A shorter `max-age` of the server wins. */
+  /** The longest time to keep the JWKS. Default 300, range 1 to 86 400. A shorter `max-age` of the server wins. */
   readonly jwksMaxAgeSeconds?: number | undefined
-  /** From one fetch of the JWKS for an unknown `kid` to the next. Default 5. */
+  /** From one fetch of the JWKS for an unknown `kid` to the next. Default 5, range 0 to 3600. */
   readonly cooldownSeconds?: number | undefined
   /** What fetches the JWKS. Default: that of the platform. */
   readonly fetch?: typeof fetch | undefined
-  /** The limit for one fetch, in milliseconds. Default 5000. */
+  /** The limit for one fetch, in milliseconds. Default 5000, range 1 to 60 000. */
   readonly timeoutMillis?: number | undefined
 }
 
@@ -80,6 +80,10 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
   const { audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
   const { clockToleranceSeconds = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options
+  assertRange('clockToleranceSeconds', clockToleranceSeconds, [0, 300])
+  assertRange('jwksMaxAgeSeconds', jwksMaxAgeSeconds, [1, 86_400])
+  assertRange('cooldownSeconds', cooldownSeconds, [0, 3600])
+  assertRange('timeoutMillis', timeoutMillis, [1, 60_000])
   const issuer = parseIssuer(options.issuer)
   if (typeof audience !== 'string' || audience === '')
     throw new TypeError('audience must be the id of the project that the tokens are meant for')
@@ -97,6 +101,17 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
   return verifierWith({ issuer, audience, clockToleranceSeconds, keys, runtime, admitted: new WeakMap() }, options)
 }
 
+/** NaN, which an unset variable becomes, would keep a withdrawn key for good. */
+function assertRange(name: string, value: unknown, [least, most]: readonly [number, number]): void {
+  if (typeof value !== 'number' || !(value >= least && value <= most))
+    throw new TypeError(`${name} must be a number from ${least} to ${most}`)
+}
+
+function assertTexts(name: string, value: unknown): void {
+  if (!Array.isArray(value) || !value.every((text) => typeof text === 'string'))
+    throw new TypeError(`${name} must be a list of texts`)
+}
+
 interface Core {
   readonly issuer: string
   readonly audience: string
@@ -109,6 +124,8 @@ interface Core {
 
 function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: Requirements): Verifier {
   const { issuer } = core
+  assertTexts('requiredScopes', requiredScopes)
+  assertTexts('requiredRoles', requiredRoles)
   const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
   if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
 
@@ -156,8 +173,9 @@ function bearerToken(authorization: string | null | undefined, issuer: string): 
 
 async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
   const { issuer } = core
-  if (token.length > MAX_TOKEN_LENGTH)
+  if (token?.length > MAX_TOKEN_LENGTH)
     throw new TokenRefusal('invalid_token', 'the access token is too long', { issuer })
+  if (!isCanonical(token)) throw new TokenRefusal('invalid_token', 'the access token is not valid', { issuer })
   try {
     const { payload } = await jwtVerify(token, (header) => core.keys.keyFor(header), {
       algorithms: ALGORITHMS,
@@ -168,12 +186,29 @@ async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {
       currentDate: new Date(core.runtime.now()),
       requiredClaims: ['exp', 'iat', 'sub', 'client_id', 'jti'],
     })
+    // The claims that are used below; jose checks that they are there.
+    if (typeof payload.sub !== 'string' || typeof payload.client_id !== 'string') throw new errors.JWTInvalid()
     return payload
   } catch (cause) {
     if (cause instanceof KeysUnavailable) throw new TokenRefusal('unavailable', cause.message, { issuer, cause })
     if (!(cause instanceof errors.JOSEError)) throw cause
     throw new TokenRefusal('invalid_token', hintFor(cause), { issuer, cause })
   }
+}
+
+/**
+ * Whether each part is the one spelling of its bytes (RFC 4648 §3.5): decoders ignore blanks and the bits behind the last byte, so that a
+ * token on a deny list would pass in another spelling.
+ */
+function isCanonical(token: unknown): boolean {
+  if (typeof token !== 'string') return false
+  return token.split('.').every((part) => {
+    try {
+      return base64url.encode(base64url.decode(part)) === part
+    } catch {
+      return false
+    }
+  })
 }
 
 /** Claims are checked after the signature, so only the holder of a genuine token gets more than "not valid". */

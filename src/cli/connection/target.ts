@@ -2,6 +2,7 @@
  * Which server a command calls, and as whom. What is named on the command line wins over variables, variables over the context in
  * use, and that over the credentials file in the data directory of the working folder.
  */
+import { parseBaseUrl } from '../../config/base-url.ts'
 import { clientVariable, namesCredentials, userConfigFolder } from '../../config/client-settings.ts'
 import { credentialsFileFrom } from '../../config/environment.ts'
 import type { Context, Contexts } from '../../secret-files/contexts.ts'
@@ -42,6 +43,8 @@ interface Found extends Omit<Target, 'tls'> {
  */
 export async function findTarget(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Target> {
   const { files, ...found } = await find(io, options)
+  assertSecretsAreSafe(found.baseUrl)
+  if (found.tokenEndpoint !== undefined) assertSecretsAreSafe(found.tokenEndpoint)
   return { ...found, tls: await readTlsFiles({ ...files, ...tlsFilesFrom(io, options) }) }
 }
 
@@ -87,6 +90,13 @@ async function withToken(io: Pick<Io, 'env'>, token: string): Promise<Found> {
       { cause },
     )
   }
+}
+
+/** @throws {Error} if a secret would go to another host in clear. */
+export function assertSecretsAreSafe(url: string): void {
+  parseBaseUrl(new URL(url).origin, (problem) => {
+    throw new Error(`the address ${url} ${problem}`)
+  })
 }
 
 function checkedUrl(text: string): string {

@@ -4,6 +4,7 @@
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { ConnectionError } from './connection-failure.ts'
 import { requestJson } from './json-request.ts'
+import { assertSecretsAreSafe } from './target.ts'
 import type { TlsOptions } from './tls-files.ts'
 
 /**
@@ -28,5 +29,6 @@ export async function discoverTokenEndpoint(baseUrl: string, tls: TlsOptions): P
   if (issuer !== baseUrl) {
     throw new ConnectionError(`the base URL of the server at ${baseUrl} is ${issuer}: use that address`)
   }
+  assertSecretsAreSafe(token_endpoint)
   return token_endpoint
 }

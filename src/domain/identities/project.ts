@@ -10,6 +10,9 @@ import { isStandardScope } from './token-grant.ts'
 /** The greatest number of roles, and of custom scopes, of a project. */
 const MAX_ROLES_OR_SCOPES = 1000
 
+/** Keyturn's own scopes, and those of ZITADEL that mean the same where its clients are served. */
+const RESERVED_SCOPES = ['urn:service:iam:', 'urn:zitadel:iam:']
+
 export interface Project {
   readonly projectId: string
   /** Unique in the instance; see `client-id.ts` for its form. */
@@ -56,7 +59,7 @@ export function removeRole(project: Project, role: string): Project {
  * @throws {DomainError} `scope_reserved` for a scope that Keyturn gives a meaning to; `project_limit_reached`.
  */
 export function addScope(project: Project, scope: string): Project {
-  if (isStandardScope(scope) || scope.startsWith('urn:service:iam:')) {
+  if (isStandardScope(scope) || RESERVED_SCOPES.some((prefix) => scope.startsWith(prefix))) {
     throw new DomainError('scope_reserved', `the scope ${JSON.stringify(scope)} has a meaning already: choose another`)
   }
   const scopes = withName(project.scopes, scope)

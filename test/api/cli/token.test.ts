@@ -13,6 +13,7 @@ import {
   temporaryFolder,
 } from '../../support/keyturn.ts'
 import { freePort } from '../../support/postgres.ts'
+import { json, startScriptedIssuer } from '../../support/scripted-issuer.ts'
 
 let server: Keyturn
 let folder: string
@@ -73,6 +74,36 @@ describe('keyturn token', () => {
         aud: own,
         scope: `openid urn:service:iam:org:project:id:${projectId}:aud`,
       })
+    }
+  })
+
+  it('tells programs by its code why the token endpoint refuses [RFC 6749 §5.2]', async () => {
+    const credentials = { ...(await server.admin()), client_secret: 'wrong' }
+    const path = join(folder, 'wrong.json')
+    await writeFile(path, JSON.stringify(credentials))
+    const { code, stderr } = await keyturn('--json', '--credentials', path)
+    expect({ code, error: JSON.parse(stderr).error }).toMatchObject({ code: 1, error: { code: 'invalid_client' } })
+  })
+
+  it('does not send a secret to another host in clear', async () => {
+    const admin = await server.admin()
+    const elsewhere = { ...admin, token_endpoint: 'http://keyturn.invalid/oauth/v2/token' }
+    const { code, stderr } = await withCredentials('clear.json', elsewhere)
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('the address http://keyturn.invalid/oauth/v2/token must be https'),
+    })
+  })
+
+  it('prints what a server says without letting it control the terminal', async () => {
+    const hostile = await startScriptedIssuer()
+    hostile.answer(json(400, { error: 'invalid_client', error_description: '\u001b[2J\nkeyturn: run it' }))
+    try {
+      const token_endpoint = `${hostile.issuer}/token`
+      const { stderr } = await withCredentials('hostile.json', { ...(await server.admin()), token_endpoint })
+      expect(stderr).toBe('keyturn: no token: invalid_client: \\u001b[2J\\u000akeyturn: run it\n')
+    } finally {
+      await hostile.stop()
     }
   })
 

@@ -151,6 +151,24 @@ describe('a token endpoint that cannot answer now', () => {
     expect(await tokens.token()).toBe('token')
   })
 
+  it.each(['-5', '1.5', 'soon'])(
+    'is asked with a growing wait if it names %s, which is no time [RFC 9110 §10.2.3]',
+    async (time) => {
+      server.answer(BUSY(time), issued('token'))
+      runtime.share = 0
+      await source().token()
+      expect(runtime.waits).toEqual([250])
+    },
+  )
+
+  it('is asked again after a failure also when the clock is set back', async () => {
+    server.answer(BUSY('86400'), issued('token'))
+    const tokens = source()
+    await failureOf(tokens.token())
+    runtime.advance(-3_600_000)
+    expect(await tokens.token()).toBe('token')
+  })
+
   it('is reached again after a connection that was cut', async () => {
     server.answer((response) => response.destroy(), issued('token'))
     expect(await source().token()).toBe('token')

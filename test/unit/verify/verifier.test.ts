@@ -76,6 +76,36 @@ describe('a verifier', () => {
     await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
   })
 
+  it('refuses another spelling of a token, and what is no text [RFC 4648 §3.5]', async () => {
+    const token = await sign(good)
+    const flipped = token.slice(0, -1) + { A: 'B', Q: 'R', g: 'h', w: 'x' }[token.slice(-1)]
+    for (const other of [flipped, `${token} `, `${token}=`, undefined as unknown as string])
+      await expect(verifier.verify(other)).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it.each([
+    ['sub', null],
+    ['sub', { user: 1 }],
+    ['client_id', 7],
+  ])('refuses a token whose %s is no text', async (claim, value) => {
+    const token = await sign({ ...good, [claim]: value })
+    await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'invalid_token' })
+  })
+
+  it.each([
+    [{ jwksMaxAgeSeconds: Number.NaN }, 'jwksMaxAgeSeconds'],
+    [{ jwksMaxAgeSeconds: Number.POSITIVE_INFINITY }, 'jwksMaxAgeSeconds'],
+    [{ cooldownSeconds: Number.NaN }, 'cooldownSeconds'],
+    [{ clockToleranceSeconds: -10 }, 'clockToleranceSeconds'],
+    [{ clockToleranceSeconds: '5' as unknown as number }, 'clockToleranceSeconds'],
+    [{ timeoutMillis: Number.NaN }, 'timeoutMillis'],
+    [{ requiredRoles: 'writer' as unknown as string[] }, 'requiredRoles'],
+  ])('is not made with %p', (options, name) => {
+    const make = () => createVerifier({ issuer: server.issuer, audience: 'shop', ...options })
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(name)
+  })
+
   it('takes roles only as a list of texts', async () => {
     const claim = 'urn:service:iam:org:project:shop:roles'
     const own = verifier.requiring({ requiredRoles: ['admin'] })

@@ -392,7 +392,7 @@ export declare type AddProjectScopeRequest = Message<"iam.project.v2.AddProjectS
 
   /**
    * The scope: 1 to 200 printable ASCII characters other than space, `"` and `\` (RFC 6749 §3.3). Not one of the
-   * standard scopes, and not starting with `urn:service:iam:`.
+   * standard scopes, and not starting with `urn:service:iam:` or `urn:zitadel:iam:`.
    *
    * @generated from field: string scope = 2;
    */

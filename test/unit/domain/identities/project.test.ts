@@ -40,9 +40,12 @@ describe('a project', () => {
     expect(codeOf(() => removeScope(project, 'a:read'))).toBe('project_scope_not_found')
   })
 
-  it.each([...STANDARD_SCOPES, 'urn:service:iam:anything'])('cannot give the scope %s another meaning', (scope) => {
-    expect(codeOf(() => addScope(project, scope))).toBe('scope_reserved')
-  })
+  it.each([...STANDARD_SCOPES, 'urn:service:iam:anything', 'urn:zitadel:iam:org:projects:roles'])(
+    'cannot give the scope %s another meaning',
+    (scope) => {
+      expect(codeOf(() => addScope(project, scope))).toBe('scope_reserved')
+    },
+  )
 
   it('has at most a thousand of each', () => {
     const names = Array.from({ length: 1000 }, (_, i) => `name-${i}`)
