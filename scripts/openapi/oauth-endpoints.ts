@@ -151,9 +151,11 @@ export function oauthSchemas(): Json {
           examples: [`openid ${SERVICE_AUDIENCE_SCOPE}`],
         },
         resource: {
-          type: 'string',
-          format: 'uri',
-          description: `The base URL, which asks for the same as the scope \`${SERVICE_AUDIENCE_SCOPE}\` (RFC 8707).`,
+          type: 'array',
+          items: { type: 'string', format: 'uri' },
+          description:
+            `Audiences of projects, or the base URL, which asks for the same as the scope \`${SERVICE_AUDIENCE_SCOPE}\` (RFC 8707). ` +
+            'The parameter is repeated for each.',
         },
       },
       required: ['grant_type'],

@@ -87,7 +87,7 @@ export interface IdentityStore {
   /**
    * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
    *
-   * @throws {DomainError} `project_name_taken`; `project_has_users` if a project with users would be deleted.
+   * @throws {DomainError} `project_name_taken`; `project_audience_taken`; `project_has_users` if a project with users would be deleted.
    */
   changeProject<T>(
     projectId: string,

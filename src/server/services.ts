@@ -165,7 +165,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
       maxWebKeys,
     }),
-    projects: new Projects({ store, replica, newId: randomUUID }),
+    projects: new Projects({ store, replica, newId: randomUUID, issuer: baseUrl }),
     users: new ServiceUsers({ store, replica, newId: randomUUID }),
     credentials: new Credentials({
       store,

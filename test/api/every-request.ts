@@ -63,6 +63,9 @@ function projectRequests(projectId: string, unwantedProjectId: string): EveryReq
     'iam.project.v2.ProjectService/AddProjectScope': { projectId, scope: 'wanted' },
     'iam.project.v2.ProjectService/ListProjectScopes': { projectId },
     'iam.project.v2.ProjectService/RemoveProjectScope': { projectId, scope: 'unwanted' },
+    'iam.project.v2.ProjectService/AddProjectAudience': { projectId, audience: 'urn:wanted' },
+    'iam.project.v2.ProjectService/ListProjectAudiences': { projectId },
+    'iam.project.v2.ProjectService/RemoveProjectAudience': { projectId, audience: 'urn:targets:unwanted' },
   }
 }
 
@@ -123,6 +126,7 @@ async function newProject({ projects }: Administration, name: string): Promise<s
   const { projectId } = project!
   for (const role of ['reader', 'granted', 'unwanted']) await projects.addProjectRole({ projectId, role })
   for (const scope of ['read', 'granted', 'unwanted']) await projects.addProjectScope({ projectId, scope })
+  await projects.addProjectAudience({ projectId, audience: `urn:${name}:unwanted` })
   return projectId
 }
 

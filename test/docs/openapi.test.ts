@@ -142,7 +142,11 @@ describe('the description of the API', () => {
     expect(comments.length).toBeGreaterThan(5)
     for (const { responses } of comments) expect(Object.keys(responses)).toContain('404')
     const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
-    expect(conflicts).toEqual(['ProjectService_CreateProject', 'ProjectService_UpdateProject'])
+    expect(conflicts).toEqual([
+      'ProjectService_CreateProject',
+      'ProjectService_UpdateProject',
+      'ProjectService_AddProjectAudience',
+    ])
   })
 })
 

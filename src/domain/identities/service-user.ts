@@ -27,6 +27,8 @@ export interface ServiceUser {
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
   /** Custom scopes that are configured on the user's project and granted to the user. */
   readonly customScopes: readonly string[]
+  /** The projects that the user may name as audience, its own and those in which it has a role, by their audiences, which are URIs. */
+  readonly projectsByAudience: ReadonlyMap<string, string>
 }
 
 /** The facts of a new user. */
@@ -47,6 +49,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     instanceRoles: [],
     projectRoles: new Map(),
     customScopes: [],
+    projectsByAudience: new Map(),
   }
 }
 

@@ -48,8 +48,8 @@ export interface TokenRequest {
   readonly scope: string | undefined
   /** The audience that stands for this service. */
   readonly serviceAudience: string
-  /** Whether `resource` names this service, which asks for it as its audience scope does (RFC 8707 §2). */
-  readonly namesService?: boolean
+  /** The values of `resource`: audiences that are asked for by their URIs (RFC 8707 §2). Default: none. */
+  readonly resources?: readonly string[]
   /** Whether scopes of ZITADEL mean what their counterparts mean. Default false: they are unknown. */
   readonly acceptsZitadelScopes?: boolean
 }
@@ -70,6 +70,7 @@ export interface GrantedToken {
 export type DeniedToken =
   | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' }
   | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
+  | { readonly kind: 'denied'; readonly reason: 'resource_not_allowed'; readonly resource: string }
 
 /** Decides about a token request. */
 export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
@@ -84,7 +85,11 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
     if (access.audience !== undefined) audience.add(access.audience)
   }
-  if (request.namesService === true) audience.add(request.serviceAudience)
+  for (const resource of request.resources ?? []) {
+    const allowed = resource === request.serviceAudience || user.projectsByAudience.has(resource)
+    if (!allowed) return { kind: 'denied', reason: 'resource_not_allowed', resource }
+    audience.add(resource)
+  }
   if (audience.size === 0) audience.add(user.projectId)
 
   return {
@@ -128,7 +133,8 @@ function roleClaims(user: ServiceUser, audience: ReadonlySet<string>): Record<st
   const claims: Record<string, readonly string[]> = {
     'urn:service:iam:org:project:roles': user.projectRoles.get(user.projectId) ?? [],
   }
-  for (const projectId of audience) {
+  for (const item of audience) {
+    const projectId = user.projectsByAudience.get(item) ?? item
     const roles = user.projectRoles.get(projectId)
     if (roles !== undefined) claims[`urn:service:iam:org:project:${projectId}:roles`] = roles
   }

@@ -92,6 +92,19 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       jsonArrayFrom(eb.selectFrom('user_scopes as c').whereRef('c.user_id', '=', 'u.user_id').select('c.scope')).as(
         'scopes',
       ),
+      jsonArrayFrom(
+        eb
+          .selectFrom('project_audiences as a')
+          .whereRef('a.project_id', '=', 'u.project_id')
+          .select(['a.project_id', 'a.audience'])
+          .union(
+            eb
+              .selectFrom('user_project_roles as g')
+              .innerJoin('project_audiences as b', 'b.project_id', 'g.project_id')
+              .whereRef('g.user_id', '=', 'u.user_id')
+              .select(['b.project_id', 'b.audience']),
+          ),
+      ).as('audiences'),
     ])
 }
 
@@ -128,6 +141,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),
+      projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -10,6 +10,7 @@ export interface Tables {
   projects: ProjectTable
   project_roles: ProjectRoleTable
   project_scopes: ProjectScopeTable
+  project_audiences: ProjectAudienceTable
   service_users: ServiceUserTable
   client_secrets: ClientSecretTable
   instance_members: InstanceMemberTable
@@ -95,6 +96,11 @@ interface ProjectRoleTable {
 interface ProjectScopeTable {
   project_id: string
   scope: string
+}
+
+interface ProjectAudienceTable {
+  project_id: string
+  audience: string
 }
 
 export interface ServiceUserTable {

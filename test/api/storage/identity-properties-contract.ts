@@ -91,6 +91,7 @@ const projectState = fc.record({
   name: fc.constantFrom('one', 'two'),
   roles: sorted(subset(NAMES)),
   scopes: sorted(subset(SCOPES)),
+  audiences: sorted(subset(['https://api.example', 'https://api.example/v2', 'urn:api'])),
 })
 
 export function describeIdentityProperties(current: () => Database, runs: number): void {

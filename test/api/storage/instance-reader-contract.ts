@@ -115,6 +115,7 @@ export function describeInstanceReader(current: () => Database): void {
             [shop.projectId, ['seller']],
           ]),
           customScopes: ['a', 'b'],
+          projectsByAudience: new Map(),
         },
       })
     })

@@ -43,6 +43,7 @@ function newUser(userId: string): ServiceUser {
     instanceRoles: ['IAM_OWNER'],
     projectRoles: new Map(),
     customScopes: [],
+    projectsByAudience: new Map(),
     secrets: [],
     keys: [],
     personalAccessTokens: [],

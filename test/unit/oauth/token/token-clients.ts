@@ -49,6 +49,10 @@ function addUser(last: number, more: Partial<ServiceUser> = {}): string {
     ]),
     keys: [{ keyId: 'key', publicJwk, createdAt: NOW, expiresAt: null }],
     customScopes: ['invoices:read'],
+    projectsByAudience: new Map([
+      ['https://billing.example', PROJECT],
+      ['urn:shipping', OTHER_PROJECT],
+    ]),
     ...more,
   })
   return `${userId}@billing`

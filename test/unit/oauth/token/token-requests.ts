@@ -166,8 +166,8 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       'dpop_jkt',
       '__proto__',
     ].map((name) => post(`a field ${name}`, { ...own, [name]: 'x' })),
-    ...[clients.issuer, 'urn:elsewhere', 'not a URI', '#', ''].map((resource) =>
-      post(`the resource ${resource}`, { ...own, resource }),
+    ...[clients.issuer, 'https://billing.example', 'urn:shipping', 'urn:elsewhere', 'not a URI', '#', ''].map(
+      (resource) => post(`the resource ${resource}`, { ...own, resource }),
     ),
     post('the resource of the service and its scope', {
       ...own,
@@ -180,7 +180,12 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       scope: `${ROLES_SCOPE} ${audience(clients.projectId)}`,
     }),
     post('one resource twice', [...pairs, ['resource', clients.issuer], ['resource', clients.issuer]]),
-    post('two resources', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
+    post('two resources that are audiences', [
+      ...pairs,
+      ['resource', 'urn:shipping'],
+      ['resource', 'https://billing.example'],
+    ]),
+    post('two resources, one of them unknown', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
     post('unknown fields twice', [...pairs, ['audience', 'a'], ['audience', 'b']]),
     { name: 'fields without names', body: `&&${good}&=&==` },
     { name: 'an encoded name', body: good.replace('grant_type', 'grant%5Ftype'), ...plain },
