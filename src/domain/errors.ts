@@ -37,6 +37,7 @@ export type DomainErrorCode =
   | 'user_key_invalid'
   | 'personal_access_token_not_found'
   | 'personal_access_token_limit_reached'
+  | 'revoked_token_limit_reached'
   | 'expiration_in_past'
   | 'expiration_too_late'
   | 'token_missing'

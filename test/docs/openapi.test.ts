@@ -88,6 +88,8 @@ describe('the description of the API', () => {
       [
         ...METHODS.map(({ path }) => `post /${path}`),
         `post ${OAUTH_PATHS.token}`,
+        `post ${OAUTH_PATHS.introspection}`,
+        `post ${OAUTH_PATHS.revocation}`,
         ...documents.map(([path]) => `get ${path}`),
       ].sort(),
     )

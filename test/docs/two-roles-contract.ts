@@ -180,6 +180,7 @@ export function describeTwoRoles({
         await users(method, { userId })
       }
       await users('ListServiceUsers', {})
+      await users('RevokeTokens', { userId })
       await users('DisableServiceUser', { userId })
       await users('EnableServiceUser', { userId })
       await users('RevokeProjectRole', { userId, projectId, role: 'reader' })

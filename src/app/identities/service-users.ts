@@ -16,7 +16,9 @@ import {
   revokeScope,
   type ServiceUser,
 } from '../../domain/identities/service-user.ts'
+import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import type { IdentityStore, Page } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -137,16 +139,21 @@ export class ServiceUsers {
     return this.#change(actor, userId, ['scopes', scope], (user) => revokeScope(user, scope))
   }
 
+  /** Revokes all access tokens that the user has got so far. */
+  async revokeTokens(actor: Actor, userId: string): Promise<void> {
+    await this.#change(actor, userId, ['access_tokens'], (user, { clock }) => revokeAllTokens(user, clock))
+  }
+
   async #change(
     actor: Actor,
     userId: string,
     part: readonly string[],
-    next: (user: ServiceUser) => ServiceUser,
+    next: (user: ServiceUser, moment: ChangeMoment) => ServiceUser,
   ): Promise<ServiceUser> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: userResource(userId, ...part) }
-    const result = await store.changeUser(userId, entry, (user) => {
-      const changed = next(existingUser(user, userId))
+    const result = await store.changeUser(userId, entry, (user, moment) => {
+      const changed = next(existingUser(user, userId), moment)
       return { next: changed, result: changed }
     })
     await replica.refreshAfterWrite()

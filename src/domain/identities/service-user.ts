@@ -7,9 +7,10 @@
 import { DomainError } from '../errors.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
+import type { RevokedTokens } from './token-revocation.ts'
 
 /** A service user with everything that deciding about its tokens and calls needs. */
-export interface ServiceUser {
+export interface ServiceUser extends RevokedTokens {
   readonly userId: string
   readonly name: string
   readonly projectId: string
@@ -50,6 +51,8 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     projectRoles: new Map(),
     customScopes: [],
     projectsByAudience: new Map(),
+    tokensRevokedAt: null,
+    revokedTokens: [],
   }
 }
 

@@ -29,12 +29,18 @@ export function discoveryDocument(
   return {
     issuer,
     token_endpoint: issuer + OAUTH_PATHS.token,
+    introspection_endpoint: issuer + OAUTH_PATHS.introspection,
+    revocation_endpoint: issuer + OAUTH_PATHS.revocation,
     jwks_uri: issuer + OAUTH_PATHS.jwks,
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.

@@ -63,6 +63,11 @@ export function serviceUserService(
       return {}
     },
 
+    async revokeTokens(req, context) {
+      await users.revokeTokens(actorOf(context), req.userId)
+      return {}
+    },
+
     async setInstanceRoles(req, context) {
       return answer(await users.setInstanceRoles(actorOf(context), req.userId, req.instanceRoles.map(toInstanceRole)))
     },

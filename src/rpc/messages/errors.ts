@@ -47,6 +47,7 @@ const WIRE = {
   user_key_invalid: [Code.InvalidArgument, 'USER_KEY_INVALID'],
   personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
   personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
+  revoked_token_limit_reached: [Code.ResourceExhausted, 'REVOKED_TOKEN_LIMIT_REACHED'],
   expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],

@@ -42,6 +42,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.creation_date',
       'u.enabled',
       'u.client_credentials_enabled',
+      'u.token_revocation_date',
       jsonArrayFrom(
         eb
           .selectFrom('client_secrets as s')
@@ -105,6 +106,14 @@ export function selectServiceUsers(db: Kysely<Tables>) {
               .select(['b.project_id', 'b.audience']),
           ),
       ).as('audiences'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('revoked_tokens as v')
+          .whereRef('v.user_id', '=', 'u.user_id')
+          .select(['v.token_id', 'v.expiration_date'])
+          .orderBy('v.expiration_date')
+          .orderBy('v.token_id'),
+      ).as('revoked_tokens'),
     ])
 }
 
@@ -142,6 +151,10 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),
       projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
+      tokensRevokedAt: row.token_revocation_date,
+      revokedTokens: row.revoked_tokens.map(({ token_id, expiration_date }) => {
+        return { tokenId: token_id, expiresAt: new Date(expiration_date) }
+      }),
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

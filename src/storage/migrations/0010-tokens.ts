@@ -1,5 +1,5 @@
 /**
- * What tokens are for: the audiences of projects.
+ * What tokens are for, and their end: the audiences of projects, and revoked access tokens.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -18,9 +18,21 @@ const STATEMENTS = [
       constraint project_audiences_audience_is_a_uri
         check (audience ~ '^[A-Za-z][A-Za-z0-9+.-]*:[][A-Za-z0-9._~:/?@!$&''()*+,;=%-]+$')
     )`,
+
+  // Null: no token has been revoked in this way.
+  sql`alter table service_users add column token_revocation_date timestamptz(3)`,
+  sql`
+    create table revoked_tokens (
+      user_id uuid not null references service_users on delete cascade,
+      token_id text not null,
+      expiration_date timestamptz(3) not null,
+      primary key (user_id, token_id),
+      constraint revoked_tokens_token_id_length check (length(token_id) between 1 and 200)
+    )`,
+  sql`create index revoked_tokens_by_expiration on revoked_tokens (expiration_date)`,
 ]
 
-/** Adds the audiences of projects. */
+/** Adds the audiences of projects, and revoked tokens. */
 export const tokens: Migration = {
   up: async (db: Kysely<unknown>) => {
     for (const statement of STATEMENTS) await statement.execute(db)

@@ -18,6 +18,7 @@ export interface Tables {
   user_scopes: UserScopeTable
   user_keys: UserKeyTable
   personal_access_tokens: PersonalAccessTokenTable
+  revoked_tokens: RevokedTokenTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -110,6 +111,8 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   creation_date: Date
+  /** Null: no token has been revoked in this way. */
+  token_revocation_date: ColumnType<Date | null, Date | null | undefined>
 }
 
 interface ClientSecretTable {
@@ -154,6 +157,12 @@ interface PersonalAccessTokenTable {
   user_id: string
   hash: Uint8Array
   creation_date: Date
+  expiration_date: Date
+}
+
+interface RevokedTokenTable {
+  user_id: string
+  token_id: string
   expiration_date: Date
 }
 

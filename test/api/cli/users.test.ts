@@ -97,6 +97,17 @@ describe('keyturn users show', () => {
   })
 })
 
+describe('keyturn users revoke-tokens', () => {
+  it('revokes the access tokens of a user, also twice', async () => {
+    const clientId = await createUser('leaked')
+    const userId = clientId.split('@')[0]
+    const revoked = says(`revoked the access tokens of ${userId}`)
+    expect(await keyturn('revoke-tokens', clientId)).toEqual(revoked)
+    expect(await keyturn('revoke-tokens', 'leaked@billing')).toEqual(revoked)
+    expect(await terminal.json('users', 'revoke-tokens', clientId)).toEqual({})
+  })
+})
+
 describe('keyturn users rename, enable, disable, client-credentials and delete', () => {
   it('read like this', async () => {
     const clientId = await createUser('before')

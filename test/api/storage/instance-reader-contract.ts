@@ -116,6 +116,8 @@ export function describeInstanceReader(current: () => Database): void {
           ]),
           customScopes: ['a', 'b'],
           projectsByAudience: new Map(),
+          tokensRevokedAt: null,
+          revokedTokens: [],
         },
       })
     })

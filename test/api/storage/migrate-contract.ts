@@ -55,7 +55,8 @@ async function undoPublication({ db }: Database): Promise<void> {
     const constraint = sql.ref(`${table}_dates_in_order`)
     await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
   }
-  await db.schema.dropTable('project_audiences').execute()
+  for (const table of ['project_audiences', 'revoked_tokens']) await db.schema.dropTable(table).execute()
+  await db.schema.alterTable('service_users').dropColumn('token_revocation_date').execute()
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -95,6 +95,8 @@ async function providerSigningWith(
     acceptsZitadelScopes: false,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
+    introspection: { introspect: async () => undefined },
+    revocations: { revoke: async () => {} },
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },

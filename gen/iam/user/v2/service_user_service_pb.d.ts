@@ -592,6 +592,40 @@ export declare type RevokeScopeResponse = Message<"iam.user.v2.RevokeScopeRespon
 export declare const RevokeScopeResponseSchema: GenMessage<RevokeScopeResponse>;
 
 /**
+ * Request of `RevokeTokens`.
+ *
+ * @generated from message iam.user.v2.RevokeTokensRequest
+ */
+export declare type RevokeTokensRequest = Message<"iam.user.v2.RevokeTokensRequest"> & {
+  /**
+   * The user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message iam.user.v2.RevokeTokensRequest.
+ * Use `create(RevokeTokensRequestSchema)` to create a new message.
+ */
+export declare const RevokeTokensRequestSchema: GenMessage<RevokeTokensRequest>;
+
+/**
+ * Response of `RevokeTokens`.
+ *
+ * @generated from message iam.user.v2.RevokeTokensResponse
+ */
+export declare type RevokeTokensResponse = Message<"iam.user.v2.RevokeTokensResponse"> & {
+};
+
+/**
+ * Describes the message iam.user.v2.RevokeTokensResponse.
+ * Use `create(RevokeTokensResponseSchema)` to create a new message.
+ */
+export declare const RevokeTokensResponseSchema: GenMessage<RevokeTokensResponse>;
+
+/**
  * Request of `GenerateClientSecret`.
  *
  * @generated from message iam.user.v2.GenerateClientSecretRequest
@@ -1262,6 +1296,17 @@ export declare const ServiceUserService: GenService<{
     methodKind: "unary";
     input: typeof RevokeScopeRequestSchema;
     output: typeof RevokeScopeResponseSchema;
+  },
+  /**
+   * Revokes all access tokens that the user has got so far, for calls of this API and for introspection (RFC 7662). Other services accept
+   * them until they expire. A token that the user gets within 2 seconds after the call may be revoked too. Personal access tokens stay.
+   *
+   * @generated from rpc iam.user.v2.ServiceUserService.RevokeTokens
+   */
+  revokeTokens: {
+    methodKind: "unary";
+    input: typeof RevokeTokensRequestSchema;
+    output: typeof RevokeTokensResponseSchema;
   },
   /**
    * Generates a client secret. The response is the only place that ever shows it. Errors: `resource_exhausted`

@@ -35,6 +35,8 @@ const user: ServiceUser = {
     ['urn:own', 'own'],
     ['https://granted.example', 'granted'],
   ]),
+  tokensRevokedAt: null,
+  revokedTokens: [],
 }
 
 const audienceScope = (projectId: string): string => `urn:service:iam:org:project:id:${projectId}:aud`
