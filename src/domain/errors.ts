@@ -38,6 +38,8 @@ export type DomainErrorCode =
   | 'personal_access_token_not_found'
   | 'personal_access_token_limit_reached'
   | 'revoked_token_limit_reached'
+  | 'token_lifetime_invalid'
+  | 'token_claims_invalid'
   | 'expiration_in_past'
   | 'expiration_too_late'
   | 'token_missing'

@@ -223,7 +223,7 @@ function configuration(
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
     },
-    ttl: { ClientCredentials: tokenLifetimeSeconds },
+    ttl: { ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? tokenLifetimeSeconds },
     formats: { customizers: { jwt: (ctx, _token, draft) => policy.customizeClaims(ctx, draft) } },
   }
 }

@@ -172,7 +172,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxWebKeys,
     }),
     projects: new Projects({ store, replica, newId: randomUUID, issuer: baseUrl }),
-    users: new ServiceUsers({ store, replica, newId: randomUUID }),
+    users: new ServiceUsers({ store, replica, newId: randomUUID, tokenLifetimeSeconds }),
     credentials: new Credentials({
       store,
       replica,

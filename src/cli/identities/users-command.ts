@@ -27,6 +27,7 @@ import { openUser, resolveProject, type UserReference, userArgument } from './re
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
 import { showUserCommand } from './user-show-command.ts'
+import { tokenSettingsCommands } from './user-token-settings-command.ts'
 import { userTokensCommand } from './user-tokens-command.ts'
 
 interface CreateOptions extends RemoteOptions {
@@ -47,6 +48,7 @@ export function usersCommand(io: Io): Command {
     revokeTokensCommand(io),
     deleteCommand(io),
     clientCredentialsCommand(io),
+    ...tokenSettingsCommands(io),
     grantCommand(io),
     revokeCommand(io),
     userKeysCommand(io),

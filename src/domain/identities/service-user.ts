@@ -8,9 +8,10 @@ import { DomainError } from '../errors.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
 import type { RevokedTokens } from './token-revocation.ts'
+import { DEFAULT_TOKEN_SETTINGS, type TokenSettings } from './token-settings.ts'
 
 /** A service user with everything that deciding about its tokens and calls needs. */
-export interface ServiceUser extends RevokedTokens {
+export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly userId: string
   readonly name: string
   readonly projectId: string
@@ -53,6 +54,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     projectsByAudience: new Map(),
     tokensRevokedAt: null,
     revokedTokens: [],
+    ...DEFAULT_TOKEN_SETTINGS,
   }
 }
 

@@ -4,6 +4,7 @@
  * Client authentication comes before it, signing after it.
  */
 import type { ServiceUser } from './service-user.ts'
+import type { TokenSettings } from './token-settings.ts'
 
 /** Asks for this service itself as audience, which calls to its API need. */
 export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
@@ -64,6 +65,8 @@ export interface GrantedToken {
   readonly audience: readonly string[]
   /** Claims with the user's roles; empty unless `urn:service:iam:org:projects:roles` was asked for. */
   readonly roleClaims: Readonly<Record<string, readonly string[]>>
+  /** How long the token lives, and the claims of the user. */
+  readonly settings: TokenSettings
 }
 
 /** Why there is no token. `wrong_project` and `grant_not_enabled` are `unauthorized_client` in Spec §7. */
@@ -98,6 +101,7 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     scopes,
     audience: [...audience],
     roleClaims: scopes.some((scope) => meaningOf(scope) === ROLES_SCOPE) ? roleClaims(user, audience) : {},
+    settings: { tokenLifetimeSeconds: user.tokenLifetimeSeconds, tokenClaims: user.tokenClaims },
   }
 }
 

@@ -7,7 +7,7 @@ import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../../dom
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { toOAuthError } from '../errors.ts'
-import { grantedClaims } from './access-token-signer.ts'
+import { grantedClaims, lifetimeOf } from './access-token-signer.ts'
 
 /** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
@@ -49,7 +49,7 @@ export class TokenPolicy {
    * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target`; like `Clients.confirm` if it would be one of them.
    */
   resourceServerInfo = async (ctx: KoaContextWithOIDC, _resource: string, client: Client): Promise<ResourceServer> => {
-    const { signingKey } = this.#options
+    const { signingKey, tokenLifetimeSeconds } = this.#options
     const grant = this.#grants.get(ctx) ?? (await this.#grant(ctx, client))
     this.#grants.set(ctx, grant)
     // For this grant oidc-provider takes one resource server only. All resources of a request are audiences of one token.
@@ -61,6 +61,7 @@ export class TokenPolicy {
     return {
       scope,
       accessTokenFormat: 'jwt',
+      accessTokenTTL: lifetimeOf(grant, tokenLifetimeSeconds),
       jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
     }
   }
@@ -94,7 +95,8 @@ export class TokenPolicy {
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
     const grant = this.#grants.get(ctx)
     if (grant === undefined) throw new Error('the token was not granted')
-    const { now, tokenLifetimeSeconds: lifetimeSeconds } = this.#options
+    const { now, tokenLifetimeSeconds } = this.#options
+    const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
     Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
   }
 }

@@ -48,6 +48,8 @@ const WIRE = {
   personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
   personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
   revoked_token_limit_reached: [Code.ResourceExhausted, 'REVOKED_TOKEN_LIMIT_REACHED'],
+  token_lifetime_invalid: [Code.InvalidArgument, 'TOKEN_LIFETIME_INVALID'],
+  token_claims_invalid: [Code.InvalidArgument, 'TOKEN_CLAIMS_INVALID'],
   expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],

@@ -56,11 +56,14 @@ async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: S
   return true
 }
 
-function columnsThatChange({ name, enabled, clientCredentialsEnabled, tokensRevokedAt }: ServiceUser) {
+function columnsThatChange(user: ServiceUser) {
+  const { name, enabled, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims, tokensRevokedAt } = user
   return {
     name,
     enabled,
     client_credentials_enabled: clientCredentialsEnabled,
+    token_lifetime: tokenLifetimeSeconds,
+    token_claims: Object.keys(tokenClaims).length === 0 ? null : JSON.stringify(tokenClaims),
     token_revocation_date: tokensRevokedAt,
   }
 }

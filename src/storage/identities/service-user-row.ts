@@ -8,6 +8,7 @@ import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQue
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -42,6 +43,8 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.creation_date',
       'u.enabled',
       'u.client_credentials_enabled',
+      'u.token_lifetime',
+      'u.token_claims',
       'u.token_revocation_date',
       jsonArrayFrom(
         eb
@@ -151,6 +154,8 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),
       projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
+      tokenLifetimeSeconds: row.token_lifetime,
+      tokenClaims: row.token_claims === null ? {} : toTokenClaims(row.token_claims),
       tokensRevokedAt: row.token_revocation_date,
       revokedTokens: row.revoked_tokens.map(({ token_id, expiration_date }) => {
         return { tokenId: token_id, expiresAt: new Date(expiration_date) }

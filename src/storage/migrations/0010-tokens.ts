@@ -1,5 +1,5 @@
 /**
- * What tokens are for, and their end: the audiences of projects, and revoked access tokens.
+ * What tokens say, and their end: audiences of projects, lifetime and claims per service user, and revoked access tokens.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -19,6 +19,14 @@ const STATEMENTS = [
         check (audience ~ '^[A-Za-z][A-Za-z0-9+.-]*:[][A-Za-z0-9._~:/?@!$&''()*+,;=%-]+$')
     )`,
 
+  // In seconds. Null: as the instance has it.
+  sql`
+    alter table service_users add column token_lifetime integer
+      constraint service_users_token_lifetime_range check (token_lifetime between 60 and 86400)`,
+  // Null: none. Not jsonb, so that members keep their order.
+  sql`
+    alter table service_users add column token_claims json
+      constraint service_users_token_claims_are_an_object check (json_typeof(token_claims) = 'object')`,
   // Null: no token has been revoked in this way.
   sql`alter table service_users add column token_revocation_date timestamptz(3)`,
   sql`
@@ -32,7 +40,7 @@ const STATEMENTS = [
   sql`create index revoked_tokens_by_expiration on revoked_tokens (expiration_date)`,
 ]
 
-/** Adds the audiences of projects, and revoked tokens. */
+/** Adds audiences, settings for tokens, and revoked tokens. */
 export const tokens: Migration = {
   up: async (db: Kysely<unknown>) => {
     for (const statement of STATEMENTS) await statement.execute(db)

@@ -111,6 +111,10 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   creation_date: Date
+  /** In seconds. Null: as the instance has it. */
+  token_lifetime: ColumnType<number | null, number | null | undefined>
+  /** Written as JSON text, read parsed. Null: none. */
+  token_claims: ColumnType<unknown, string | null | undefined>
   /** Null: no token has been revoked in this way. */
   token_revocation_date: ColumnType<Date | null, Date | null | undefined>
 }

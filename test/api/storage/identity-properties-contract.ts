@@ -84,6 +84,12 @@ const userState = fc.record({
   secrets,
   keys,
   personalAccessTokens: tokens,
+  tokenLifetimeSeconds: fc.constantFrom(null, 60, 86_400),
+  tokenClaims: fc.constantFrom(
+    {},
+    { tenant: 'a' },
+    { 'https://example.com/level': 3, nested: { list: [1, null, 'ü'] } },
+  ),
 })
 
 /** What can change about a project. */

@@ -118,6 +118,8 @@ export function describeInstanceReader(current: () => Database): void {
           projectsByAudience: new Map(),
           tokensRevokedAt: null,
           revokedTokens: [],
+          tokenLifetimeSeconds: null,
+          tokenClaims: {},
         },
       })
     })

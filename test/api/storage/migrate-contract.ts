@@ -56,7 +56,9 @@ async function undoPublication({ db }: Database): Promise<void> {
     await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
   }
   for (const table of ['project_audiences', 'revoked_tokens']) await db.schema.dropTable(table).execute()
-  await db.schema.alterTable('service_users').dropColumn('token_revocation_date').execute()
+  for (const column of ['token_lifetime', 'token_claims', 'token_revocation_date']) {
+    await db.schema.alterTable('service_users').dropColumn(column).execute()
+  }
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { ClientSecret, InstanceRole, PersonalAccessToken, ServiceUser, UserKey } from "./service_user_pb.js";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file iam/user/v2/service_user_service.proto.
@@ -195,11 +195,27 @@ export declare type UpdateServiceUserRequest = Message<"iam.user.v2.UpdateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * What to change: `name`, `client_credentials_enabled`. Required.
+   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * How long its access tokens live, if `update_mask` has `token_lifetime`: whole seconds, from 60 to KEYTURN_TOKEN_LIFETIME. Absent: for
+   * KEYTURN_TOKEN_LIFETIME. If that is lowered later, it is the limit.
+   *
+   * @generated from field: google.protobuf.Duration token_lifetime = 5;
+   */
+  tokenLifetime?: Duration | undefined;
+
+  /**
+   * Claims of its own, if `update_mask` has `token_claims`: a JSON object of up to 2000 characters, without registered claims, such as `sub`
+   * and `scope`, and without names that begin with `urn:service:` or `urn:zitadel:`. Empty: none.
+   *
+   * @generated from field: string token_claims = 6;
+   */
+  tokenClaims: string;
 };
 
 /**
@@ -1204,7 +1220,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof ListServiceUsersResponseSchema;
   },
   /**
-   * Renames a user, and switches the client credentials grant on or off.
+   * Renames a user, switches the client credentials grant on or off, and sets what its access tokens are like from then on. Errors:
+   * `invalid_argument` (`TOKEN_LIFETIME_INVALID`, `TOKEN_CLAIMS_INVALID`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.UpdateServiceUser
    */

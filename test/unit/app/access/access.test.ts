@@ -46,6 +46,8 @@ function newUser(userId: string): ServiceUser {
     projectsByAudience: new Map(),
     tokensRevokedAt: null,
     revokedTokens: [],
+    tokenLifetimeSeconds: null,
+    tokenClaims: {},
     secrets: [],
     keys: [],
     personalAccessTokens: [],

@@ -37,6 +37,8 @@ const user: ServiceUser = {
   ]),
   tokensRevokedAt: null,
   revokedTokens: [],
+  tokenLifetimeSeconds: 120,
+  tokenClaims: { tenant: 'a' },
 }
 
 const audienceScope = (projectId: string): string => `urn:service:iam:org:project:id:${projectId}:aud`
@@ -59,6 +61,7 @@ describe('a token', () => {
         scopes: ['openid'],
         audience: ['own'],
         roleClaims: {},
+        settings: { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a' } },
       })
     }
   })

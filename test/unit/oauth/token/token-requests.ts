@@ -26,6 +26,8 @@ export interface Clients {
   readonly assertions: { readonly good: string; readonly forElsewhere: string; readonly byOtherKey: string }
   readonly disabled: string
   readonly withoutGrant: string
+  /** With the same secret, a lifetime of its tokens, and claims of its own in them. */
+  readonly withSettings: string
   readonly unknown: string
   readonly projectId: string
   readonly otherProjectId: string
@@ -93,6 +95,7 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
 
   return [
     post('the usual one', own, plain),
+    post('a client with settings for its tokens', { ...own, client_id: clients.withSettings }, plain),
     post('without a length', own, { chunked: true }),
     header('the usual one with HTTP Basic', authorization, GRANT, true),
     header('HTTP Basic and a scope', authorization, { ...GRANT, scope: 'openid email' }, true),
