@@ -131,7 +131,7 @@ export interface AuditLog {
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {
-  /** Notes when secrets last got a token. Dates only move forward; unknown ids are left out. */
+  /** Notes when secrets were last used. Dates only move forward; unknown ids are left out. */
   recordSecretUses(uses: ReadonlyMap<string, Date>): Promise<void>
   /**
    * Marks the assertion of a client as used, in all replicas.

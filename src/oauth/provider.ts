@@ -60,7 +60,7 @@ export interface ProviderOptions {
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
   /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
-  /** Records when each secret last got a token. */
+  /** Records when each secret was last used. */
   readonly secretUses: Pick<SecretUses, 'note'>
   readonly introspection: Pick<Introspection, 'introspect'>
   readonly revocations: Pick<TokenRevocations, 'revoke'>

@@ -170,7 +170,7 @@ export declare type ClientSecret = Message<"iam.user.v2.ClientSecret"> & {
   deactivationDate?: Timestamp | undefined;
 
   /**
-   * When it last got a token, to the minute. Absent if never.
+   * When it was last used at the token endpoint, for introspection or for revocation, to the minute. Absent if never.
    *
    * @generated from field: google.protobuf.Timestamp last_use_date = 5;
    */
