@@ -36,6 +36,8 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(await response.json()).toEqual({
       issuer: baseUrl,
+      // Required (OpenID Connect Discovery §3), though there is nothing there.
+      authorization_endpoint: `${baseUrl}/oauth/v2/authorize`,
       token_endpoint: `${baseUrl}/oauth/v2/token`,
       introspection_endpoint: `${baseUrl}/oauth/v2/introspect`,
       revocation_endpoint: `${baseUrl}/oauth/v2/revoke`,
