@@ -1,5 +1,5 @@
 /**
- * The OAuth endpoints as operations: the token endpoint, and the documents. Paths and names come from the code that serves them.
+ * The OAuth endpoints as operations: the token endpoint, introspection, revocation, and the documents. Paths and names come from the code that serves them.
  */
 import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
@@ -43,18 +43,25 @@ export function oauthPaths(): Readonly<Record<string, Readonly<Record<string, Js
   const documents = Object.entries(DOCUMENT_PATHS).flatMap(([path, name]) =>
     name === 'openApi' ? [] : [[path, { get: documentOperation(path, name) }]],
   )
-  return { [OAUTH_PATHS.token]: { post: TOKEN_OPERATION }, ...Object.fromEntries(documents) }
+  return {
+    [OAUTH_PATHS.token]: { post: TOKEN_OPERATION },
+    [OAUTH_PATHS.introspection]: { post: INTROSPECTION_OPERATION },
+    [OAUTH_PATHS.revocation]: { post: REVOCATION_OPERATION },
+    ...Object.fromEntries(documents),
+  }
 }
+
+const AUTHENTICATION_TEXT = [
+  'The client authenticates in one of these ways:',
+  CLIENT_AUTHENTICATION_METHODS.map((method) => `- \`${method}\`: ${AUTHENTICATION[method]}`).join('\n'),
+  'Parameters that are not named here are ignored.',
+].join('\n\n')
 
 const TOKEN_OPERATION: Json = {
   tags: [OAUTH_TAG.name],
   operationId: 'OAuth_RequestToken',
   summary: 'Issues an access token with the client credentials grant',
-  description: [
-    'The client authenticates in one of these ways:',
-    CLIENT_AUTHENTICATION_METHODS.map((method) => `- \`${method}\`: ${AUTHENTICATION[method]}`).join('\n'),
-    'Parameters that are not named here are ignored.',
-  ].join('\n\n'),
+  description: AUTHENTICATION_TEXT,
   security: [{ [BASIC]: [] }, {}],
   requestBody: {
     required: true,
@@ -62,9 +69,63 @@ const TOKEN_OPERATION: Json = {
   },
   responses: {
     200: { description: 'The token.', ...headersOf(['Cache-Control']), ...jsonOf('oauth.Token') },
-    ...Object.fromEntries(
-      ['400', '401', '413', '415', '429', '500', '503'].map((status) => [status, refTo('responses', `OAuth${status}`)]),
-    ),
+    ...refusals(),
+  },
+}
+
+const INTROSPECTION_OPERATION: Json = {
+  tags: [OAUTH_TAG.name],
+  operationId: 'OAuth_Introspect',
+  summary: 'Says whether an access token is active, and what it says (RFC 7662)',
+  description: [
+    'For service users of the project that the token is for, and for those with the permission `iam.token.read`. For others, and for ' +
+      'every token that is not active, the answer is `{"active": false}`.',
+    AUTHENTICATION_TEXT,
+  ].join('\n\n'),
+  security: [{ [BASIC]: [] }, {}],
+  requestBody: {
+    required: true,
+    content: { 'application/x-www-form-urlencoded': { schema: refTo('schemas', 'oauth.IntrospectionRequest') } },
+  },
+  responses: {
+    200: { description: 'What is known.', ...headersOf(['Cache-Control']), ...jsonOf('oauth.Introspection') },
+    ...refusals(),
+  },
+}
+
+const REVOCATION_OPERATION: Json = {
+  tags: [OAUTH_TAG.name],
+  operationId: 'OAuth_Revoke',
+  summary: 'Revokes an access token of the client until it expires (RFC 7009)',
+  description: [
+    'Calls of the API and introspection refuse it from then on, on all replicas within about a second. Verifiers that do not ask accept ' +
+      'it until it expires. A token that is not valid, or already revoked, is no error. At most 100 tokens of a client are revoked at a ' +
+      'time: then the answer is 503.',
+    AUTHENTICATION_TEXT,
+  ].join('\n\n'),
+  security: [{ [BASIC]: [] }, {}],
+  requestBody: {
+    required: true,
+    content: { 'application/x-www-form-urlencoded': { schema: refTo('schemas', 'oauth.RevocationRequest') } },
+  },
+  responses: { 200: { description: 'The token is not valid any more.' }, ...refusals() },
+}
+
+/** Of an endpoint that authenticates clients. */
+function refusals(): Json {
+  return Object.fromEntries(
+    ['400', '401', '413', '415', '429', '500', '503'].map((status) => [status, refTo('responses', `OAuth${status}`)]),
+  )
+}
+
+/** The parameters with which a client authenticates. */
+const AUTHENTICATION_PARAMETERS: Json = {
+  client_id: { type: 'string', description: '`<user_id>@<project_name>`.' },
+  client_secret: { type: 'string' },
+  client_assertion_type: { type: 'string', const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+  client_assertion: {
+    type: 'string',
+    description: `A JWT, signed with the client's private key: ${ASSERTION_ALGORITHMS.join(', ')}.`,
   },
 }
 
@@ -138,22 +199,18 @@ export function oauthSchemas(): Json {
       description: 'The form of a token request (RFC 6749 §4.4.2).',
       properties: {
         grant_type: { type: 'string', const: 'client_credentials' },
-        client_id: { type: 'string', description: '`<user_id>@<project_name>`.' },
-        client_secret: { type: 'string' },
-        client_assertion_type: { type: 'string', const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
-        client_assertion: {
-          type: 'string',
-          description: `A JWT, signed with the client's private key: ${ASSERTION_ALGORITHMS.join(', ')}.`,
-        },
+        ...AUTHENTICATION_PARAMETERS,
         scope: {
           type: 'string',
           description: `Separated by spaces. Missing means \`openid\`. Every client can have ${codeList(STANDARD_SCOPES)}.`,
           examples: [`openid ${SERVICE_AUDIENCE_SCOPE}`],
         },
         resource: {
-          type: 'string',
-          format: 'uri',
-          description: `The base URL, which asks for the same as the scope \`${SERVICE_AUDIENCE_SCOPE}\` (RFC 8707).`,
+          type: 'array',
+          items: { type: 'string', format: 'uri' },
+          description:
+            `Audiences of projects, or the base URL, which asks for the same as the scope \`${SERVICE_AUDIENCE_SCOPE}\` (RFC 8707). ` +
+            'The parameter is repeated for each.',
         },
       },
       required: ['grant_type'],
@@ -168,6 +225,44 @@ export function oauthSchemas(): Json {
         scope: { type: 'string', description: 'What was granted, separated by spaces.' },
       },
       required: ['access_token', 'token_type', 'expires_in', 'scope'],
+    },
+    'oauth.IntrospectionRequest': {
+      type: 'object',
+      description: 'The form of an introspection request (RFC 7662 §2.1).',
+      properties: {
+        token: { type: 'string', description: 'An access token.' },
+        token_type_hint: { type: 'string', description: 'It has no effect.' },
+        ...AUTHENTICATION_PARAMETERS,
+      },
+      required: ['token'],
+    },
+    'oauth.RevocationRequest': {
+      type: 'object',
+      description: 'The form of a revocation request (RFC 7009 §2.1).',
+      properties: {
+        token: { type: 'string', description: 'An access token of the client.' },
+        token_type_hint: { type: 'string', description: 'It has no effect.' },
+        ...AUTHENTICATION_PARAMETERS,
+      },
+      required: ['token'],
+    },
+    'oauth.Introspection': {
+      type: 'object',
+      description:
+        'What is known about a token (RFC 7662 §2.2). An active one has all its claims here, its roles among them.',
+      properties: {
+        active: { type: 'boolean' },
+        token_type: { type: 'string', const: 'Bearer' },
+        iss: { type: 'string' },
+        sub: { type: 'string', description: 'The id of the service user.' },
+        aud: { type: 'array', items: { type: 'string' } },
+        client_id: { type: 'string' },
+        scope: { type: 'string' },
+        iat: { type: 'integer' },
+        exp: { type: 'integer' },
+        jti: { type: 'string' },
+      },
+      required: ['active'],
     },
     'oauth.Error': {
       type: 'object',

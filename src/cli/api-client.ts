@@ -26,7 +26,7 @@ export async function openApi(io: Pick<Io, 'env'>, options: ConnectionOptions): 
 }
 
 /** Opens the API for the caller that options, variables or a context name. */
-export async function openSession(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Session> {
+async function openSession(io: Pick<Io, 'env'>, options: ConnectionOptions): Promise<Session> {
   return await openSessionOf(await findTarget(io, options))
 }
 

@@ -55,7 +55,7 @@ const GROUPS: readonly Group[] = [
   },
   {
     name: 'projects',
-    summary: 'Manage projects, their roles and their custom scopes.',
+    summary: 'Manage projects, their roles, custom scopes and audiences.',
     load: async () => (await import('./identities/projects-command.ts')).projectsCommand,
   },
   {

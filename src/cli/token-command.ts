@@ -21,12 +21,12 @@ export function tokenCommand(io: Io): Command {
     .option(
       '--audience <audience>',
       'whom the token is for: "api" (calls of Keyturn itself; the default without --scope), "own" (the project of the ' +
-        'user), or the id of a project',
+        'user), the id of a project, or an audience of a project, which is a URI',
       parseAudience,
     )
     .option('--scope <scopes>', 'space-separated scopes')
     .action(async (options: TokenOptions) => {
-      const response = await requestTokenOf(await findTarget(io, options), scopeOf(options))
+      const response = await requestTokenOf(await findTarget(io, options), scopeOf(options), resourceOf(options))
       printJson(io, options, response, () => response.access_token)
     })
 }
@@ -39,13 +39,24 @@ function scopeOf({ audience, scope }: TokenOptions): string {
     case 'own':
       return scope ?? 'openid'
     default:
-      return `${scope ?? 'openid'} ${projectAudienceScope(audience as string)}`
+      return isUri(audience) ? (scope ?? 'openid') : `${scope ?? 'openid'} ${projectAudienceScope(audience as string)}`
   }
 }
 
+/** The resource to ask for (RFC 8707), which is how an audience of a project is requested. */
+function resourceOf({ audience }: TokenOptions): string | undefined {
+  return isUri(audience) ? audience : undefined
+}
+
+function isUri(audience: string | undefined): boolean {
+  return audience?.includes(':') === true
+}
+
 function parseAudience(text: string): string {
-  if (text === 'api' || text === 'own') return text
+  if (text === 'api' || text === 'own' || URL.canParse(text)) return text
   const projectId = text.toLowerCase()
   if (isUuid(projectId)) return projectId
-  throw new InvalidArgumentError('Write "api", "own" or the id of a project ("keyturn projects list" prints it).')
+  throw new InvalidArgumentError(
+    'Write "api", "own", the id of a project ("keyturn projects list" prints it) or an audience, which is a URI.',
+  )
 }

@@ -25,12 +25,18 @@ export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'cl
 /**
  * Gets an access token with the client credentials grant (Spec §4.1).
  *
+ * @param options `resource`: an audience to ask for (RFC 8707).
  * @throws {TokenRefusal}
  * @throws {ConnectionError} if the server cannot be reached, or what it answers is of no use.
  */
-export async function requestToken(client: TokenClient, scope: string, tls: TlsOptions = {}): Promise<TokenResponse> {
+export async function requestToken(
+  client: TokenClient,
+  scope: string,
+  { tls = {}, resource }: { readonly tls?: TlsOptions; readonly resource?: string | undefined } = {},
+): Promise<TokenResponse> {
   const { token_endpoint, client_id, client_secret } = client
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
+  if (resource !== undefined) form.set('resource', resource)
   const { status, json } = await requestJson(token_endpoint, { tls, form })
   if (status === 200) {
     if (isTokenResponse(json)) return json
@@ -46,7 +52,7 @@ export async function requestToken(client: TokenClient, scope: string, tls: TlsO
  *
  * @throws {Error} if the caller has no client credentials; otherwise like `requestToken`.
  */
-export async function requestTokenOf(target: Target, scope: string): Promise<TokenResponse> {
+export async function requestTokenOf(target: Target, scope: string, resource?: string): Promise<TokenResponse> {
   const { identity, tls } = target
   if (identity.kind === 'personal access token') {
     throw new Error(
@@ -55,7 +61,8 @@ export async function requestTokenOf(target: Target, scope: string): Promise<Tok
     )
   }
   const { clientId: client_id, clientSecret: client_secret } = identity
-  return await requestToken({ token_endpoint: await tokenEndpointOf(target), client_id, client_secret }, scope, tls)
+  const client = { token_endpoint: await tokenEndpointOf(target), client_id, client_secret }
+  return await requestToken(client, scope, { tls, resource })
 }
 
 /** The token endpoint of a server. @throws {ConnectionError} if discovery has to find it, and does not. */

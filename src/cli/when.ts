@@ -27,12 +27,15 @@ export function sinceOption(flag: string, description: string): Option {
 
 /** An option that takes a length of time; its value is in seconds. */
 export function durationOption(flag: string, description: string): Option {
-  return new Option(`${flag} <time>`, `${description}: for example 90d, 12h, 30m or 10s`).argParser((text) => {
-    const [, count = '', unit = ''] = DURATION.exec(text) ?? []
-    const seconds = SECONDS[unit]
-    if (seconds === undefined) throw new InvalidArgumentError('Write a length of time such as 90d, 12h, 30m or 10s.')
-    return BigInt(count) * seconds
-  })
+  return new Option(`${flag} <time>`, `${description}: for example 90d, 12h, 30m or 10s`).argParser(parseDuration)
+}
+
+/** The seconds of a length of time. @throws {InvalidArgumentError} */
+export function parseDuration(text: string): bigint {
+  const [, count = '', unit = ''] = DURATION.exec(text) ?? []
+  const seconds = SECONDS[unit]
+  if (seconds === undefined) throw new InvalidArgumentError('Write a length of time such as 90d, 12h, 30m or 10s.')
+  return BigInt(count) * seconds
 }
 
 /** A length of time in the largest unit that it is a multiple of, as `durationOption` reads it. */

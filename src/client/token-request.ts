@@ -16,8 +16,8 @@ export type TokenRequestOptions = ClientAuthentication & {
   readonly clientId: string
   /** Scopes, separated by spaces or as a list. Default: none, which requests a token for the client's own project. */
   readonly scope?: string | readonly string[] | undefined
-  /** Resource indicator (RFC 8707). Keyturn knows its own base URL only. */
-  readonly resource?: string | undefined
+  /** Resource indicators (RFC 8707): audiences of projects, or the base URL of Keyturn for calls of its API. Default: none. */
+  readonly resource?: string | readonly string[] | undefined
   /** For a proxy, a client certificate or a test. Default: that of the platform. */
   readonly fetch?: typeof fetch | undefined
   /** The limit for one response, in milliseconds. Default 10000. */
@@ -56,7 +56,7 @@ export function createTokenRequest(options: TokenRequestOptions, runtime: Runtim
     const requestedAt = runtime.now()
     const response = await fetch(tokenEndpoint, {
       method: 'POST',
-      body: new URLSearchParams({ ...fixed, ...proof }),
+      body: new URLSearchParams([...fixed, ...Object.entries(proof)]),
       headers: { accept: 'application/json' },
       // A redirect must not send the secret to another address.
       redirect: 'error',
@@ -69,14 +69,14 @@ export function createTokenRequest(options: TokenRequestOptions, runtime: Runtim
   }
 }
 
-function fixedParameters({ clientId, scope = [], resource }: TokenRequestOptions): Record<string, string> {
+function fixedParameters({ clientId, scope = [], resource = [] }: TokenRequestOptions): [string, string][] {
   const scopes = typeof scope === 'string' ? scope : scope.join(' ')
-  return {
-    grant_type: 'client_credentials',
-    client_id: clientId,
-    ...(scopes === '' ? {} : { scope: scopes }),
-    ...(resource === undefined ? {} : { resource }),
-  }
+  return [
+    ['grant_type', 'client_credentials'],
+    ['client_id', clientId],
+    ...(scopes === '' ? [] : [['scope', scopes] satisfies [string, string]]),
+    ...[resource].flat().map((each): [string, string] => ['resource', each]),
+  ]
 }
 
 async function issuedToken(response: Response, endpoint: string): Promise<Omit<IssuedToken, 'requestedAt'>> {

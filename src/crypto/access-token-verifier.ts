@@ -1,13 +1,15 @@
 /**
- * Verifies the access tokens (RFC 9068) that callers of the API present. What their subject may do is decided elsewhere.
+ * Verifies the access tokens (RFC 9068) that callers of the API present, and those that others ask about. What their subject may do is
+ * decided elsewhere.
  */
-import { type CompactJWSHeaderParameters, errors, jwtVerify } from 'jose'
+import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { IssuedAccessToken } from '../domain/identities/authority.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { AccessTokenVerifier } from '../domain/ports.ts'
+import type { AccessTokenVerifier, IssuedTokenVerifier } from '../domain/ports.ts'
 
 /** Bounds the work that an unauthenticated token causes, before it is parsed. Just below the size limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
@@ -25,32 +27,52 @@ export interface AccessTokenVerifierOptions {
 }
 
 /** A verifier of tokens by this issuer for this audience. Verification has no clock tolerance. */
-export function createAccessTokenVerifier({ issuer, audience, now }: AccessTokenVerifierOptions): AccessTokenVerifier {
+export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   return {
     async verify(token, ring) {
-      try {
-        if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
-        if (!isCompactJws(token)) throw new Error('the token is not three parts in base64url without padding')
-        const { payload, protectedHeader } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
-          algorithms: Object.keys(KEY_ALGORITHMS),
-          typ: 'at+jwt',
-          issuer,
-          audience,
-          currentDate: now(),
-          requiredClaims: ['exp', 'iat', 'sub'],
-        })
-        const { sub: subject, exp } = payload
-        const { kid: keyId } = protectedHeader
-        if (typeof subject !== 'string') throw new Error('the "sub" claim is not a string')
-        if (keyId === undefined || exp === undefined)
-          throw new Error('the token has been accepted without "kid" or "exp"')
-        return { subject, credential: { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } }
-      } catch (cause) {
-        if (cause instanceof DomainError) throw cause
-        throw new DomainError('token_invalid', hintFor(cause), { cause })
-      }
+      const { subject, credential } = await verify(token, ring, options)
+      return { subject, credential }
     },
   }
+}
+
+/** A verifier of tokens by this issuer for any audience. */
+export function createIssuedTokenVerifier(options: Omit<AccessTokenVerifierOptions, 'audience'>): IssuedTokenVerifier {
+  return { verify: (token, ring) => verify(token, ring, options) }
+}
+
+/** @param options Without an audience every one is good. */
+async function verify(
+  token: string,
+  ring: KeyRing,
+  { issuer, audience, now }: Omit<AccessTokenVerifierOptions, 'audience'> & { readonly audience?: string },
+): Promise<IssuedAccessToken> {
+  try {
+    if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token is longer than ${MAX_TOKEN_LENGTH} characters`)
+    if (!isCompactJws(token)) throw new Error('the token is not three parts in base64url without padding')
+    const { payload, protectedHeader } = await jwtVerify(token, (header) => publicKeyFor(header, ring), {
+      algorithms: Object.keys(KEY_ALGORITHMS),
+      typ: 'at+jwt',
+      issuer,
+      ...(audience === undefined ? {} : { audience }),
+      currentDate: now(),
+      requiredClaims: ['exp', 'iat', 'sub', 'aud', 'jti'],
+    })
+    return toIssuedToken(payload, protectedHeader.kid)
+  } catch (cause) {
+    if (cause instanceof DomainError) throw cause
+    throw new DomainError('token_invalid', hintFor(cause), { cause })
+  }
+}
+
+function toIssuedToken(claims: JWTPayload, keyId: string | undefined): IssuedAccessToken {
+  const { sub: subject, jti: tokenId, iat, exp, aud = [] } = claims
+  if (typeof subject !== 'string' || typeof tokenId !== 'string') throw new Error('"sub" or "jti" is not a string')
+  if (keyId === undefined || iat === undefined || exp === undefined)
+    throw new Error('the token has been accepted without "kid", "iat" or "exp"')
+  const [issuedAt, expiresAt] = [new Date(iat * 1000), new Date(exp * 1000)]
+  const credential = { kind: 'access_token', keyId, tokenId, issuedAt, expiresAt } as const
+  return { subject, credential, audience: [aud].flat(), claims }
 }
 
 /**

@@ -2,7 +2,7 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
-import type { ChangeEntry, VerifiedAccessToken } from './identities/authority.ts'
+import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
 import type { NewIntegrity } from './integrity.ts'
@@ -87,7 +87,7 @@ export interface IdentityStore {
   /**
    * Decides about a project and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event.
    *
-   * @throws {DomainError} `project_name_taken`; `project_has_users` if a project with users would be deleted.
+   * @throws {DomainError} `project_name_taken`; `project_audience_taken`; `project_has_users` if a project with users would be deleted.
    */
   changeProject<T>(
     projectId: string,
@@ -131,7 +131,7 @@ export interface AuditLog {
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {
-  /** Notes when secrets last got a token. Dates only move forward; unknown ids are left out. */
+  /** Notes when secrets were last used. Dates only move forward; unknown ids are left out. */
   recordSecretUses(uses: ReadonlyMap<string, Date>): Promise<void>
   /**
    * Marks the assertion of a client as used, in all replicas.
@@ -266,6 +266,12 @@ export interface AccessTokenVerifier {
    * @throws {DomainError} `token_invalid`; `token_key_unknown` if the token may be good, but by a key that is not in the ring.
    */
   verify(token: string, ring: KeyRing): Promise<VerifiedAccessToken>
+}
+
+/** Verifies access tokens that this service issued, for any audience. */
+export interface IssuedTokenVerifier {
+  /** Like `AccessTokenVerifier.verify`, but for a token that is meant for anyone. */
+  verify(token: string, ring: KeyRing): Promise<IssuedAccessToken>
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */

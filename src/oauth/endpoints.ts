@@ -1,10 +1,12 @@
 /**
- * The paths of the OAuth endpoints (Spec §4.1, §4.2) and of all public documents, and the client authentication methods.
+ * The paths of the OAuth endpoints (Spec §4.1, §4.2; RFC 7662 §2, RFC 7009 §2) and of all public documents, and the client authentication methods.
  */
 
 /** Paths below the base URL. */
 export const OAUTH_PATHS = {
   token: '/oauth/v2/token',
+  introspection: '/oauth/v2/introspect',
+  revocation: '/oauth/v2/revoke',
   jwks: '/.well-known/openid-configuration/jwks',
   openidConfiguration: '/.well-known/openid-configuration',
   authorizationServer: '/.well-known/oauth-authorization-server',

@@ -14,6 +14,11 @@ export function toOAuthError(denied: DeniedToken): Error {
       return new errors.UnauthorizedClient('the client credentials grant is not enabled for the service user')
     case 'scope_not_allowed':
       return new errors.InvalidScope('the scope is unknown or the service user has no access to it', denied.scope)
+    case 'resource_not_allowed':
+      return new errors.InvalidTarget(
+        'the resource is unknown or the service user has no access to it',
+        denied.resource,
+      )
   }
 }
 

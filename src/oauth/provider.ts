@@ -13,8 +13,10 @@ import {
   Provider,
 } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import type { Introspection } from '../app/access/introspection.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
+import type { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
@@ -35,6 +37,9 @@ import { delayRefusal, startAuthentication } from './client-authentication/const
 import { inKeySetOrder } from './documents/jwks.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
+import { connectIntrospection } from './issued-tokens/introspection.ts'
+import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-requests.ts'
+import { connectRevocation } from './issued-tokens/revocation.ts'
 import { PublishedKey } from './published-key.ts'
 import { limitFields } from './token/form-body.ts'
 import { TokenPolicy } from './token/token-policy.ts'
@@ -55,8 +60,10 @@ export interface ProviderOptions {
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
   /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
-  /** Records when each secret last got a token. */
+  /** Records when each secret was last used. */
   readonly secretUses: Pick<SecretUses, 'note'>
+  readonly introspection: Pick<Introspection, 'introspect'>
+  readonly revocations: Pick<TokenRevocations, 'revoke'>
   /** Records failed authentications of existing users. */
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly contexts: RequestContext
@@ -95,16 +102,27 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   recordRefusals(provider, options)
   describeAssertionErrors(provider, { ...options, mayAssert: (client) => connected().mayAssert(client) })
   preventReplay(provider, options.assertions)
-  provider.on('grant.success', (ctx) => {
-    const client = ctx.oidc.client
+  const answers: Readonly<Record<string, AnswerJwtRequest>> = {
+    introspection: connectIntrospection(provider, { ...options, clients: connected }),
+    revocation: connectRevocation(provider, { ...options, clients: connected }),
+  }
+  const noteSecretUse = ({ oidc: { client } }: KoaContextWithOIDC): void => {
     const secretId = client === undefined ? null : connected().secretIdOf(client)
     if (secretId !== null) options.secretUses.note(secretId, options.now())
-  })
+  }
+  provider.on('grant.success', noteSecretUse)
 
   provider.use(async (ctx, next) => {
     startAuthentication(ctx.req)
     limitFields(ctx.req)
     await next()
+    const request = ctx as typeof ctx & Partial<KoaContextWithOIDC>
+    const answer = request.oidc === undefined ? undefined : answers[request.oidc.route]
+    if (answer !== undefined) {
+      const answered = request as KoaContextWithOIDC
+      await answerOrRefuse(answered, answer, options)
+      if (ctx.status === 200) noteSecretUse(answered)
+    }
     // oidc-provider sends a challenge only for HTTP Basic, but every 401 must have one (RFC 9110 §15.5.2).
     if (ctx.status === 401 && !ctx.res.hasHeader('www-authenticate')) {
       ctx.set('www-authenticate', challengeFor(options.issuer))
@@ -116,6 +134,8 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     if (userId !== undefined) setImmediate(() => auditFailure(ctx.req, userId, options))
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
+    // oidc-provider leaves it out at the revocation endpoint.
+    ctx.set('cache-control', 'no-store')
     // oidc-provider allows any origin to read a response. No page should have a client secret.
     for (const name of CORS_HEADERS) ctx.remove(name)
   })
@@ -174,7 +194,12 @@ function configuration(
     },
     clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
     clockTolerance: PROVIDER_TOLERANCE_SECONDS,
-    routes: { token: OAUTH_PATHS.token, jwks: OAUTH_PATHS.jwks },
+    routes: {
+      token: OAUTH_PATHS.token,
+      introspection: OAUTH_PATHS.introspection,
+      revocation: OAUTH_PATHS.revocation,
+      jwks: OAUTH_PATHS.jwks,
+    },
     scopes: [],
     // Otherwise the authorization code grant exists too, and is refused as `invalid_request`.
     responseTypes: [],
@@ -186,6 +211,9 @@ function configuration(
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
+      // It stores no tokens, so it finds none. For JWTs see `jwt-requests.ts`.
+      introspection: { enabled: true, allowedPolicy: () => false },
+      revocation: { enabled: true, allowedPolicy: () => false },
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       resourceIndicators: {
         enabled: true,
@@ -195,7 +223,7 @@ function configuration(
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
     },
-    ttl: { ClientCredentials: tokenLifetimeSeconds },
+    ttl: { ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? tokenLifetimeSeconds },
     formats: { customizers: { jwt: (ctx, _token, draft) => policy.customizeClaims(ctx, draft) } },
   }
 }

@@ -6,7 +6,7 @@ import type { HeaderList } from '../domain/header-list.ts'
 import type { RequestContext } from '../domain/ports.ts'
 import { isUnchanged, type PublishedDocument } from './documents/published-document.ts'
 import { createSendUnavailable } from './error-responses.ts'
-import { createTokenEndpoint, type OAuthHandler } from './token/token-endpoint.ts'
+import { createProviderEndpoint, createTokenEndpoint, type OAuthHandler } from './token/token-endpoint.ts'
 import type { TokenService } from './token-service.ts'
 
 /** What the endpoints need. */
@@ -27,6 +27,10 @@ export interface OAuthRoutesOptions {
 export interface OAuthRoutes {
   /** `POST` (Spec §4.1). Answers 503 while no key is active (Spec §3 rule 2). */
   readonly token: OAuthHandler
+  /** `POST` (RFC 7662 §2.1). Like `token`. */
+  readonly introspection: OAuthHandler
+  /** `POST` (RFC 7009 §2.1). Like `token`. */
+  readonly revocation: OAuthHandler
   /** `GET` (Spec §4.2), for all addresses of the key set. */
   readonly jwks: OAuthHandler
   /** `GET`, for both discovery addresses. */
@@ -49,13 +53,11 @@ export function createOAuthRoutes(options: OAuthRoutesOptions): OAuthRoutes {
       else sendDocument(req, res, body, always)
     }
   }
+  const endpoint = { issuing: () => service.current.issuing, isFresh, contexts }
   return {
-    token: createTokenEndpoint({
-      fastPath: service.fastPath,
-      issuing: () => service.current.issuing,
-      isFresh,
-      contexts,
-    }),
+    token: createTokenEndpoint({ ...endpoint, fastPath: service.fastPath }),
+    introspection: createProviderEndpoint(endpoint),
+    revocation: createProviderEndpoint(endpoint),
     jwks: document(() => service.current.keySet),
     discovery: document(() => service.discovery),
     openApi: document(() => openApi),

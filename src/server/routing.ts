@@ -102,6 +102,8 @@ export class Routing {
     this.#router = this.#createRouter(
       [
         [OAUTH_PATHS.token, { methods: { POST: oauth.token }, cors: null, sendsHeaders: true }],
+        [OAUTH_PATHS.introspection, { methods: { POST: oauth.introspection }, cors: null, sendsHeaders: true }],
+        [OAUTH_PATHS.revocation, { methods: { POST: oauth.revocation }, cors: null, sendsHeaders: true }],
         ...documents,
         ...calls(this.#public.routes, authority),
         ...calls(rpc, authority),

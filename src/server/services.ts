@@ -5,12 +5,14 @@
 import { hash, randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { Introspection } from '../app/access/introspection.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { Credentials } from '../app/identities/credentials.ts'
 import { Projects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
 import { ServiceUsers } from '../app/identities/service-users.ts'
+import { TokenRevocations } from '../app/identities/token-revocations.ts'
 import type { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { KeyRotation } from '../app/keys/key-rotation.ts'
 import { Rotator } from '../app/keys/rotator.ts'
@@ -18,7 +20,7 @@ import { WebKeys } from '../app/keys/web-keys.ts'
 import type { Replica } from '../app/replica/replica.ts'
 import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
-import { createAccessTokenVerifier } from '../crypto/access-token-verifier.ts'
+import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, PublicKeyMacs } from '../domain/integrity.ts'
 import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
@@ -80,8 +82,10 @@ export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): Audit
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, secrets, replica, now, baseUrl, tracing, contexts, audit, attempts } = options
+  const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
+  const { tracing, contexts, audit, attempts } = options
   const uses = createCredentialUses(database)
+  const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
   stack.defer(() => secretUses.stop())
 
@@ -96,6 +100,8 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
       readServiceUser: (userId) => replica.readServiceUser(userId),
       secrets,
     },
+    introspection: new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now }),
+    revocations: new TokenRevocations({ store, replica }),
     assertions: tracing.calls('CredentialUses', uses),
     attempts,
     secretUses,
@@ -165,8 +171,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       activation: { guard: config.activationGuard, jwksMaxAgeSeconds },
       maxWebKeys,
     }),
-    projects: new Projects({ store, replica, newId: randomUUID }),
-    users: new ServiceUsers({ store, replica, newId: randomUUID }),
+    projects: new Projects({ store, replica, newId: randomUUID, issuer: baseUrl }),
+    users: new ServiceUsers({ store, replica, newId: randomUUID, tokenLifetimeSeconds }),
     credentials: new Credentials({
       store,
       replica,

@@ -11,7 +11,7 @@ import { TokenRefusal } from './token-refusal.ts'
 export interface Requirements {
   /** Scopes, all of which the token must have. Default: none. */
   readonly requiredScopes?: readonly string[] | undefined
-  /** Roles in the project of the audience, all of which the caller must have. Default: none. */
+  /** Roles in the service's project, all of which the caller must have. Default: none. */
   readonly requiredRoles?: readonly string[] | undefined
 }
 
@@ -19,8 +19,10 @@ export interface Requirements {
 export interface VerifierOptions extends Requirements {
   /** The base URL of Keyturn, such as `https://id.example.com`. */
   readonly issuer: string
-  /** The id of the service's project. */
+  /** The id of the service's project, or an audience of the project, which is a URI. */
   readonly audience: string
+  /** The id of the service's project, for its roles. Default: the audience. */
+  readonly projectId?: string | undefined
   /** The tolerated difference of the clocks. Default 5, range 0 to 300. */
   readonly clockToleranceSeconds?: number | undefined
   /** The longest time to keep the JWKS. Default 300, range 1 to 86 400. A shorter `max-age` of the server wins. */
@@ -40,7 +42,7 @@ export interface AccessToken {
   /** The client ID that the token was requested with. It changes when the project is renamed. */
   readonly clientId: string
   readonly scopes: readonly string[]
-  /** The caller's roles in the project of the audience. Empty unless the caller requested its roles. */
+  /** The caller's roles in the service's project. Empty unless the caller requested its roles. */
   readonly roles: readonly string[]
   readonly expiresAt: Date
   readonly claims: Readonly<JWTPayload>
@@ -78,7 +80,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /** @throws {TypeError} if an option is missing or has no valid value. */
 export function createVerifier(options: VerifierOptions, runtime: Runtime = PLATFORM): Verifier {
-  const { audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
+  const { audience, projectId = audience, fetch = globalThis.fetch, timeoutMillis = 5_000 } = options
   const { clockToleranceSeconds = 5, jwksMaxAgeSeconds = 300, cooldownSeconds = 5 } = options
   assertRange('clockToleranceSeconds', clockToleranceSeconds, [0, 300])
   assertRange('jwksMaxAgeSeconds', jwksMaxAgeSeconds, [1, 86_400])
@@ -86,7 +88,7 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
   assertRange('timeoutMillis', timeoutMillis, [1, 60_000])
   const issuer = parseIssuer(options.issuer)
   if (typeof audience !== 'string' || audience === '')
-    throw new TypeError('audience must be the id of the project that the tokens are meant for')
+    throw new TypeError('audience must be the id of the project that the tokens are meant for, or one of its audiences')
   const discover = createDiscovery(issuer, { fetch, timeoutMillis })
   const keys = createJwksCache(
     {
@@ -98,7 +100,8 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
     },
     runtime,
   )
-  return verifierWith({ issuer, audience, clockToleranceSeconds, keys, runtime, admitted: new WeakMap() }, options)
+  const core = { issuer, audience, projectId, clockToleranceSeconds, keys, runtime, admitted: new WeakMap() }
+  return verifierWith(core, options)
 }
 
 /** NaN, which an unset variable becomes, would keep a withdrawn key for good. */
@@ -115,6 +118,7 @@ function assertTexts(name: string, value: unknown): void {
 interface Core {
   readonly issuer: string
   readonly audience: string
+  readonly projectId: string
   readonly clockToleranceSeconds: number
   readonly keys: JwksCache
   readonly runtime: Runtime
@@ -130,7 +134,7 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
   if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
 
   const verify = async (token: string): Promise<AccessToken> => {
-    const accessToken = toAccessToken(await genuineClaims(token, core), core.audience)
+    const accessToken = toAccessToken(await genuineClaims(token, core), core.projectId)
     const { scopes, roles } = accessToken
     if (!requiredScopes.every((scope) => scopes.includes(scope)))
       throw new TokenRefusal('insufficient_scope', 'the access token lacks a required scope', {
@@ -219,9 +223,9 @@ function hintFor(cause: errors.JOSEError): string {
   return 'the access token is not valid'
 }
 
-function toAccessToken(claims: JWTPayload, audience: string): AccessToken {
+function toAccessToken(claims: JWTPayload, projectId: string): AccessToken {
   const { sub, client_id, scope, exp } = claims
-  const roles = claims[`urn:service:iam:org:project:${audience}:roles`]
+  const roles = claims[`urn:service:iam:org:project:${projectId}:roles`]
   return {
     subject: String(sub),
     clientId: String(client_id),

@@ -46,6 +46,8 @@ describe('the audit trail', () => {
     await admin.projects.addProjectScope({ projectId, scope: 'print' })
     await admin.projects.removeProjectRole({ projectId, role: 'reader' })
     await admin.projects.removeProjectScope({ projectId, scope: 'print' })
+    await admin.projects.addProjectAudience({ projectId, audience: 'https://print.example' })
+    await admin.projects.removeProjectAudience({ projectId, audience: 'https://print.example' })
     await admin.projects.deleteProject({ projectId })
     expect(await trailOf(`projects/${projectId}`)).toEqual([
       `${adminId} ${PROJECTS}/CreateProject projects/${projectId} ok`,
@@ -54,6 +56,8 @@ describe('the audit trail', () => {
       `${adminId} ${PROJECTS}/AddProjectScope projects/${projectId}/scopes/print ok`,
       `${adminId} ${PROJECTS}/RemoveProjectRole projects/${projectId}/roles/reader ok`,
       `${adminId} ${PROJECTS}/RemoveProjectScope projects/${projectId}/scopes/print ok`,
+      `${adminId} ${PROJECTS}/AddProjectAudience projects/${projectId}/audiences/https://print.example ok`,
+      `${adminId} ${PROJECTS}/RemoveProjectAudience projects/${projectId}/audiences/https://print.example ok`,
       `${adminId} ${PROJECTS}/DeleteProject projects/${projectId} ok`,
     ])
   })

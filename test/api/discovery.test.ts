@@ -5,6 +5,20 @@ import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instanc
 
 const ADDRESSES = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
 const JWKS = '/.well-known/openid-configuration/jwks'
+const AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
+const ASSERTION_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
 
 let instance: OAuthInstance
 
@@ -22,7 +36,11 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(await response.json()).toEqual({
       issuer: baseUrl,
+      // Required (OpenID Connect Discovery §3), though there is nothing there.
+      authorization_endpoint: `${baseUrl}/oauth/v2/authorize`,
       token_endpoint: `${baseUrl}/oauth/v2/token`,
+      introspection_endpoint: `${baseUrl}/oauth/v2/introspect`,
+      revocation_endpoint: `${baseUrl}/oauth/v2/revoke`,
       jwks_uri: baseUrl + JWKS,
       scopes_supported: [
         'openid',
@@ -34,20 +52,12 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
       ],
       response_types_supported: [],
       grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
-      token_endpoint_auth_signing_alg_values_supported: [
-        'RS256',
-        'RS384',
-        'RS512',
-        'PS256',
-        'PS384',
-        'PS512',
-        'ES256',
-        'ES384',
-        'ES512',
-        'EdDSA',
-        'Ed25519',
-      ],
+      token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+      token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+      introspection_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+      introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+      revocation_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+      revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
     })

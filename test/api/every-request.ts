@@ -63,6 +63,9 @@ function projectRequests(projectId: string, unwantedProjectId: string): EveryReq
     'iam.project.v2.ProjectService/AddProjectScope': { projectId, scope: 'wanted' },
     'iam.project.v2.ProjectService/ListProjectScopes': { projectId },
     'iam.project.v2.ProjectService/RemoveProjectScope': { projectId, scope: 'unwanted' },
+    'iam.project.v2.ProjectService/AddProjectAudience': { projectId, audience: 'urn:wanted' },
+    'iam.project.v2.ProjectService/ListProjectAudiences': { projectId },
+    'iam.project.v2.ProjectService/RemoveProjectAudience': { projectId, audience: 'urn:targets:unwanted' },
   }
 }
 
@@ -85,6 +88,7 @@ async function userRequests(admin: Administration, projectId: string): Promise<E
     'iam.user.v2.ServiceUserService/EnableServiceUser': { userId: disabled },
     'iam.user.v2.ServiceUserService/DisableServiceUser': { userId: enabled },
     'iam.user.v2.ServiceUserService/DeleteServiceUser': { userId: unwanted },
+    'iam.user.v2.ServiceUserService/RevokeTokens': { userId },
     'iam.user.v2.ServiceUserService/SetInstanceRoles': { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'] },
     'iam.user.v2.ServiceUserService/GrantProjectRole': { userId, projectId, role: 'reader' },
     'iam.user.v2.ServiceUserService/RevokeProjectRole': { userId, projectId, role: 'granted' },
@@ -123,6 +127,7 @@ async function newProject({ projects }: Administration, name: string): Promise<s
   const { projectId } = project!
   for (const role of ['reader', 'granted', 'unwanted']) await projects.addProjectRole({ projectId, role })
   for (const scope of ['read', 'granted', 'unwanted']) await projects.addProjectScope({ projectId, scope })
+  await projects.addProjectAudience({ projectId, audience: `urn:${name}:unwanted` })
   return projectId
 }
 

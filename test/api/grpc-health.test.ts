@@ -86,7 +86,8 @@ describe('a server', () => {
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING']))
 
     const unused = () => {}
-    const oauth = { token: unused, jwks: unused, discovery: unused, openApi: unused }
+    const tokens = { token: unused, introspection: unused, revocation: unused }
+    const oauth = { ...tokens, jwks: unused, discovery: unused, openApi: unused }
     door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true, warnings: [] }), canAdminister: () => true })
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')

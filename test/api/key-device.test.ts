@@ -92,6 +92,8 @@ beforeAll(async () => {
       readServiceUser: (userId) => replica.readServiceUser(userId),
       secrets,
     },
+    introspection: { introspect: async () => undefined },
+    revocations: { revoke: async () => {} },
     assertions: { useAssertionOnce: async () => true },
     contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),
@@ -103,7 +105,13 @@ beforeAll(async () => {
   await replica.start()
   const userId = administrator.clientId.split('@')[0]!
   const { keyId } = replica.keys().ring[0]!
-  const credential = { kind: 'access_token', keyId, expiresAt: new Date(Date.now() + 3_600_000) } as const
+  const credential = {
+    kind: 'access_token',
+    keyId,
+    tokenId: 'jti',
+    issuedAt: new Date(0),
+    expiresAt: new Date(Date.now() + 3_600_000),
+  } as const
   const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   webKeys = new WebKeys({

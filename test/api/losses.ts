@@ -68,6 +68,12 @@ export const LOSSES: readonly Loss[] = [
     left: 'no identity',
   },
   {
+    loss: 'all its access tokens are revoked',
+    newCaller: withAccessToken,
+    takeAway: ({ admin }, { userId }) => admin.users.revokeTokens({ userId }),
+    left: 'no identity',
+  },
+  {
     loss: 'the web key of its access token is revoked',
     newCaller: async (instance) => {
       const caller = await withAccessToken(instance)

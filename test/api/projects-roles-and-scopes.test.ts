@@ -45,6 +45,18 @@ const KINDS = [
   },
 ]
 
+/** Some of the forms that RFC 8707 §2 excludes, and that could never be requested. */
+const NO_AUDIENCES = [
+  '',
+  'api',
+  '/api',
+  'https://',
+  'https://api.example/#x',
+  'https://a b',
+  'https://ü.example',
+  `urn:${'x'.repeat(197)}`,
+]
+
 describe.each(KINDS)('a $kind of a project', ({ add, remove, list, notFound, invalid }) => {
   it('is added, also twice, listed and removed', async () => {
     await add('reader')
@@ -75,6 +87,33 @@ describe.each(KINDS)('a $kind of a project', ({ add, remove, list, notFound, inv
       expect(await refusalOf(add(name))).toMatchObject({ code: 'InvalidArgument', reason: 'INVALID_ARGUMENT' })
     }
     expect(await list()).toEqual({ names: [], nextPageToken: '' })
+  })
+})
+
+describe('an audience of a project', () => {
+  it('is added, also twice, listed in pages and removed', async () => {
+    const audiences = ['https://api.example', 'https://api.example/v2?x=[1]', `urn:${'x'.repeat(196)}`]
+    for (const audience of [...audiences, audiences[0]!])
+      await admin.projects.addProjectAudience({ projectId, audience })
+    const pages = await pagesOf((pageToken) =>
+      admin.projects.listProjectAudiences({ projectId, pageSize: 2, pageToken }),
+    )
+    expect(pages.map((page) => page.audiences)).toEqual([audiences.slice(0, 2), audiences.slice(2)])
+    const removed = { projectId, audience: audiences[0]! }
+    await admin.projects.removeProjectAudience(removed)
+    expect((await admin.projects.listProjectAudiences({ projectId })).audiences).toEqual(audiences.slice(1))
+    expect(await refusalOf(admin.projects.removeProjectAudience(removed))).toMatchObject({
+      code: 'NotFound',
+      reason: 'PROJECT_AUDIENCE_NOT_FOUND',
+    })
+  })
+
+  it.each(NO_AUDIENCES)('is not %j', async (audience) => {
+    expect(await refusalOf(admin.projects.addProjectAudience({ projectId, audience }))).toMatchObject({
+      code: 'InvalidArgument',
+      reason: 'INVALID_ARGUMENT',
+    })
+    expect((await admin.projects.listProjectAudiences({ projectId })).audiences).toEqual([])
   })
 })
 

@@ -105,6 +105,7 @@ describe('a project', () => {
 describe('a project that does not exist', () => {
   const role = { projectId: NOBODY, role: 'reader' }
   const scope = { projectId: NOBODY, scope: 'read:all' }
+  const audience = { projectId: NOBODY, audience: 'https://api.example' }
   it.each<[string, () => Promise<unknown>]>([
     ['GetProject', () => admin.projects.getProject({ projectId: NOBODY })],
     [
@@ -118,6 +119,9 @@ describe('a project that does not exist', () => {
     ['AddProjectScope', () => admin.projects.addProjectScope(scope)],
     ['ListProjectScopes', () => admin.projects.listProjectScopes({ projectId: NOBODY })],
     ['RemoveProjectScope', () => admin.projects.removeProjectScope(scope)],
+    ['AddProjectAudience', () => admin.projects.addProjectAudience(audience)],
+    ['ListProjectAudiences', () => admin.projects.listProjectAudiences({ projectId: NOBODY })],
+    ['RemoveProjectAudience', () => admin.projects.removeProjectAudience(audience)],
   ])('is not found by %s', async (_, call) => {
     expect(await refusalOf(call())).toMatchObject({ code: 'NotFound', reason: 'PROJECT_NOT_FOUND' })
   })

@@ -365,6 +365,6 @@ describe('without KEYTURN_ZITADEL_API', () => {
     const form = { grant_type: 'client_credentials', client_id, client_secret, scope: SCOPES }
     expect(await (await instance.postForm(form, {}, to)).json()).toMatchObject({ error: 'invalid_scope' })
     const discovery = await fetch(`${to.listenUrl}/.well-known/openid-configuration`)
-    expect(await discovery.json()).not.toHaveProperty('authorization_endpoint')
+    expect(await discovery.json()).not.toHaveProperty('userinfo_endpoint')
   })
 })

@@ -88,6 +88,8 @@ describe('the description of the API', () => {
       [
         ...METHODS.map(({ path }) => `post /${path}`),
         `post ${OAUTH_PATHS.token}`,
+        `post ${OAUTH_PATHS.introspection}`,
+        `post ${OAUTH_PATHS.revocation}`,
         ...documents.map(([path]) => `get ${path}`),
       ].sort(),
     )
@@ -130,7 +132,9 @@ describe('the description of the API', () => {
   it('uses the names that fields have in JSON, in its comments too', () => {
     const { schemas } = document.components
     const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
-    expect(mask).toMatchObject({ description: 'What to change: `name`, `clientCredentialsEnabled`. Required.' })
+    expect(mask).toMatchObject({
+      description: 'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`. Required.',
+    })
     const names = new Set(
       requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),
     )
@@ -142,7 +146,11 @@ describe('the description of the API', () => {
     expect(comments.length).toBeGreaterThan(5)
     for (const { responses } of comments) expect(Object.keys(responses)).toContain('404')
     const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
-    expect(conflicts).toEqual(['ProjectService_CreateProject', 'ProjectService_UpdateProject'])
+    expect(conflicts).toEqual([
+      'ProjectService_CreateProject',
+      'ProjectService_UpdateProject',
+      'ProjectService_AddProjectAudience',
+    ])
   })
 })
 

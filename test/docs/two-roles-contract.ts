@@ -120,11 +120,12 @@ export function describeTwoRoles({
         call<{ project: { projectId: string } }>(`iam.project.v2.ProjectService/${method}`, request)
       const { projectId } = (await projects('CreateProject', { name: 'shop' })).project
       await projects('UpdateProject', { projectId, name: 'store', updateMask: 'name' })
-      for (const method of ['GetProject', 'ListProjectRoles', 'ListProjectScopes'])
+      for (const method of ['GetProject', 'ListProjectRoles', 'ListProjectScopes', 'ListProjectAudiences'])
         await projects(method, { projectId })
       await projects('ListProjects')
       await projects('AddProjectRole', { projectId, role: 'reader' })
       await projects('AddProjectScope', { projectId, scope: 'stock' })
+      await projects('AddProjectAudience', { projectId, audience: 'https://stock.example' })
 
       type User = { readonly serviceUser: { readonly userId: string } }
       const users = <T = User>(method: string, request: object) =>
@@ -179,6 +180,7 @@ export function describeTwoRoles({
         await users(method, { userId })
       }
       await users('ListServiceUsers', {})
+      await users('RevokeTokens', { userId })
       await users('DisableServiceUser', { userId })
       await users('EnableServiceUser', { userId })
       await users('RevokeProjectRole', { userId, projectId, role: 'reader' })
@@ -190,6 +192,7 @@ export function describeTwoRoles({
       await users('DeleteServiceUser', { userId })
       await projects('RemoveProjectRole', { projectId, role: 'reader' })
       await projects('RemoveProjectScope', { projectId, scope: 'stock' })
+      await projects('RemoveProjectAudience', { projectId, audience: 'https://stock.example' })
       await projects('DeleteProject', { projectId })
     })
 

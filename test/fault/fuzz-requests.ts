@@ -29,6 +29,8 @@ export interface FuzzTarget {
 
 const OAUTH_PATHS = [
   '/oauth/v2/token',
+  '/oauth/v2/introspect',
+  '/oauth/v2/revoke',
   '/.well-known/openid-configuration/jwks',
   '/.well-known/jwks.json',
   '/oauth/v2/keys',

@@ -1,15 +1,17 @@
 /**
- * The use cases of projects, their roles and their custom scopes.
+ * The use cases of projects, their roles, custom scopes and audiences.
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
 import type { Actor } from '../../domain/identities/authority.ts'
 import {
+  addAudience,
   addRole,
   addScope,
   createProject,
   existingProject,
   type Project,
+  removeAudience,
   removeRole,
   removeScope,
 } from '../../domain/identities/project.ts'
@@ -23,6 +25,8 @@ export interface ProjectsOptions {
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
   /** A new random UUID. */
   readonly newId: () => string
+  /** The audience of this service. */
+  readonly issuer: string
 }
 
 /**
@@ -84,6 +88,21 @@ export class Projects {
   /** @throws {DomainError} `project_scope_not_found`. */
   removeScope(actor: Actor, projectId: string, scope: string): Promise<Project> {
     return this.#changeExisting(actor, projectId, ['scopes', scope], (project) => removeScope(project, scope))
+  }
+
+  /** @throws {DomainError} `audience_reserved`; `project_audience_taken`; `project_limit_reached`. */
+  addAudience(actor: Actor, projectId: string, audience: string): Promise<Project> {
+    const { issuer } = this.#options
+    return this.#changeExisting(actor, projectId, ['audiences', audience], (project) =>
+      addAudience(project, audience, issuer),
+    )
+  }
+
+  /** @throws {DomainError} `project_audience_not_found`. */
+  removeAudience(actor: Actor, projectId: string, audience: string): Promise<Project> {
+    return this.#changeExisting(actor, projectId, ['audiences', audience], (project) =>
+      removeAudience(project, audience),
+    )
   }
 
   #changeExisting(

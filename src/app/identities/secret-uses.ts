@@ -1,5 +1,5 @@
 /**
- * Records when secrets last got a token. Uses are collected and written in batches, so that no token request waits for the write
+ * Records when secrets were last used. Uses are collected and written in batches, so that no token request waits for the write
  * or fails with it.
  */
 import { LRUCache } from 'lru-cache'

@@ -16,7 +16,10 @@ import {
   revokeScope,
   type ServiceUser,
 } from '../../domain/identities/service-user.ts'
+import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
+import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
 import type { IdentityStore, Page } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -26,10 +29,17 @@ export interface ServiceUsersOptions {
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
   /** A new random UUID. */
   readonly newId: () => string
+  /** The lifetime of tokens of the instance, in seconds: the longest. */
+  readonly tokenLifetimeSeconds: number
 }
 
 /** The facts of a user that can be edited. Those that are left out stay. */
-export type ServiceUserEdit = Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>>
+export interface ServiceUserEdit extends Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>> {
+  /** Null: as the instance has it. */
+  readonly tokenLifetimeSeconds?: number | null
+  /** A JSON object; empty: none. */
+  readonly tokenClaims?: string
+}
 
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id;
@@ -71,11 +81,23 @@ export class ServiceUsers {
     return this.#options.store.listUsers(projectId, page)
   }
 
-  edit(actor: Actor, userId: string, edit: ServiceUserEdit): Promise<ServiceUser> {
+  /** @throws {DomainError} `token_lifetime_invalid`; `token_claims_invalid`. */
+  async edit(
+    actor: Actor,
+    userId: string,
+    { tokenLifetimeSeconds, tokenClaims, ...edit }: ServiceUserEdit,
+  ): Promise<ServiceUser> {
+    const limit = this.#options.tokenLifetimeSeconds
+    const lifetime =
+      typeof tokenLifetimeSeconds === 'number' ? parseTokenLifetime(tokenLifetimeSeconds, limit) : tokenLifetimeSeconds
+    const changes = {
+      ...edit,
+      ...(lifetime === undefined ? {} : { tokenLifetimeSeconds: lifetime }),
+      ...(tokenClaims === undefined ? {} : { tokenClaims: tokenClaims === '' ? {} : parseTokenClaims(tokenClaims) }),
+    }
     return this.#change(actor, userId, [], (user) => {
-      const edited = { ...user, ...edit }
-      const { name, clientCredentialsEnabled } = user
-      return edited.name === name && edited.clientCredentialsEnabled === clientCredentialsEnabled ? user : edited
+      const edited = { ...user, ...changes }
+      return JSON.stringify(editable(edited)) === JSON.stringify(editable(user)) ? user : edited
     })
   }
 
@@ -137,21 +159,30 @@ export class ServiceUsers {
     return this.#change(actor, userId, ['scopes', scope], (user) => revokeScope(user, scope))
   }
 
+  /** Revokes all access tokens that the user has got so far. */
+  async revokeTokens(actor: Actor, userId: string): Promise<void> {
+    await this.#change(actor, userId, ['access_tokens'], (user, { clock }) => revokeAllTokens(user, clock))
+  }
+
   async #change(
     actor: Actor,
     userId: string,
     part: readonly string[],
-    next: (user: ServiceUser) => ServiceUser,
+    next: (user: ServiceUser, moment: ChangeMoment) => ServiceUser,
   ): Promise<ServiceUser> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: userResource(userId, ...part) }
-    const result = await store.changeUser(userId, entry, (user) => {
-      const changed = next(existingUser(user, userId))
+    const result = await store.changeUser(userId, entry, (user, moment) => {
+      const changed = next(existingUser(user, userId), moment)
       return { next: changed, result: changed }
     })
     await replica.refreshAfterWrite()
     return result
   }
+}
+
+function editable({ name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims }: ServiceUser) {
+  return { name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims }
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

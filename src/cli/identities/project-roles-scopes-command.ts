@@ -1,15 +1,18 @@
 /**
- * `keyturn projects roles | scopes`, each with `list | add | remove`.
+ * `keyturn projects roles | scopes | audiences`, each with `list | add | remove`.
  */
 import { create, type JsonValue, toJson } from '@bufbuild/protobuf'
 import type { Client } from '@connectrpc/connect'
 import { Command } from 'commander'
 import {
+  AddProjectAudienceResponseSchema,
   AddProjectRoleResponseSchema,
   AddProjectScopeResponseSchema,
+  ListProjectAudiencesResponseSchema,
   ListProjectRolesResponseSchema,
   ListProjectScopesResponseSchema,
   ProjectService,
+  RemoveProjectAudienceResponseSchema,
   RemoveProjectRoleResponseSchema,
   RemoveProjectScopeResponseSchema,
 } from '../../../gen/iam/project/v2/project_service_pb.js'
@@ -25,10 +28,12 @@ import { resolveProject } from './references.ts'
 
 type Projects = Client<typeof ProjectService>
 
-/** Roles or scopes, and their calls of the API, which return the response as JSON. */
+/** Roles, scopes or audiences, and their calls of the API, which return the response as JSON. */
 interface Kind {
-  readonly noun: 'role' | 'scope'
+  readonly noun: 'role' | 'scope' | 'audience'
   readonly purpose: string
+  /** Whether users have it, who lose it when it is removed. */
+  readonly isGranted: boolean
   list(client: Projects, projectId: string): Promise<{ readonly names: readonly string[]; readonly json: JsonValue }>
   add(client: Projects, projectId: string, name: string): Promise<JsonValue>
   remove(client: Projects, projectId: string, name: string): Promise<JsonValue>
@@ -37,6 +42,7 @@ interface Kind {
 const ROLES: Kind = {
   noun: 'role',
   purpose: 'Roles of a project, which its services find in tokens.',
+  isGranted: true,
   async list(client, projectId) {
     const roles = await everyItemOf(
       (page) => client.listProjectRoles({ projectId, ...page }),
@@ -56,6 +62,7 @@ const ROLES: Kind = {
 const SCOPES: Kind = {
   noun: 'scope',
   purpose: 'Custom scopes of a project, which its users may be granted.',
+  isGranted: true,
   async list(client, projectId) {
     const scopes = await everyItemOf(
       (page) => client.listProjectScopes({ projectId, ...page }),
@@ -72,6 +79,26 @@ const SCOPES: Kind = {
     toJson(RemoveProjectScopeResponseSchema, await client.removeProjectScope({ projectId, scope })),
 }
 
+const AUDIENCES: Kind = {
+  noun: 'audience',
+  purpose: 'Audiences of a project: URIs that its services know themselves by, and clients request with "resource".',
+  isGranted: false,
+  async list(client, projectId) {
+    const audiences = await everyItemOf(
+      (page) => client.listProjectAudiences({ projectId, ...page }),
+      (response) => response.audiences,
+    )
+    return {
+      names: audiences,
+      json: toJson(ListProjectAudiencesResponseSchema, create(ListProjectAudiencesResponseSchema, { audiences })),
+    }
+  },
+  add: async (client, projectId, audience) =>
+    toJson(AddProjectAudienceResponseSchema, await client.addProjectAudience({ projectId, audience })),
+  remove: async (client, projectId, audience) =>
+    toJson(RemoveProjectAudienceResponseSchema, await client.removeProjectAudience({ projectId, audience })),
+}
+
 /** The group of commands for roles. */
 export function projectRolesCommand(io: Io): Command {
   return groupOf(io, ROLES)
@@ -80,6 +107,11 @@ export function projectRolesCommand(io: Io): Command {
 /** The group of commands for custom scopes. */
 export function projectScopesCommand(io: Io): Command {
   return groupOf(io, SCOPES)
+}
+
+/** The group of commands for audiences. */
+export function projectAudiencesCommand(io: Io): Command {
+  return groupOf(io, AUDIENCES)
 }
 
 function groupOf(io: Io, kind: Kind): Command {
@@ -109,7 +141,9 @@ function listCommand(io: Io, { noun, list }: Kind): Command {
 
 function addCommand(io: Io, { noun, add }: Kind): Command {
   return withRemoteOptions(new Command('add'))
-    .description(`Add a ${noun} to a project. Adding one that is there changes nothing.`)
+    .description(
+      `Add ${noun === 'audience' ? 'an' : 'a'} ${noun} to a project. Adding one that is there changes nothing.`,
+    )
     .argument('<project>', 'name or id')
     .argument(`<${noun}>`)
     .action(async (project: string, name: string, options: RemoteOptions) => {
@@ -118,17 +152,19 @@ function addCommand(io: Io, { noun, add }: Kind): Command {
     })
 }
 
-function removeCommand(io: Io, { noun, remove }: Kind): Command {
+function removeCommand(io: Io, { noun, isGranted, remove }: Kind): Command {
+  const from = isGranted ? ' and from everybody who has it' : ''
   return withRemoteOptions(new Command('remove'))
-    .description(`Remove a ${noun} from a project and from everybody who has it.`)
+    .description(`Remove ${noun === 'audience' ? 'an' : 'a'} ${noun} from a project${from}.`)
     .argument('<project>', 'name or id')
     .argument(`<${noun}>`)
     .addOption(yesOption())
     .action(async (project: string, name: string, options: RemoteOptions & YesOption) => {
       const { client, projectId } = await open(io, project, options)
-      await confirm(io, options, `Remove the ${noun} ${name} from ${project} and from everybody who has it?`)
+      await confirm(io, options, `Remove the ${noun} ${name} from ${project}${from}?`)
       const json = await remove(client, projectId, name)
-      printJson(io, options, json, () => `removed the ${noun} ${name} from ${project} and from everybody who had it`)
+      const done = `removed the ${noun} ${name} from ${project}`
+      printJson(io, options, json, () => (isGranted ? `${done} and from everybody who had it` : done))
     })
 }
 

@@ -1,5 +1,5 @@
 /**
- * `keyturn projects list | create | rename | delete`, and the groups for roles and custom scopes.
+ * `keyturn projects list | create | rename | delete`, and the groups for roles, custom scopes and audiences.
  */
 import { create } from '@bufbuild/protobuf'
 import { Command } from 'commander'
@@ -18,7 +18,7 @@ import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { ageOf, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
-import { projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
+import { projectAudiencesCommand, projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'
 
 /** The group of commands. */
@@ -30,6 +30,7 @@ export function projectsCommand(io: Io): Command {
   projects.addCommand(deleteCommand(io))
   projects.addCommand(projectRolesCommand(io))
   projects.addCommand(projectScopesCommand(io))
+  projects.addCommand(projectAudiencesCommand(io))
   return projects
 }
 
@@ -54,7 +55,7 @@ function listCommand(io: Io): Command {
 
 function createCommand(io: Io): Command {
   return withRemoteOptions(new Command('create'))
-    .description('Create a project. Its id is the audience that its services expect in a token.')
+    .description('Create a project. Its id is an audience that its services may expect in a token.')
     .argument('<name>', '1 to 63 of a-z, 0-9 and -, not starting with -')
     .action(async (name: string, options: RemoteOptions) => {
       const response = await (await connect(io, options, ProjectService)).createProject({ name })
@@ -96,7 +97,7 @@ function deleteCommand(io: Io): Command {
     .action(async (project: string, options: RemoteOptions & YesOption) => {
       const api = await openApi(io, options)
       const projectId = await resolveProject(api, project)
-      await confirm(io, options, `Delete the project ${project} with its roles and scopes?`)
+      await confirm(io, options, `Delete the project ${project} with its roles, scopes and audiences?`)
       const response = await createClient(ProjectService, api).deleteProject({ projectId })
       print(io, options, DeleteProjectResponseSchema, response, () => `deleted ${project}`)
     })

@@ -12,6 +12,7 @@ import { formatOf } from '../output.ts'
 import { print } from '../print.ts'
 import { formatFields, formatMoment } from '../table.ts'
 import { createClient } from '../unary-client.ts'
+import { formatDuration } from '../when.ts'
 import { instanceRoleName } from './instance-roles.ts'
 import { openUser, type UserReference, userArgument } from './references.ts'
 
@@ -46,6 +47,8 @@ async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<
     ['instance roles', listed(user.instanceRoles.map(instanceRoleName))],
     ['project roles', listed(roles.flat().sort())],
     ['scopes', listed(user.scopes)],
+    ['token lifetime', user.tokenLifetime === undefined ? '-' : formatDuration(user.tokenLifetime)],
+    ['token claims', user.tokenClaims === '' ? '-' : user.tokenClaims],
     ['created', user.creationDate === undefined ? '' : formatMoment(user.creationDate)],
   ]
 }

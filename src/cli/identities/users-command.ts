@@ -1,5 +1,5 @@
 /**
- * `keyturn users list | create | show | rename | enable | disable | delete | client-credentials`, and the groups for
+ * `keyturn users list | create | show | rename | enable | disable | revoke-tokens | delete | client-credentials`, and the groups for
  * their grants, keys and tokens. Their client secrets are `keyturn secrets`.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
@@ -10,6 +10,7 @@ import {
   DisableServiceUserResponseSchema,
   EnableServiceUserResponseSchema,
   ListServiceUsersResponseSchema,
+  RevokeTokensResponseSchema,
   ServiceUserService,
   type UpdateServiceUserRequestSchema,
   UpdateServiceUserResponseSchema,
@@ -26,6 +27,7 @@ import { openUser, resolveProject, type UserReference, userArgument } from './re
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
 import { showUserCommand } from './user-show-command.ts'
+import { tokenSettingsCommands } from './user-token-settings-command.ts'
 import { userTokensCommand } from './user-tokens-command.ts'
 
 interface CreateOptions extends RemoteOptions {
@@ -43,8 +45,10 @@ export function usersCommand(io: Io): Command {
     renameCommand(io),
     enableCommand(io),
     disableCommand(io),
+    revokeTokensCommand(io),
     deleteCommand(io),
     clientCredentialsCommand(io),
+    ...tokenSettingsCommands(io),
     grantCommand(io),
     revokeCommand(io),
     userKeysCommand(io),
@@ -151,6 +155,22 @@ function disableCommand(io: Io): Command {
       const { users, userId } = await openUser(io, options, user)
       const response = await users.disableServiceUser({ userId })
       print(io, options, DisableServiceUserResponseSchema, response, () => `disabled ${response.serviceUser?.clientId}`)
+    })
+}
+
+function revokeTokensCommand(io: Io): Command {
+  return withRemoteOptions(new Command('revoke-tokens'))
+    .description(
+      'Revoke all access tokens that a user has got so far, for the API of Keyturn and for introspection. Other services accept them ' +
+        'until they expire.',
+    )
+    .addArgument(userArgument())
+    .addOption(yesOption())
+    .action(async (user: UserReference, options: RemoteOptions & YesOption) => {
+      const { users, userId } = await openUser(io, options, user)
+      await confirm(io, options, `Revoke all access tokens of the user ${userId}?`)
+      const response = await users.revokeTokens({ userId })
+      print(io, options, RevokeTokensResponseSchema, response, () => `revoked the access tokens of ${userId}`)
     })
 }
 

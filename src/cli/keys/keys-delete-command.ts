@@ -3,10 +3,12 @@
  */
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { Command } from 'commander'
+import { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { WebKey } from '../../../gen/iam/webkey/v2/web_key_pb.js'
 import { DeleteWebKeyResponseSchema, WebKeyService } from '../../../gen/iam/webkey/v2/web_key_service_pb.js'
-import { openSession } from '../api-client.ts'
+import { openSessionOf, type Session } from '../api-client.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
+import { findTarget, type Target } from '../connection/target.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printWarnings } from '../output.ts'
@@ -24,11 +26,13 @@ export function deleteKeyCommand(io: Io): Command {
     .argument('<key-id>')
     .addOption(yesOption())
     .action(async (keyId: string, options: RemoteOptions & YesOption) => {
-      const { api, tokenLifetimeSeconds = GREATEST_LIFETIME } = await openSession(io, options)
+      const target = await findTarget(io, options)
+      const session = await openSessionOf(target)
+      const { api } = session
       const client = createClient(WebKeyService, api)
       // The deletion itself says what is wrong.
       const { webKey } = await client.getWebKey({ keyId }).catch(() => ({ webKey: undefined }))
-      const until = tokensLiveUntil(webKey, tokenLifetimeSeconds)
+      const until = tokensLiveUntil(webKey, await longestLifetime(session, target))
       if (until !== undefined && until.getTime() > Date.now()) {
         const moment = formatMoment(timestampFromDate(until))
         printWarnings(io, [
@@ -39,6 +43,16 @@ export function deleteKeyCommand(io: Io): Command {
       const response = await client.deleteWebKey({ keyId })
       print(io, options, DeleteWebKeyResponseSchema, response, () => `deleted ${keyId}`)
     })
+}
+
+/** The longest lifetime of a token: that of the caller's, unless the caller has one of its own, which says nothing about others. */
+async function longestLifetime({ api, tokenLifetimeSeconds }: Session, { identity }: Target): Promise<number> {
+  if (identity.kind === 'personal access token' || tokenLifetimeSeconds === undefined) return GREATEST_LIFETIME
+  const [userId = ''] = identity.clientId.split('@')
+  const { serviceUser } = await createClient(ServiceUserService, api)
+    .getServiceUser({ userId })
+    .catch(() => ({ serviceUser: undefined }))
+  return serviceUser === undefined || serviceUser.tokenLifetime !== undefined ? GREATEST_LIFETIME : tokenLifetimeSeconds
 }
 
 /** When the last token expires that the key has signed. Undefined if it has signed none, or signs now. */

@@ -9,12 +9,16 @@ import type { WebKey } from '../keys/web-key.ts'
 import { isLive, type PersonalAccessToken } from './credential.ts'
 import { allows, type Permission } from './permission.ts'
 import type { ServiceUser } from './service-user.ts'
+import { isRevoked, type RevokedToken } from './token-revocation.ts'
 
 /** An access token that a caller has proved itself with. */
 interface AccessTokenCredential {
   readonly kind: 'access_token'
   /** The web key that signed it. */
   readonly keyId: string
+  /** The `jti`. */
+  readonly tokenId: string
+  readonly issuedAt: Date
   readonly expiresAt: Date
 }
 
@@ -34,6 +38,12 @@ export interface VerifiedAccessToken {
   readonly credential: AccessTokenCredential
 }
 
+/** An access token with all that it says. */
+export interface IssuedAccessToken extends VerifiedAccessToken {
+  readonly audience: readonly string[]
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
 /** The right of a user to one call. */
 export interface UserAuthority {
   readonly kind: 'user'
@@ -43,8 +53,17 @@ export interface UserAuthority {
   readonly credential: Credential
 }
 
-/** The right by which something is changed: that of a user, or that of the system, for changes without a caller. */
-export type Authority = UserAuthority | { readonly kind: 'system' }
+/**
+ * The right of a service user over its own tokens, by a credential that it has proved as a client of an OAuth endpoint. The change decides
+ * whether that credential is still live: it is among what is changed.
+ */
+interface ClientAuthority {
+  readonly kind: 'client'
+  readonly userId: string
+}
+
+/** The right by which something is changed: that of a user, of a client, or of the system, for changes without a caller. */
+export type Authority = UserAuthority | ClientAuthority | { readonly kind: 'system' }
 
 /** Who is calling, in which request, and by what right. */
 export interface Actor extends Omit<AuditEntry, 'resource'> {
@@ -64,7 +83,9 @@ export const SYSTEM: Omit<ChangeEntry, 'action' | 'resource'> = {
 }
 
 /** What a right depends on of a user. */
-export interface CallingUser extends Pick<ServiceUser, 'enabled' | 'instanceRoles'> {
+export interface CallingUser extends Pick<ServiceUser, 'enabled' | 'instanceRoles' | 'tokensRevokedAt'> {
+  /** At least the access token that the right depends on, if it was revoked. */
+  readonly revokedTokens: readonly Pick<RevokedToken, 'tokenId'>[]
   readonly personalAccessTokens: readonly Pick<PersonalAccessToken, 'tokenId' | 'expiresAt'>[]
 }
 
@@ -79,7 +100,7 @@ export interface AuthorityFacts<User extends CallingUser = CallingUser> {
 
 /**
  * Checks that a right still holds: the user is there and enabled and has a role that includes the permission, the
- * credential has neither been taken away nor expired, and the web key of an access token is still published.
+ * credential has neither been taken away or revoked nor expired, and the web key of an access token is still published.
  *
  * @throws {DomainError} `token_invalid`; `permission_missing`.
  */
@@ -125,6 +146,9 @@ function userOfAccessToken<User extends CallingUser>(
   }
   if (user === undefined || !user.enabled) {
     throw new DomainError('token_invalid', 'the service user of the access token is disabled or has been deleted')
+  }
+  if (isRevoked(credential, user)) {
+    throw new DomainError('token_invalid', 'the access token has been revoked: get a new one')
   }
   return user
 }

@@ -27,7 +27,7 @@ export interface ClientSecret {
   readonly createdAt: Date
   readonly expiresAt: Date | null
   readonly deactivatedAt: Date | null
-  /** When it last got a token, to the minute. */
+  /** When it last got a token, or proved a client that asked about or revoked one; to the minute. */
   readonly lastUsedAt: Date | null
 }
 

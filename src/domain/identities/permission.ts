@@ -2,7 +2,7 @@
  * Who may do what: permissions (Spec §5) and the instance roles that include them.
  */
 
-const READING = ['iam.web_key.read', 'iam.project.read', 'iam.user.read', 'iam.audit.read'] as const
+const READING = ['iam.web_key.read', 'iam.project.read', 'iam.user.read', 'iam.audit.read', 'iam.token.read'] as const
 
 /** Everything that a method can require. */
 export const PERMISSIONS = [

@@ -1,14 +1,17 @@
 /**
- * A group of services that trust the same tokens, with the roles and custom scopes that are configured for it.
+ * A group of services that trust the same tokens, with the roles, custom scopes and audiences that are configured for it.
  *
- * Grants of roles and scopes are in `service-user.ts`. The store checks that names are unique, and that a project with users is not
- * deleted.
+ * Grants of roles and scopes are in `service-user.ts`. The store checks that names and audiences are unique, and that a project with
+ * users is not deleted.
  */
 import { DomainError } from '../errors.ts'
 import { isStandardScope } from './token-grant.ts'
 
 /** The greatest number of roles, and of custom scopes, of a project. */
 const MAX_ROLES_OR_SCOPES = 1000
+
+/** The greatest number of audiences of a project: each service user that may ask for them has all of them in memory. */
+const MAX_AUDIENCES = 20
 
 /** Keyturn's own scopes, and those of ZITADEL that mean the same where its clients are served. */
 const RESERVED_SCOPES = ['urn:service:iam:', 'urn:zitadel:iam:']
@@ -22,11 +25,13 @@ export interface Project {
   readonly roles: readonly string[]
   /** Custom scopes, ordered by name, without repetition. */
   readonly scopes: readonly string[]
+  /** Absolute URIs that the services of the project know themselves by, in order, without repetition. */
+  readonly audiences: readonly string[]
 }
 
-/** A new project without roles and scopes. */
+/** A new project without roles, scopes and audiences. */
 export function createProject(projectId: string, name: string, at: Date): Project {
-  return { projectId, name, createdAt: at, roles: [], scopes: [] }
+  return { projectId, name, createdAt: at, roles: [], scopes: [], audiences: [] }
 }
 
 /** The project, if there is one. @throws {DomainError} `project_not_found`. */
@@ -41,7 +46,7 @@ export function existingProject(project: Project | undefined, projectId: string)
 
 /** Adding a role that is there changes nothing. @throws {DomainError} `project_limit_reached`. */
 export function addRole(project: Project, role: string): Project {
-  const roles = withName(project.roles, role)
+  const roles = withName(project.roles, role, MAX_ROLES_OR_SCOPES)
   return roles === project.roles ? project : { ...project, roles }
 }
 
@@ -62,7 +67,7 @@ export function addScope(project: Project, scope: string): Project {
   if (isStandardScope(scope) || RESERVED_SCOPES.some((prefix) => scope.startsWith(prefix))) {
     throw new DomainError('scope_reserved', `the scope ${JSON.stringify(scope)} has a meaning already: choose another`)
   }
-  const scopes = withName(project.scopes, scope)
+  const scopes = withName(project.scopes, scope, MAX_ROLES_OR_SCOPES)
   return scopes === project.scopes ? project : { ...project, scopes }
 }
 
@@ -74,10 +79,35 @@ export function removeScope(project: Project, scope: string): Project {
   return { ...project, scopes: project.scopes.filter((name) => name !== scope) }
 }
 
-function withName(names: readonly string[], name: string): readonly string[] {
-  if (names.includes(name)) return names
-  if (names.length >= MAX_ROLES_OR_SCOPES) {
-    throw new DomainError('project_limit_reached', `a project has at most ${MAX_ROLES_OR_SCOPES} of them`)
+/**
+ * Adding an audience that is there changes nothing.
+ *
+ * @param audience An absolute URI without a fragment. Audiences are compared character by character (RFC 7519 §4.1.3).
+ * @throws {DomainError} `audience_reserved` for the issuer, also in another spelling; `project_limit_reached`.
+ */
+export function addAudience(project: Project, audience: string, issuer: string): Project {
+  if (spelling(audience) === spelling(issuer)) {
+    throw new DomainError('audience_reserved', 'that is the audience of Keyturn itself: choose another')
   }
+  const audiences = withName(project.audiences, audience, MAX_AUDIENCES)
+  return audiences === project.audiences ? project : { ...project, audiences }
+}
+
+/** @throws {DomainError} `project_audience_not_found`. */
+export function removeAudience(project: Project, audience: string): Project {
+  if (!project.audiences.includes(audience)) {
+    throw new DomainError('project_audience_not_found', `the project has no audience ${JSON.stringify(audience)}`)
+  }
+  return { ...project, audiences: project.audiences.filter((name) => name !== audience) }
+}
+
+/** Equal for URIs that people take for the same. */
+function spelling(uri: string): string {
+  return uri.toLowerCase().replace(/\/+$/, '')
+}
+
+function withName(names: readonly string[], name: string, max: number): readonly string[] {
+  if (names.includes(name)) return names
+  if (names.length >= max) throw new DomainError('project_limit_reached', `a project has at most ${max} of them`)
   return [...names, name].sort()
 }

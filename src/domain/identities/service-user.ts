@@ -7,9 +7,11 @@
 import { DomainError } from '../errors.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
+import type { RevokedTokens } from './token-revocation.ts'
+import { DEFAULT_TOKEN_SETTINGS, type TokenSettings } from './token-settings.ts'
 
 /** A service user with everything that deciding about its tokens and calls needs. */
-export interface ServiceUser {
+export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly userId: string
   readonly name: string
   readonly projectId: string
@@ -27,6 +29,8 @@ export interface ServiceUser {
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
   /** Custom scopes that are configured on the user's project and granted to the user. */
   readonly customScopes: readonly string[]
+  /** The projects that the user may name as audience, its own and those in which it has a role, by their audiences, which are URIs. */
+  readonly projectsByAudience: ReadonlyMap<string, string>
 }
 
 /** The facts of a new user. */
@@ -47,6 +51,10 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     instanceRoles: [],
     projectRoles: new Map(),
     customScopes: [],
+    projectsByAudience: new Map(),
+    tokensRevokedAt: null,
+    revokedTokens: [],
+    ...DEFAULT_TOKEN_SETTINGS,
   }
 }
 

@@ -4,6 +4,7 @@
  * Client authentication comes before it, signing after it.
  */
 import type { ServiceUser } from './service-user.ts'
+import type { TokenSettings } from './token-settings.ts'
 
 /** Asks for this service itself as audience, which calls to its API need. */
 export const SERVICE_AUDIENCE_SCOPE = 'urn:service:iam:org:project:id:service:aud'
@@ -48,8 +49,8 @@ export interface TokenRequest {
   readonly scope: string | undefined
   /** The audience that stands for this service. */
   readonly serviceAudience: string
-  /** Whether `resource` names this service, which asks for it as its audience scope does (RFC 8707 §2). */
-  readonly namesService?: boolean
+  /** The values of `resource`: audiences that are asked for by their URIs (RFC 8707 §2). Default: none. */
+  readonly resources?: readonly string[]
   /** Whether scopes of ZITADEL mean what their counterparts mean. Default false: they are unknown. */
   readonly acceptsZitadelScopes?: boolean
 }
@@ -64,12 +65,15 @@ export interface GrantedToken {
   readonly audience: readonly string[]
   /** Claims with the user's roles; empty unless `urn:service:iam:org:projects:roles` was asked for. */
   readonly roleClaims: Readonly<Record<string, readonly string[]>>
+  /** How long the token lives, and the claims of the user. */
+  readonly settings: TokenSettings
 }
 
 /** Why there is no token. `wrong_project` and `grant_not_enabled` are `unauthorized_client` in Spec §7. */
 export type DeniedToken =
   | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' }
   | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
+  | { readonly kind: 'denied'; readonly reason: 'resource_not_allowed'; readonly resource: string }
 
 /** Decides about a token request. */
 export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
@@ -84,7 +88,11 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     if (!access.allowed) return { kind: 'denied', reason: 'scope_not_allowed', scope }
     if (access.audience !== undefined) audience.add(access.audience)
   }
-  if (request.namesService === true) audience.add(request.serviceAudience)
+  for (const resource of request.resources ?? []) {
+    const allowed = resource === request.serviceAudience || user.projectsByAudience.has(resource)
+    if (!allowed) return { kind: 'denied', reason: 'resource_not_allowed', resource }
+    audience.add(resource)
+  }
   if (audience.size === 0) audience.add(user.projectId)
 
   return {
@@ -93,6 +101,7 @@ export function decideTokenGrant(user: ServiceUser, request: TokenRequest): Gran
     scopes,
     audience: [...audience],
     roleClaims: scopes.some((scope) => meaningOf(scope) === ROLES_SCOPE) ? roleClaims(user, audience) : {},
+    settings: { tokenLifetimeSeconds: user.tokenLifetimeSeconds, tokenClaims: user.tokenClaims },
   }
 }
 
@@ -128,7 +137,8 @@ function roleClaims(user: ServiceUser, audience: ReadonlySet<string>): Record<st
   const claims: Record<string, readonly string[]> = {
     'urn:service:iam:org:project:roles': user.projectRoles.get(user.projectId) ?? [],
   }
-  for (const projectId of audience) {
+  for (const item of audience) {
+    const projectId = user.projectsByAudience.get(item) ?? item
     const roles = user.projectRoles.get(projectId)
     if (roles !== undefined) claims[`urn:service:iam:org:project:${projectId}:roles`] = roles
   }

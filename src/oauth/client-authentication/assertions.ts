@@ -6,7 +6,7 @@
  * is never accepted here; the lifetime is at most an hour; and an assertion is used once over all replicas.
  */
 import { createHash } from 'node:crypto'
-import { type Client, errors, type Provider } from 'oidc-provider'
+import { type Client, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 import { isCompactJws } from '../../domain/compact-jws.ts'
 import type { CredentialUses, RequestContext } from '../../domain/ports.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
@@ -140,13 +140,16 @@ export function describeAssertionErrors(
 ): void {
   // oidc-provider would check the audience before the signature. `assertAssertionClaims` checks it after.
   provider.OIDCContext.prototype.clientJwtAuthExpectedAudience = () => new AnyAudience()
-  provider.on('grant.error', (ctx, error) => {
+  const describe = (ctx: KoaContextWithOIDC, error: errors.OIDCProviderError): void => {
     const client = ctx.oidc.entities.Client
     const description = descriptionOf(error, { ...rules, mayAssert: () => client !== undefined && mayAssert(client) })
     if (description === undefined) return
     ctx.body = { error: error.error, error_description: description }
     contexts.explained(ctx.req, description)
-  })
+  }
+  provider.on('grant.error', describe)
+  provider.on('introspection.error', describe)
+  provider.on('revocation.error', describe)
 }
 
 /** Contains every audience. */

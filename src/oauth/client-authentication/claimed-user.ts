@@ -108,8 +108,12 @@ export class ClaimedUser {
 
   /** Whether the user is enabled and the proved credential is live. */
   hasProved(now: Date): boolean {
-    const user = this.#user
-    if (user?.enabled !== true || this.proof === undefined) return false
+    return this.#user !== undefined && this.isProvedFor(this.#user, now)
+  }
+
+  /** The same for the user as it is known elsewhere. */
+  isProvedFor(user: ServiceUser, now: Date): boolean {
+    if (!user.enabled || this.proof === undefined) return false
     if (this.proof.kind === 'key') {
       const live = user.keys.filter((key) => isLive(key, now)).map(({ keyId }) => keyId)
       const { keyIds } = this.proof

@@ -37,6 +37,8 @@ export interface Clients {
   claimedUserIdOf(client: Client | undefined): string | undefined
   /** The secret that a client has proved; null if it has proved a key. */
   secretIdOf(client: Client): string | null
+  /** Whether the user of an authenticated client, as it is stored, is enabled and the proved credential is live. */
+  isProved(client: Client, user: ServiceUser, now: Date): boolean
   /**
    * Reads the user of an authenticated client from the database, if it was only in memory. Call it before a denial.
    *
@@ -112,6 +114,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       const { proof } = claimedBy(client).user
       return proof?.kind === 'secret' ? proof.secretId : null
     },
+    isProved: (client, user, now) => claimedBy(client).user.isProvedFor(user, now),
     confirm: async (client) => {
       const { user } = claimedBy(client)
       await confirmed(user)
@@ -135,9 +138,16 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
 /** Records why requests are refused, except for failed authentications: `Clients.failed` records those. */
 export function recordRefusals(provider: Provider, { contexts }: Pick<ClientsOptions, 'contexts'>): void {
   provider.on('server_error', (ctx) => contexts.refused(ctx.req, 'server_error'))
-  provider.on('grant.error', (ctx, error) => {
+  const record = (ctx: KoaContextWithOIDC, error: errors.OIDCProviderError) => {
     if (failedClient(ctx) === undefined) contexts.refused(ctx.req, error.error)
-  })
+  }
+  provider.on('grant.error', record)
+  // A request about a JWT is not refused, see `jwt-requests.ts`.
+  const recordUnlessJwt = (ctx: KoaContextWithOIDC, error: errors.OIDCProviderError) => {
+    if (!(error instanceof errors.UnsupportedTokenType)) record(ctx, error)
+  }
+  provider.on('introspection.error', recordUnlessJwt)
+  provider.on('revocation.error', recordUnlessJwt)
 }
 
 /** The client of a request that failed to authenticate. oidc-provider sets it only if the rate limit admitted the attempt. */

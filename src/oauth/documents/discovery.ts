@@ -11,10 +11,13 @@ import { ASSERTION_ALGORITHMS } from '../client-authentication/assertions.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
 
 /**
- * Members that ZITADEL's client for PHP cannot start without, though it uses neither for machines. There is nothing at these addresses, and
- * `response_types_supported` says so.
+ * There is nothing at this address, and `response_types_supported` says so. OpenID Connect Discovery §3 requires it, and clients that
+ * check the document do not start without, such as the SDK of the Model Context Protocol.
  */
-const ZITADEL_MEMBERS = { authorization_endpoint: '/oauth/v2/authorize', userinfo_endpoint: '/oidc/v1/userinfo' }
+const AUTHORIZATION_PATH = '/oauth/v2/authorize'
+
+/** A member that ZITADEL's client for PHP cannot start without, though it does not use it for machines. There is nothing at the address. */
+const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 
 /**
  * Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20).
@@ -28,13 +31,20 @@ export function discoveryDocument(
   const forZitadel = Object.entries(ZITADEL_MEMBERS).map(([name, path]) => [name, issuer + path])
   return {
     issuer,
+    authorization_endpoint: issuer + AUTHORIZATION_PATH,
     token_endpoint: issuer + OAUTH_PATHS.token,
+    introspection_endpoint: issuer + OAUTH_PATHS.introspection,
+    revocation_endpoint: issuer + OAUTH_PATHS.revocation,
     jwks_uri: issuer + OAUTH_PATHS.jwks,
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.

@@ -11,13 +11,29 @@ const ID_BYTES = 32
 /** Ids for which random bytes are drawn at once: the call costs more than the bytes. */
 const ID_BATCH = 128
 
-/** The claims that depend on the grant. `iss`, `client_id` and `jti` are added when a token is signed. */
+/** How long a token lives, in seconds. @param limit That of the instance, which may have been lowered. */
+export function lifetimeOf({ settings }: GrantedToken, limit: number): number {
+  return Math.min(settings.tokenLifetimeSeconds ?? limit, limit)
+}
+
+/**
+ * The claims that depend on the grant; those of the user come first, so that they replace no other. `iss`, `client_id` and `jti` are
+ * added when a token is signed.
+ */
 export function grantedClaims(
-  { subject, audience, scopes, roleClaims }: GrantedToken,
+  { subject, audience, scopes, roleClaims, settings }: GrantedToken,
   { now, lifetimeSeconds }: { readonly now: Date; readonly lifetimeSeconds: number },
 ) {
   const iat = Math.floor(now.getTime() / 1000)
-  return { ...roleClaims, iat, exp: iat + lifetimeSeconds, sub: subject, aud: audience, scope: scopes.join(' ') }
+  return {
+    ...settings.tokenClaims,
+    ...roleClaims,
+    iat,
+    exp: iat + lifetimeSeconds,
+    sub: subject,
+    aud: audience,
+    scope: scopes.join(' '),
+  }
 }
 
 /** Adds `jti` to claims and signs them. */

@@ -16,7 +16,7 @@ import { startAuthentication } from '../client-authentication/constant-time-refu
 import { verifySecret } from '../client-authentication/secret-verification.ts'
 import { isUnavailable } from '../errors.ts'
 import type { ProviderOptions } from '../provider.ts'
-import { createAccessTokenSigner, grantedClaims } from './access-token-signer.ts'
+import { createAccessTokenSigner, grantedClaims, lifetimeOf } from './access-token-signer.ts'
 import { hasSmallForm, takeForm } from './form-body.ts'
 import { type PlainRequest, readPlainRequest } from './plain-request.ts'
 
@@ -46,10 +46,11 @@ const NOT_RECOGNISED = Promise.resolve(undefined)
 /** Issues tokens that one key signs. @returns The body of the response (RFC 6749 §5.1). */
 export function createTokenIssuer(
   signer: Signer,
-  { issuer, tokenLifetimeSeconds: lifetimeSeconds, now, secretUses }: ProviderOptions,
+  { issuer, tokenLifetimeSeconds, now, secretUses }: ProviderOptions,
 ): (granted: Granted) => Promise<string> {
   const sign = createAccessTokenSigner(signer)
   return async ({ clientId, secretId, grant }) => {
+    const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
     const claims = grantedClaims(grant, { now: now(), lifetimeSeconds })
     const token = await sign({ ...claims, client_id: clientId, iss: issuer })
     secretUses.note(secretId, now())

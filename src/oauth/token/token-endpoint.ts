@@ -61,6 +61,13 @@ export function createTokenEndpoint({ fastPath, issuing, isFresh, contexts }: To
   }
 }
 
+/** Makes the handler of `POST` at an endpoint whose requests oidc-provider answers. */
+export function createProviderEndpoint(options: Omit<TokenEndpointOptions, 'fastPath'>): OAuthHandler {
+  return createTokenEndpoint({ ...options, fastPath: NO_FAST_PATH })
+}
+
+const NO_FAST_PATH: FastPath = async () => undefined
+
 function callProvider(
   { provider }: Issuing,
   req: IncomingMessage,

@@ -2,12 +2,12 @@
  * Connects the domain's token policy to oidc-provider: it decides scopes and audience when the resource server is asked for, and sets
  * the claims before the token is signed.
  */
-import { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import type { Client, KoaContextWithOIDC, ResourceServer } from 'oidc-provider'
 import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { toOAuthError } from '../errors.ts'
-import { grantedClaims } from './access-token-signer.ts'
+import { grantedClaims, lifetimeOf } from './access-token-signer.ts'
 
 /** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
@@ -36,42 +36,44 @@ export class TokenPolicy {
     this.#options = options
   }
 
-  /**
-   * The only resource of the provider, for a request that names none. The grant decides the audiences of the token.
-   */
+  /** Stands for the resource of a request that names none. The grant decides the audiences of the token. */
   defaultResource = (ctx: KoaContextWithOIDC): string => {
     this.#withoutResource.add(ctx)
     return this.#options.issuer
   }
 
   /**
-   * Decides the grant of an authenticated client.
+   * Decides the grant of an authenticated client. Called for each `resource` of the request; the first call decides about all of them
+   * (RFC 8707 §2.2).
    *
-   * Called for each `resource` of the request, so all of them must name this service (RFC 8707 §2).
-   *
-   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target` for a `resource` other than this service; like
-   * `Clients.confirm` if it would be one of the first two.
+   * @throws `unauthorized_client`, `invalid_scope`, or `invalid_target`; like `Clients.confirm` if it would be one of them.
    */
-  resourceServerInfo = async (ctx: KoaContextWithOIDC, resource: string, client: Client): Promise<ResourceServer> => {
-    const { issuer, signingKey, confirm } = this.#options
-    if (resource !== issuer) throw new errors.InvalidTarget()
-
-    const { params } = ctx.oidc
-    let grant = this.#decide(ctx, client)
-    if (grant.kind === 'denied') {
-      await confirm(client)
-      grant = this.#decide(ctx, client)
-    }
-    if (grant.kind === 'denied') throw toOAuthError(grant)
+  resourceServerInfo = async (ctx: KoaContextWithOIDC, _resource: string, client: Client): Promise<ResourceServer> => {
+    const { signingKey, tokenLifetimeSeconds } = this.#options
+    const grant = this.#grants.get(ctx) ?? (await this.#grant(ctx, client))
     this.#grants.set(ctx, grant)
+    // For this grant oidc-provider takes one resource server only. All resources of a request are audiences of one token.
+    const { params, resourceServers = {} } = ctx.oidc
+    for (const previous of Object.keys(resourceServers)) delete resourceServers[previous]
     const scope = grant.scopes.join(' ')
     // oidc-provider responds with the scope of the request. If that has none, the response must have the default (RFC 6749 §5.1).
     if (params !== undefined) params.scope = scope
     return {
       scope,
       accessTokenFormat: 'jwt',
+      accessTokenTTL: lifetimeOf(grant, tokenLifetimeSeconds),
       jwt: { sign: { alg: signingKey.algorithm, kid: signingKey.keyId } },
     }
+  }
+
+  async #grant(ctx: KoaContextWithOIDC, client: Client): Promise<GrantedToken> {
+    let grant = this.#decide(ctx, client)
+    if (grant.kind === 'denied') {
+      await this.#options.confirm(client)
+      grant = this.#decide(ctx, client)
+    }
+    if (grant.kind === 'denied') throw toOAuthError(grant)
+    return grant
   }
 
   #decide(ctx: KoaContextWithOIDC, client: Client): GrantedToken | DeniedToken {
@@ -82,7 +84,9 @@ export class TokenPolicy {
       projectName,
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
       serviceAudience: issuer,
-      namesService: !this.#withoutResource.has(ctx),
+      resources: this.#withoutResource.has(ctx)
+        ? []
+        : [params?.resource].flat().filter((item) => typeof item === 'string'),
       acceptsZitadelScopes,
     })
   }
@@ -91,7 +95,8 @@ export class TokenPolicy {
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
     const grant = this.#grants.get(ctx)
     if (grant === undefined) throw new Error('the token was not granted')
-    const { now, tokenLifetimeSeconds: lifetimeSeconds } = this.#options
+    const { now, tokenLifetimeSeconds } = this.#options
+    const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
     Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
   }
 }

@@ -75,10 +75,28 @@ export function projectService(projects: Projects): ServiceImpl<typeof ProjectSe
       await projects.removeScope(actorOf(context), req.projectId, req.scope)
       return {}
     },
+
+    async addProjectAudience(req, context) {
+      // A URI that no URL parser accepts could never be requested.
+      if (!URL.canParse(req.audience)) throw invalidField('audience', 'must be an absolute URI')
+      await projects.addAudience(actorOf(context), req.projectId, req.audience)
+      return {}
+    },
+
+    async listProjectAudiences(req) {
+      const { audiences } = await projects.get(req.projectId)
+      const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(audiences, isBehind))
+      return { audiences: [...items], nextPageToken }
+    },
+
+    async removeProjectAudience(req, context) {
+      await projects.removeAudience(actorOf(context), req.projectId, req.audience)
+      return {}
+    },
   }
 }
 
-/** A project on the wire. Its roles and scopes have lists of their own. */
+/** A project on the wire. Its roles, scopes and audiences have lists of their own. */
 function fromProject({ projectId, name, createdAt }: Project): WireProject {
   return create(ProjectSchema, { projectId, name, creationDate: timestampFromDate(createdAt) })
 }

@@ -11,6 +11,7 @@ import {
 import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { InstanceRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { fromSeconds } from '../messages/fields.ts'
 
 const TO_WIRE = {
   IAM_OWNER: WireInstanceRole.IAM_OWNER,
@@ -31,6 +32,7 @@ export function toInstanceRole(role: WireInstanceRole): InstanceRole {
 /** A service user on the wire. */
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
   const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
+  const { tokenLifetimeSeconds, tokenClaims } = user
   return create(ServiceUserSchema, {
     userId,
     clientId: formatClientId(user),
@@ -44,5 +46,7 @@ export function fromServiceUser(user: ServiceUser): WireServiceUser {
       .sort((a, b) => (a.projectId < b.projectId ? -1 : 1)),
     scopes: [...customScopes],
     creationDate: timestampFromDate(user.createdAt),
+    ...(tokenLifetimeSeconds === null ? {} : { tokenLifetime: fromSeconds(tokenLifetimeSeconds) }),
+    tokenClaims: Object.keys(tokenClaims).length === 0 ? '' : JSON.stringify(tokenClaims),
   })
 }

@@ -1,13 +1,14 @@
 /**
  * `iam.user.v2.ServiceUserService`: users and their grants. Its other half is `credential-calls.ts`.
  */
+import type { Duration } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
 import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { actorOf } from '../authorization/actor.ts'
-import { pathsOf } from '../messages/fields.ts'
+import { pathsOf, toSeconds } from '../messages/fields.ts'
 import { byDate, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 import { credentialCalls } from './credential-calls.ts'
@@ -41,11 +42,13 @@ export function serviceUserService(
     },
 
     async updateServiceUser(req, context) {
-      const paths = pathsOf(req.updateMask, ['name', 'client_credentials_enabled'])
+      const paths = pathsOf(req.updateMask, ['name', 'client_credentials_enabled', 'token_lifetime', 'token_claims'])
       if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
       const edit: ServiceUserEdit = {
         ...(paths.has('name') ? { name: req.name } : {}),
         ...(paths.has('client_credentials_enabled') ? { clientCredentialsEnabled: req.clientCredentialsEnabled } : {}),
+        ...(paths.has('token_lifetime') ? { tokenLifetimeSeconds: lifetimeOf(req.tokenLifetime) } : {}),
+        ...(paths.has('token_claims') ? { tokenClaims: req.tokenClaims } : {}),
       }
       return answer(await users.edit(actorOf(context), req.userId, edit))
     },
@@ -60,6 +63,11 @@ export function serviceUserService(
 
     async deleteServiceUser(req, context) {
       await users.delete(actorOf(context), req.userId)
+      return {}
+    },
+
+    async revokeTokens(req, context) {
+      await users.revokeTokens(actorOf(context), req.userId)
       return {}
     },
 
@@ -83,6 +91,11 @@ export function serviceUserService(
       return answer(await users.revokeScope(actorOf(context), req.userId, req.scope))
     },
   }
+}
+
+/** Null if it is not set: as the instance has it. */
+function lifetimeOf(duration: Duration | undefined): number | null {
+  return duration === undefined ? null : toSeconds(duration, 'token_lifetime')
 }
 
 function answer(user: ServiceUser) {

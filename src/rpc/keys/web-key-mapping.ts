@@ -2,7 +2,7 @@
  * Web keys, the rotation policy and its steps as messages of `iam.webkey.v2`.
  */
 import { create } from '@bufbuild/protobuf'
-import { type Duration, DurationSchema, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { type Duration, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import {
   RotationPolicySchema,
   RotationStepKind,
@@ -15,7 +15,7 @@ import { configOf } from '../../domain/keys/key-algorithm.ts'
 import type { PlannedStep, RotationStep } from '../../domain/keys/rotation.ts'
 import type { RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import type { RevokedWebKey, WebKey } from '../../domain/keys/web-key.ts'
-import { fromDate } from '../messages/fields.ts'
+import { fromDate, fromSeconds, toSeconds } from '../messages/fields.ts'
 import { invalidField } from '../messages/violations.ts'
 import { fromWebKeyConfig, toWebKeyConfig } from './web-key-config.ts'
 
@@ -105,7 +105,7 @@ export function toPolicyChanges(
   }
   const seconds = Object.entries(DURATIONS)
     .filter(([field]) => paths.has(field as keyof typeof DURATIONS))
-    .map(([field, name]) => [name, toSeconds(durations[field as keyof typeof DURATIONS], field)])
+    .map(([field, name]) => [name, requiredSeconds(durations[field as keyof typeof DURATIONS], field)])
   if (paths.has('config') && wire.config === undefined) throw invalidField('policy.config', 'must be set')
   return {
     ...Object.fromEntries(seconds),
@@ -136,12 +136,7 @@ function hasPrivateKey(key: AnyWebKey): boolean {
   }
 }
 
-function fromSeconds(seconds: number): Duration {
-  return create(DurationSchema, { seconds: BigInt(seconds) })
-}
-
-function toSeconds(duration: Duration | undefined, field: string): number {
+function requiredSeconds(duration: Duration | undefined, field: string): number {
   if (duration === undefined) throw invalidField(`policy.${field}`, 'must be set')
-  if (duration.nanos !== 0) throw invalidField(`policy.${field}`, 'must be in whole seconds')
-  return Number(duration.seconds)
+  return toSeconds(duration, `policy.${field}`)
 }

@@ -1,8 +1,15 @@
 /**
- * Single fields of messages: texts, field masks and timestamps, checked where the rules of the proto cannot say it.
+ * Single fields of messages: texts, field masks, timestamps and durations, checked where the rules of the proto cannot say it.
  */
-import { type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { type FieldMask, type Timestamp, timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { create, type DescMessage, ScalarType } from '@bufbuild/protobuf'
+import {
+  type Duration,
+  DurationSchema,
+  type FieldMask,
+  type Timestamp,
+  timestampDate,
+  timestampFromDate,
+} from '@bufbuild/protobuf/wkt'
 import type { Interceptor } from '@connectrpc/connect'
 import { isUuid } from '../../domain/uuid.ts'
 import { invalidField } from './violations.ts'
@@ -67,4 +74,15 @@ export function fromDate<Field extends string>(field: Field, date: Date | null):
   const fields: { [Key in Field]?: Timestamp } = {}
   if (date !== null) fields[field] = timestampFromDate(date)
   return fields
+}
+
+/** A duration of whole seconds. */
+export function fromSeconds(seconds: number): Duration {
+  return create(DurationSchema, { seconds: BigInt(seconds) })
+}
+
+/** The seconds of a field. @throws {ConnectError} `invalid_argument` unless they are whole. */
+export function toSeconds({ seconds, nanos }: Duration, field: string): number {
+  if (nanos !== 0) throw invalidField(field, 'must be in whole seconds')
+  return Number(seconds)
 }

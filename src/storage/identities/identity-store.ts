@@ -29,6 +29,7 @@ type Changed = 'project' | 'user'
 /** The refusals of constraints, by the names that the migrations gave them. */
 const REFUSALS: Readonly<Record<string, Partial<Record<Changed, readonly [DomainErrorCode, string]>>>> = {
   projects_name_unique: { project: ['project_name_taken', 'another project has this name'] },
+  project_audiences_audience_unique: { project: ['project_audience_taken', 'another project has this audience'] },
   service_users_project_id_fkey: {
     project: ['project_has_users', 'the project has service users: delete them first'],
     user: ['project_not_found', 'there is no such project'],

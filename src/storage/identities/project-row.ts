@@ -40,6 +40,7 @@ export async function writeProject(
     before === undefined ? await insertProject(trx, next) : await updateProject(trx, before, next),
     await writeRoles(trx, before, next),
     await writeScopes(trx, before, next),
+    await writeAudiences(trx, before, next),
   ]
   return changes.includes(true)
 }
@@ -57,6 +58,9 @@ function selectProjects(db: Kysely<Tables>) {
       jsonArrayFrom(
         eb.selectFrom('project_scopes as s').whereRef('s.project_id', '=', 'p.project_id').select('s.scope'),
       ).as('scopes'),
+      jsonArrayFrom(
+        eb.selectFrom('project_audiences as a').whereRef('a.project_id', '=', 'p.project_id').select('a.audience'),
+      ).as('audiences'),
     ])
 }
 
@@ -68,6 +72,7 @@ function toProject(row: ProjectRow): Project {
     // Sorted here: the order of text in a database depends on its locale.
     roles: row.roles.map(({ role }) => role).sort(),
     scopes: row.scopes.map(({ scope }) => scope).sort(),
+    audiences: row.audiences.map(({ audience }) => audience).sort(),
   }
 }
 
@@ -112,6 +117,20 @@ async function writeScopes(trx: Transaction<Tables>, before: Project | undefined
   if (added.length > 0) {
     const rows = added.map((scope) => ({ project_id: projectId, scope }))
     await trx.insertInto('project_scopes').values(rows).execute()
+  }
+  return removed.length + added.length > 0
+}
+
+async function writeAudiences(trx: Transaction<Tables>, before: Project | undefined, next: Project): Promise<boolean> {
+  const { removed, added } = difference(before?.audiences ?? [], next.audiences, (audience) => audience)
+  const { projectId } = next
+  if (removed.length > 0) {
+    const anyRemoved = sql<boolean>`audience = any(${removed}::text[])`
+    await trx.deleteFrom('project_audiences').where('project_id', '=', projectId).where(anyRemoved).execute()
+  }
+  if (added.length > 0) {
+    const rows = added.map((audience) => ({ project_id: projectId, audience }))
+    await trx.insertInto('project_audiences').values(rows).execute()
   }
   return removed.length + added.length > 0
 }

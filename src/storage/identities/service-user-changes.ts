@@ -9,6 +9,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-changes.ts'
 import { difference } from './difference.ts'
+import { writeRevokedTokens } from './revoked-tokens.ts'
 
 /** Writes the difference, and returns whether there is one. */
 export async function writeServiceUser(
@@ -23,6 +24,7 @@ export async function writeServiceUser(
     await writeProjectRoles(trx, before, next),
     await writeScopes(trx, before, next),
     await writeCredentials(trx, [before, next], macs),
+    await writeRevokedTokens(trx, before, next),
   ]
   return changes.includes(true)
 }
@@ -54,8 +56,16 @@ async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: S
   return true
 }
 
-function columnsThatChange({ name, enabled, clientCredentialsEnabled }: ServiceUser) {
-  return { name, enabled, client_credentials_enabled: clientCredentialsEnabled }
+function columnsThatChange(user: ServiceUser) {
+  const { name, enabled, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims, tokensRevokedAt } = user
+  return {
+    name,
+    enabled,
+    client_credentials_enabled: clientCredentialsEnabled,
+    token_lifetime: tokenLifetimeSeconds,
+    token_claims: Object.keys(tokenClaims).length === 0 ? null : JSON.stringify(tokenClaims),
+    token_revocation_date: tokensRevokedAt,
+  }
 }
 
 async function writeInstanceRoles(

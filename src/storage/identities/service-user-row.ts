@@ -8,6 +8,7 @@ import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQue
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -42,6 +43,9 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.creation_date',
       'u.enabled',
       'u.client_credentials_enabled',
+      'u.token_lifetime',
+      'u.token_claims',
+      'u.token_revocation_date',
       jsonArrayFrom(
         eb
           .selectFrom('client_secrets as s')
@@ -92,6 +96,27 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       jsonArrayFrom(eb.selectFrom('user_scopes as c').whereRef('c.user_id', '=', 'u.user_id').select('c.scope')).as(
         'scopes',
       ),
+      jsonArrayFrom(
+        eb
+          .selectFrom('project_audiences as a')
+          .whereRef('a.project_id', '=', 'u.project_id')
+          .select(['a.project_id', 'a.audience'])
+          .union(
+            eb
+              .selectFrom('user_project_roles as g')
+              .innerJoin('project_audiences as b', 'b.project_id', 'g.project_id')
+              .whereRef('g.user_id', '=', 'u.user_id')
+              .select(['b.project_id', 'b.audience']),
+          ),
+      ).as('audiences'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('revoked_tokens as v')
+          .whereRef('v.user_id', '=', 'u.user_id')
+          .select(['v.token_id', 'v.expiration_date'])
+          .orderBy('v.expiration_date')
+          .orderBy('v.token_id'),
+      ).as('revoked_tokens'),
     ])
 }
 
@@ -128,6 +153,13 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),
+      projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
+      tokenLifetimeSeconds: row.token_lifetime,
+      tokenClaims: row.token_claims === null ? {} : toTokenClaims(row.token_claims),
+      tokensRevokedAt: row.token_revocation_date,
+      revokedTokens: row.revoked_tokens.map(({ token_id, expiration_date }) => {
+        return { tokenId: token_id, expiresAt: new Date(expiration_date) }
+      }),
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -147,11 +147,13 @@ async function readAuthorityFacts(
 ): Promise<Omit<AuthorityFacts, 'now'>> {
   const keyId = credential.kind === 'access_token' ? credential.keyId : null
   const tokenId = credential.kind === 'personal_access_token' ? credential.tokenId : null
+  const accessTokenId = credential.kind === 'access_token' ? credential.tokenId : null
   const row = await trx
     .selectFrom('service_users as u')
     .where('u.user_id', '=', userId)
     .select((eb) => [
       'u.enabled',
+      'u.token_revocation_date',
       jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
         'roles',
       ),
@@ -162,6 +164,13 @@ async function readAuthorityFacts(
           .where(sql<boolean>`t.token_id = ${tokenId}::uuid`)
           .select(['t.token_id', 't.expiration_date']),
       ).as('tokens'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('revoked_tokens as v')
+          .whereRef('v.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`v.token_id = ${accessTokenId}::text`)
+          .select('v.token_id'),
+      ).as('revoked_tokens'),
       jsonArrayFrom(
         eb.selectFrom('web_keys as k').where(sql<boolean>`k.key_id = ${keyId}::text`).select('k.key_id'),
       ).as('keys'),
@@ -174,7 +183,13 @@ async function readAuthorityFacts(
   })
   const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
   return {
-    user: { enabled: row.enabled, instanceRoles, personalAccessTokens },
+    user: {
+      enabled: row.enabled,
+      instanceRoles,
+      personalAccessTokens,
+      tokensRevokedAt: row.token_revocation_date,
+      revokedTokens: row.revoked_tokens.map(({ token_id }) => ({ tokenId: token_id })),
+    },
     ring: row.keys.map(({ key_id }) => ({ keyId: key_id })),
   }
 }

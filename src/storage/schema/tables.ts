@@ -10,6 +10,7 @@ export interface Tables {
   projects: ProjectTable
   project_roles: ProjectRoleTable
   project_scopes: ProjectScopeTable
+  project_audiences: ProjectAudienceTable
   service_users: ServiceUserTable
   client_secrets: ClientSecretTable
   instance_members: InstanceMemberTable
@@ -17,6 +18,7 @@ export interface Tables {
   user_scopes: UserScopeTable
   user_keys: UserKeyTable
   personal_access_tokens: PersonalAccessTokenTable
+  revoked_tokens: RevokedTokenTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -97,6 +99,11 @@ interface ProjectScopeTable {
   scope: string
 }
 
+interface ProjectAudienceTable {
+  project_id: string
+  audience: string
+}
+
 export interface ServiceUserTable {
   user_id: string
   project_id: string
@@ -104,6 +111,12 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   creation_date: Date
+  /** In seconds. Null: as the instance has it. */
+  token_lifetime: ColumnType<number | null, number | null | undefined>
+  /** Written as JSON text, read parsed. Null: none. */
+  token_claims: ColumnType<unknown, string | null | undefined>
+  /** Null: no token has been revoked in this way. */
+  token_revocation_date: ColumnType<Date | null, Date | null | undefined>
 }
 
 interface ClientSecretTable {
@@ -148,6 +161,12 @@ interface PersonalAccessTokenTable {
   user_id: string
   hash: Uint8Array
   creation_date: Date
+  expiration_date: Date
+}
+
+interface RevokedTokenTable {
+  user_id: string
+  token_id: string
   expiration_date: Date
 }
 

@@ -89,7 +89,13 @@ beforeEach(async () => {
     activation: { guard: 'off', jwksMaxAgeSeconds: 0 },
     maxWebKeys: 50,
   })
-  const credential = { kind: 'access_token', keyId: active, expiresAt: new Date(Date.now() + 3_600_000) } as const
+  const credential = {
+    kind: 'access_token',
+    keyId: active,
+    tokenId: 'jti',
+    issuedAt: new Date(0),
+    expiresAt: new Date(Date.now() + 3_600_000),
+  } as const
   const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   opened.length = 0

@@ -38,7 +38,7 @@ beforeAll(async () => {
     },
     'projects delete': {
       command: ['projects', 'delete', 'empty'],
-      question: `Delete the project empty with its roles and scopes?`,
+      question: `Delete the project empty with its roles, scopes and audiences?`,
       list: ['projects', 'list'],
     },
     'projects roles remove': {

@@ -101,16 +101,17 @@ describe('keyturn projects rename and delete', () => {
 })
 
 describe.each([
-  ['roles', 'role', 'reader', 'writer'],
-  ['scopes', 'scope', 'invoices:read', 'invoices:write'],
-])('keyturn projects %s', (group, noun, first, second) => {
+  ['roles', 'role', 'reader', 'writer', ' and from everybody who had it'],
+  ['scopes', 'scope', 'invoices:read', 'invoices:write', ' and from everybody who had it'],
+  ['audiences', 'audience', 'https://billing.example', 'urn:billing', ''],
+])('keyturn projects %s', (group, noun, first, second, lost) => {
   it('adds, lists and removes', async () => {
     expect(await keyturn(group, 'add', 'billing', second)).toEqual(says(`billing has the ${noun} ${second}`))
     expect(await keyturn(group, 'add', 'billing', first)).toEqual(says(`billing has the ${noun} ${first}`))
     expect(await keyturn(group, 'add', await idOf('billing'), first)).toMatchObject({ code: 0 })
     expect(await terminal.lines('projects', group, 'list', 'billing')).toEqual([noun.toUpperCase(), first, second])
     expect(await keyturn(group, 'remove', 'billing', first)).toEqual(
-      says(`removed the ${noun} ${first} from billing and from everybody who had it`),
+      says(`removed the ${noun} ${first} from billing${lost}`),
     )
     expect(await terminal.json('projects', group, 'list', 'billing')).toEqual({ [group]: [second] })
   })

@@ -107,10 +107,19 @@ describe('keyturn token', () => {
     }
   })
 
+  it('asks for an audience of a project by its URI [RFC 8707 §2]', async () => {
+    const audience = 'https://keyturn.example/api'
+    const add = ['projects', 'audiences', 'add', 'keyturn', audience]
+    expect(await runKeyturnInProcess(add, { KEYTURN_DATA_DIR: server.dataDir })).toMatchObject({ code: 0 })
+    const { code, stdout, stderr } = await keyturn('--audience', audience, '--scope', 'profile')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(decodeJwt(stdout.trim())).toMatchObject({ aud: [audience], scope: 'profile' })
+  })
+
   it('refuses an audience that is none, and says what would be one', async () => {
     const { code, stdout, stderr } = await keyturn('--audience', 'keyturn')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain('Write "api", "own" or the id of a project')
+    expect(stderr).toContain('Write "api", "own", the id of a project')
   })
 
   it('prints what the token endpoint returns with --json [Spec §2.1]', async () => {

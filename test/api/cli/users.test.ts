@@ -91,9 +91,50 @@ describe('keyturn users show', () => {
       'instance roles      IAM_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
+      'token lifetime      -',
+      'token claims        -',
       expect.stringMatching(/^created {13}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     ])
     expect(await terminal.json('users', 'show', idOf(clientId))).toEqual({ serviceUser: await userOfTheApi(clientId) })
+  })
+})
+
+describe('keyturn users token-lifetime and token-claims', () => {
+  it('set what the tokens of a user are like, and take it back', async () => {
+    const clientId = await createUser('set')
+    expect(await keyturn('token-lifetime', clientId, '5m')).toEqual(says(`tokens of ${clientId} live for 5m`))
+    expect(await keyturn('token-claims', clientId, '{"tenant": "a"}')).toEqual(
+      says(`tokens of ${clientId} have {"tenant":"a"}`),
+    )
+    expect(await userOfTheApi(clientId)).toMatchObject({ tokenLifetime: '300s', tokenClaims: '{"tenant":"a"}' })
+    expect(await terminal.lines('users', 'show', clientId)).toEqual(
+      expect.arrayContaining(['token lifetime      5m', 'token claims        {"tenant":"a"}']),
+    )
+    expect(await keyturn('token-lifetime', clientId, 'default')).toEqual(
+      says(`tokens of ${clientId} live for the default time`),
+    )
+    expect(await keyturn('token-claims', clientId, '{}')).toEqual(
+      says(`tokens of ${clientId} have no claims of their own`),
+    )
+    expect(await keyturn('token-lifetime', clientId, '2h')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('(TOKEN_LIFETIME_INVALID)'),
+    })
+    expect(await keyturn('token-claims', clientId, '{"sub": "a"}')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('(TOKEN_CLAIMS_INVALID)'),
+    })
+  })
+})
+
+describe('keyturn users revoke-tokens', () => {
+  it('revokes the access tokens of a user, also twice', async () => {
+    const clientId = await createUser('leaked')
+    const userId = clientId.split('@')[0]
+    const revoked = says(`revoked the access tokens of ${userId}`)
+    expect(await keyturn('revoke-tokens', clientId)).toEqual(revoked)
+    expect(await keyturn('revoke-tokens', 'leaked@billing')).toEqual(revoked)
+    expect(await terminal.json('users', 'revoke-tokens', clientId)).toEqual({})
   })
 })
 

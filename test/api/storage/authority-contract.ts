@@ -67,7 +67,13 @@ interface Loss {
 
 const accessToken = async (database: Database): Promise<Credential> => {
   const { keyId } = await keyOperations(database).create()
-  return { kind: 'access_token', keyId, expiresAt: await fromNow(database, HOUR) }
+  return {
+    kind: 'access_token',
+    keyId,
+    tokenId: 'jti',
+    issuedAt: new Date(0),
+    expiresAt: await fromNow(database, HOUR),
+  }
 }
 const personalAccessToken = async (database: Database, userId: string): Promise<Credential> => {
   return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, HOUR) }
@@ -95,12 +101,40 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
   'web key of the access token': {
     credential: async (database) => {
       const { keyId } = newKeyPair()
-      return { kind: 'access_token', keyId, expiresAt: await fromNow(database, HOUR) }
+      return {
+        kind: 'access_token',
+        keyId,
+        tokenId: 'jti',
+        issuedAt: new Date(0),
+        expiresAt: await fromNow(database, HOUR),
+      }
     },
     code: 'token_invalid',
   },
   'time left for the access token': {
     credential: async (database) => ({ ...(await accessToken(database)), expiresAt: await fromNow(database, 0) }),
+    code: 'token_invalid',
+  },
+  'access token: it was revoked': {
+    credential: async (database, userId) => {
+      const credential = await accessToken(database)
+      const expiration_date = await fromNow(database, HOUR)
+      await change(database, async (trx) => {
+        await trx.insertInto('revoked_tokens').values({ user_id: userId, token_id: 'jti', expiration_date }).execute()
+      })
+      return credential
+    },
+    code: 'token_invalid',
+  },
+  'access token: all of its user were revoked': {
+    credential: async (database, userId) => {
+      const credential = await accessToken(database)
+      await change(database, async (trx) => {
+        const revocation = { token_revocation_date: new Date(0) }
+        await trx.updateTable('service_users').set(revocation).where('user_id', '=', userId).execute()
+      })
+      return credential
+    },
     code: 'token_invalid',
   },
   'personal access token': {

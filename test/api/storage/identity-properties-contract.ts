@@ -84,6 +84,12 @@ const userState = fc.record({
   secrets,
   keys,
   personalAccessTokens: tokens,
+  tokenLifetimeSeconds: fc.constantFrom(null, 60, 86_400),
+  tokenClaims: fc.constantFrom(
+    {},
+    { tenant: 'a' },
+    { 'https://example.com/level': 3, nested: { list: [1, null, 'ü'] } },
+  ),
 })
 
 /** What can change about a project. */
@@ -91,6 +97,7 @@ const projectState = fc.record({
   name: fc.constantFrom('one', 'two'),
   roles: sorted(subset(NAMES)),
   scopes: sorted(subset(SCOPES)),
+  audiences: sorted(subset(['https://api.example', 'https://api.example/v2', 'urn:api'])),
 })
 
 export function describeIdentityProperties(current: () => Database, runs: number): void {

@@ -32,7 +32,14 @@ export function describeIdentityStore(current: () => Database): void {
     it('creates, renames and deletes it, each with one version and one audit event at the time of the change', async () => {
       const projectId = randomUUID()
       const created = await operations().createProject(projectId, 'billing')
-      expect(created).toEqual({ projectId, name: 'billing', createdAt: expect.any(Date), roles: [], scopes: [] })
+      expect(created).toEqual({
+        projectId,
+        name: 'billing',
+        createdAt: expect.any(Date),
+        roles: [],
+        scopes: [],
+        audiences: [],
+      })
       expect(await store().findProject(projectId)).toEqual(created)
       await operations().renameProject(projectId, 'invoicing')
       expect(await store().findProject(projectId)).toEqual({ ...created, name: 'invoicing' })
@@ -77,6 +84,49 @@ export function describeIdentityStore(current: () => Database): void {
       const before = await version()
       expect(await codeOf(operations()[operation](target, 'billing'))).toBe('project_name_taken')
       expect([await version(), await events()]).toEqual([before, []])
+    })
+
+    it('refuses an audience that another project has', async () => {
+      const audience = 'https://api.example'
+      const first = await seedProject(current())
+      await operations().onProject(first.projectId, 'add', (project) => ({ ...project, audiences: [audience] }))
+      const second = await seedProject(current())
+      const before = [await version(), await events()]
+      const adding = operations().onProject(second.projectId, 'add', (project) => ({
+        ...project,
+        audiences: ['urn:other', audience],
+      }))
+      expect(await codeOf(adding)).toBe('project_audience_taken')
+      expect([await version(), await events()]).toEqual(before)
+      expect(await store().findProject(second.projectId)).toMatchObject({ audiences: [] })
+    })
+
+    it('shows its audiences in its users, and in those that have a role in it', async () => {
+      const project = await seedProject(current(), { roles: ['reader', 'writer'] })
+      const { projectId } = project
+      const own = await newUser(project)
+      const other = await seedProject(current())
+      const { userId: guest } = await seedUser(current(), {
+        project: other,
+        projectRoles: { [projectId]: ['reader', 'writer'] },
+      })
+      const stranger = await newUser(other)
+      const audiencesOf = async (userId: string) => (await store().findUser(userId))?.projectsByAudience
+      await operations().onProject(projectId, 'add', (found) => ({ ...found, audiences: ['urn:a', 'urn:b'] }))
+      const both = new Map([
+        ['urn:a', projectId],
+        ['urn:b', projectId],
+      ])
+      expect(await audiencesOf(own)).toEqual(both)
+      expect(await audiencesOf(guest)).toEqual(both)
+      expect(await audiencesOf(stranger)).toEqual(new Map())
+
+      await operations().removeRole(projectId, 'reader')
+      expect(await audiencesOf(guest)).toEqual(both)
+      await operations().removeRole(projectId, 'writer')
+      expect(await audiencesOf(guest)).toEqual(new Map())
+      await operations().onProject(projectId, 'remove', (found) => ({ ...found, audiences: ['urn:b'] }))
+      expect(await audiencesOf(own)).toEqual(new Map([['urn:b', projectId]]))
     })
 
     it('refuses to delete a project that has users', async () => {

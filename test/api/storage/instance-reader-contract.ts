@@ -115,6 +115,11 @@ export function describeInstanceReader(current: () => Database): void {
             [shop.projectId, ['seller']],
           ]),
           customScopes: ['a', 'b'],
+          projectsByAudience: new Map(),
+          tokensRevokedAt: null,
+          revokedTokens: [],
+          tokenLifetimeSeconds: null,
+          tokenClaims: {},
         },
       })
     })

@@ -28,6 +28,7 @@ const ALL = [
   '0007-issuer',
   '0008-audit-address',
   '0009-expiry',
+  '0010-tokens',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -53,6 +54,10 @@ async function undoPublication({ db }: Database): Promise<void> {
   for (const table of ['client_secrets', 'user_keys', 'personal_access_tokens']) {
     const constraint = sql.ref(`${table}_dates_in_order`)
     await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
+  }
+  for (const table of ['project_audiences', 'revoked_tokens']) await db.schema.dropTable(table).execute()
+  for (const column of ['token_lifetime', 'token_claims', 'token_revocation_date']) {
+    await db.schema.alterTable('service_users').dropColumn(column).execute()
   }
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }

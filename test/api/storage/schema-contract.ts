@@ -76,6 +76,31 @@ export function describeSchema(current: () => Database): void {
       await expect(seeded).rejects.toMatchObject({ constraint: 'project_scopes_scope_is_a_scope_token' })
     })
 
+    it.each(['', 'api', '/api', 'https:', 'https://api.example/#x', 'https://api example', 'https://ä.example', 'a:"'])(
+      'refuses the audience %j',
+      async (audience) => {
+        const { projectId: project_id } = await seedProject(current())
+        const inserted = current().db.insertInto('project_audiences').values({ project_id, audience }).execute()
+        await expect(inserted).rejects.toMatchObject({ constraint: 'project_audiences_audience_is_a_uri' })
+      },
+    )
+
+    it('refuses an audience that is too long or taken', async () => {
+      const { projectId: project_id } = await seedProject(current())
+      const insert = (audience: string) =>
+        current().db.insertInto('project_audiences').values({ project_id, audience }).execute()
+      await insert(`urn:${'x'.repeat(196)}`)
+      await expect(insert(`urn:${'x'.repeat(197)}`)).rejects.toMatchObject({
+        constraint: 'project_audiences_audience_length',
+      })
+      const { projectId: other } = await seedProject(current())
+      const again = current()
+        .db.insertInto('project_audiences')
+        .values({ project_id: other, audience: `urn:${'x'.repeat(196)}` })
+        .execute()
+      await expect(again).rejects.toMatchObject({ constraint: 'project_audiences_audience_unique' })
+    })
+
     it('refuses a secret hash that is not SHA-256', async () => {
       const { userId } = await seedUser(current(), { project: await seedProject(current()) })
       await seedSecret(current(), userId)

@@ -45,6 +45,7 @@ const goodClaims = (): JWTPayload => ({
   iss: issuer,
   aud: ['some-project', audience],
   sub: subject,
+  jti: 'token-1',
   iat: now,
   exp: now + 3600,
 })
@@ -86,10 +87,16 @@ describe('an access token', () => {
     }
   })
 
-  it('tells its subject, its key and its expiry when one of the ring signed it for this service', async () => {
+  it('tells its subject, its key, its id and its dates when one of the ring signed it for this service', async () => {
     expect(await verifier.verify(await token({ claims: { exp: now + 90 } }), ring)).toEqual({
       subject,
-      credential: { kind: 'access_token', keyId: rsa.keyId, expiresAt: new Date((now + 90) * 1000) },
+      credential: {
+        kind: 'access_token',
+        keyId: rsa.keyId,
+        tokenId: 'token-1',
+        issuedAt: new Date(now * 1000),
+        expiresAt: new Date((now + 90) * 1000),
+      },
     })
   })
 

@@ -95,6 +95,8 @@ async function providerSigningWith(
     acceptsZitadelScopes: false,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
+    introspection: { introspect: async () => undefined },
+    revocations: { revoke: async () => {} },
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },
@@ -207,6 +209,19 @@ describe('oidc-provider', () => {
     expect(used).toEqual([])
     expect((await requestToken()).status).toBe(200)
     expect(used).toEqual(['1'])
+  })
+
+  it.each(['introspect', 'revoke'])('tells which secret was proved at the endpoint to %s tokens', async (endpoint) => {
+    const { provider, used } = await providerSigningWith(3)
+    current = provider
+    const ask = async (token: string, client_secret = secret) => {
+      const body = new URLSearchParams({ client_id: `${USER_ID}@billing`, client_secret, token })
+      return (await fetch(`${url}/oauth/v2/${endpoint}`, { method: 'POST', body })).status
+    }
+    expect([await ask('unknown', 'wrong'), await ask('')]).toEqual([401, 400])
+    expect(used).toEqual([])
+    expect([await ask('unknown'), await ask('e30.e30.e30')]).toEqual([200, 200])
+    expect(used).toEqual(['1', '1'])
   })
 
   it('records each assertion under a short id, until it and the tolerance of clocks have passed', async () => {

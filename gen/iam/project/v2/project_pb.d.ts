@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_iam_project_v2_project: GenFile;
 
 /**
- * A project: a group of services that trust the same tokens. Its id is the audience that its services expect in a token.
+ * A project: a group of services that trust the same tokens. Its id is an audience that its services may expect in a token.
  *
  * @generated from message iam.project.v2.Project
  */

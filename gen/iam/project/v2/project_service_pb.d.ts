@@ -522,11 +522,157 @@ export declare type RemoveProjectScopeResponse = Message<"iam.project.v2.RemoveP
 export declare const RemoveProjectScopeResponseSchema: GenMessage<RemoveProjectScopeResponse>;
 
 /**
- * Manages projects, their roles and their custom scopes.
+ * Request of `AddProjectAudience`.
+ *
+ * @generated from message iam.project.v2.AddProjectAudienceRequest
+ */
+export declare type AddProjectAudienceRequest = Message<"iam.project.v2.AddProjectAudienceRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The audience: an absolute URI without a fragment (RFC 8707 §2), up to 200 characters. It is compared character by character. Not the
+   * issuer.
+   *
+   * @generated from field: string audience = 2;
+   */
+  audience: string;
+};
+
+/**
+ * Describes the message iam.project.v2.AddProjectAudienceRequest.
+ * Use `create(AddProjectAudienceRequestSchema)` to create a new message.
+ */
+export declare const AddProjectAudienceRequestSchema: GenMessage<AddProjectAudienceRequest>;
+
+/**
+ * Response of `AddProjectAudience`.
+ *
+ * @generated from message iam.project.v2.AddProjectAudienceResponse
+ */
+export declare type AddProjectAudienceResponse = Message<"iam.project.v2.AddProjectAudienceResponse"> & {
+};
+
+/**
+ * Describes the message iam.project.v2.AddProjectAudienceResponse.
+ * Use `create(AddProjectAudienceResponseSchema)` to create a new message.
+ */
+export declare const AddProjectAudienceResponseSchema: GenMessage<AddProjectAudienceResponse>;
+
+/**
+ * Request of `ListProjectAudiences`.
+ *
+ * @generated from message iam.project.v2.ListProjectAudiencesRequest
+ */
+export declare type ListProjectAudiencesRequest = Message<"iam.project.v2.ListProjectAudiencesRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The greatest number of audiences to return, up to 1000. 0 means 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message iam.project.v2.ListProjectAudiencesRequest.
+ * Use `create(ListProjectAudiencesRequestSchema)` to create a new message.
+ */
+export declare const ListProjectAudiencesRequestSchema: GenMessage<ListProjectAudiencesRequest>;
+
+/**
+ * Response of `ListProjectAudiences`.
+ *
+ * @generated from message iam.project.v2.ListProjectAudiencesResponse
+ */
+export declare type ListProjectAudiencesResponse = Message<"iam.project.v2.ListProjectAudiencesResponse"> & {
+  /**
+   * Audiences, in order.
+   *
+   * @generated from field: repeated string audiences = 1;
+   */
+  audiences: string[];
+
+  /**
+   * Pass it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message iam.project.v2.ListProjectAudiencesResponse.
+ * Use `create(ListProjectAudiencesResponseSchema)` to create a new message.
+ */
+export declare const ListProjectAudiencesResponseSchema: GenMessage<ListProjectAudiencesResponse>;
+
+/**
+ * Request of `RemoveProjectAudience`.
+ *
+ * @generated from message iam.project.v2.RemoveProjectAudienceRequest
+ */
+export declare type RemoveProjectAudienceRequest = Message<"iam.project.v2.RemoveProjectAudienceRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The audience.
+   *
+   * @generated from field: string audience = 2;
+   */
+  audience: string;
+};
+
+/**
+ * Describes the message iam.project.v2.RemoveProjectAudienceRequest.
+ * Use `create(RemoveProjectAudienceRequestSchema)` to create a new message.
+ */
+export declare const RemoveProjectAudienceRequestSchema: GenMessage<RemoveProjectAudienceRequest>;
+
+/**
+ * Response of `RemoveProjectAudience`.
+ *
+ * @generated from message iam.project.v2.RemoveProjectAudienceResponse
+ */
+export declare type RemoveProjectAudienceResponse = Message<"iam.project.v2.RemoveProjectAudienceResponse"> & {
+};
+
+/**
+ * Describes the message iam.project.v2.RemoveProjectAudienceResponse.
+ * Use `create(RemoveProjectAudienceResponseSchema)` to create a new message.
+ */
+export declare const RemoveProjectAudienceResponseSchema: GenMessage<RemoveProjectAudienceResponse>;
+
+/**
+ * Manages projects, their roles, their custom scopes and their audiences.
  *
  * A role is a word that services of a project understand, such as `reader`. It is granted to service users of any project
  * and put into tokens that are requested with the scope `urn:service:iam:org:projects:roles`. A custom scope is granted to service
- * users of the same project, who may then request it.
+ * users of the same project, who may then request it. An audience is a URI that services of the project know themselves by. The project's
+ * service users, and all that have a role in the project, request it with the parameter `resource` (RFC 8707), and it is in `aud` of the
+ * token.
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
@@ -582,7 +728,7 @@ export declare const ProjectService: GenService<{
     output: typeof UpdateProjectResponseSchema;
   },
   /**
-   * Deletes a project with its roles and custom scopes, and takes the roles away from all users. Errors:
+   * Deletes a project with its roles, custom scopes and audiences, and takes the roles away from all users. Errors:
    * `failed_precondition` (`PROJECT_HAS_USERS`): delete its service users first.
    *
    * @generated from rpc iam.project.v2.ProjectService.DeleteProject
@@ -652,6 +798,39 @@ export declare const ProjectService: GenService<{
     methodKind: "unary";
     input: typeof RemoveProjectScopeRequestSchema;
     output: typeof RemoveProjectScopeResponseSchema;
+  },
+  /**
+   * Adds an audience to a project. Adding an existing one changes nothing. Errors: `already_exists` (`PROJECT_AUDIENCE_TAKEN`): another
+   * project has it; `invalid_argument` (`AUDIENCE_RESERVED`): it is the issuer; `resource_exhausted` (`PROJECT_LIMIT_REACHED`): a
+   * project has at most 20.
+   *
+   * @generated from rpc iam.project.v2.ProjectService.AddProjectAudience
+   */
+  addProjectAudience: {
+    methodKind: "unary";
+    input: typeof AddProjectAudienceRequestSchema;
+    output: typeof AddProjectAudienceResponseSchema;
+  },
+  /**
+   * Lists the audiences of a project in order, a page at a time.
+   *
+   * @generated from rpc iam.project.v2.ProjectService.ListProjectAudiences
+   */
+  listProjectAudiences: {
+    methodKind: "unary";
+    input: typeof ListProjectAudiencesRequestSchema;
+    output: typeof ListProjectAudiencesResponseSchema;
+  },
+  /**
+   * Removes an audience from a project: it is not issued any more. Tokens that have it stay valid until they expire. Errors: `not_found`
+   * (`PROJECT_AUDIENCE_NOT_FOUND`).
+   *
+   * @generated from rpc iam.project.v2.ProjectService.RemoveProjectAudience
+   */
+  removeProjectAudience: {
+    methodKind: "unary";
+    input: typeof RemoveProjectAudienceRequestSchema;
+    output: typeof RemoveProjectAudienceResponseSchema;
   },
 }>;
 

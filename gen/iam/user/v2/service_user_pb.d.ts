@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file iam/user/v2/service_user.proto.
@@ -86,6 +86,20 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
    * @generated from field: google.protobuf.Timestamp creation_date = 10;
    */
   creationDate?: Timestamp | undefined;
+
+  /**
+   * How long its access tokens live, in whole seconds. Absent: for KEYTURN_TOKEN_LIFETIME, which is also the limit.
+   *
+   * @generated from field: google.protobuf.Duration token_lifetime = 11;
+   */
+  tokenLifetime?: Duration | undefined;
+
+  /**
+   * Claims of its own, which each of its access tokens has: a JSON object. Empty: none.
+   *
+   * @generated from field: string token_claims = 12;
+   */
+  tokenClaims: string;
 };
 
 /**
@@ -156,7 +170,7 @@ export declare type ClientSecret = Message<"iam.user.v2.ClientSecret"> & {
   deactivationDate?: Timestamp | undefined;
 
   /**
-   * When it last got a token, to the minute. Absent if never.
+   * When it was last used at the token endpoint, for introspection or for revocation, to the minute. Absent if never.
    *
    * @generated from field: google.protobuf.Timestamp last_use_date = 5;
    */

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { ClientSecret, InstanceRole, PersonalAccessToken, ServiceUser, UserKey } from "./service_user_pb.js";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file iam/user/v2/service_user_service.proto.
@@ -195,11 +195,27 @@ export declare type UpdateServiceUserRequest = Message<"iam.user.v2.UpdateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * What to change: `name`, `client_credentials_enabled`. Required.
+   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * How long its access tokens live, if `update_mask` has `token_lifetime`: whole seconds, from 60 to KEYTURN_TOKEN_LIFETIME. Absent: for
+   * KEYTURN_TOKEN_LIFETIME. If that is lowered later, it is the limit.
+   *
+   * @generated from field: google.protobuf.Duration token_lifetime = 5;
+   */
+  tokenLifetime?: Duration | undefined;
+
+  /**
+   * Claims of its own, if `update_mask` has `token_claims`: a JSON object of up to 2000 characters, without registered claims, such as `sub`
+   * and `scope`, and without names that begin with `urn:service:` or `urn:zitadel:`. Empty: none.
+   *
+   * @generated from field: string token_claims = 6;
+   */
+  tokenClaims: string;
 };
 
 /**
@@ -590,6 +606,40 @@ export declare type RevokeScopeResponse = Message<"iam.user.v2.RevokeScopeRespon
  * Use `create(RevokeScopeResponseSchema)` to create a new message.
  */
 export declare const RevokeScopeResponseSchema: GenMessage<RevokeScopeResponse>;
+
+/**
+ * Request of `RevokeTokens`.
+ *
+ * @generated from message iam.user.v2.RevokeTokensRequest
+ */
+export declare type RevokeTokensRequest = Message<"iam.user.v2.RevokeTokensRequest"> & {
+  /**
+   * The user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message iam.user.v2.RevokeTokensRequest.
+ * Use `create(RevokeTokensRequestSchema)` to create a new message.
+ */
+export declare const RevokeTokensRequestSchema: GenMessage<RevokeTokensRequest>;
+
+/**
+ * Response of `RevokeTokens`.
+ *
+ * @generated from message iam.user.v2.RevokeTokensResponse
+ */
+export declare type RevokeTokensResponse = Message<"iam.user.v2.RevokeTokensResponse"> & {
+};
+
+/**
+ * Describes the message iam.user.v2.RevokeTokensResponse.
+ * Use `create(RevokeTokensResponseSchema)` to create a new message.
+ */
+export declare const RevokeTokensResponseSchema: GenMessage<RevokeTokensResponse>;
 
 /**
  * Request of `GenerateClientSecret`.
@@ -1170,7 +1220,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof ListServiceUsersResponseSchema;
   },
   /**
-   * Renames a user, and switches the client credentials grant on or off.
+   * Renames a user, switches the client credentials grant on or off, and sets what its access tokens are like from then on. Errors:
+   * `invalid_argument` (`TOKEN_LIFETIME_INVALID`, `TOKEN_CLAIMS_INVALID`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.UpdateServiceUser
    */
@@ -1262,6 +1313,17 @@ export declare const ServiceUserService: GenService<{
     methodKind: "unary";
     input: typeof RevokeScopeRequestSchema;
     output: typeof RevokeScopeResponseSchema;
+  },
+  /**
+   * Revokes all access tokens that the user has got so far, for calls of this API and for introspection (RFC 7662). Other services accept
+   * them until they expire. A token that the user gets within 2 seconds after the call may be revoked too. Personal access tokens stay.
+   *
+   * @generated from rpc iam.user.v2.ServiceUserService.RevokeTokens
+   */
+  revokeTokens: {
+    methodKind: "unary";
+    input: typeof RevokeTokensRequestSchema;
+    output: typeof RevokeTokensResponseSchema;
   },
   /**
    * Generates a client secret. The response is the only place that ever shows it. Errors: `resource_exhausted`

@@ -43,6 +43,11 @@ function newUser(userId: string): ServiceUser {
     instanceRoles: ['IAM_OWNER'],
     projectRoles: new Map(),
     customScopes: [],
+    projectsByAudience: new Map(),
+    tokensRevokedAt: null,
+    revokedTokens: [],
+    tokenLifetimeSeconds: null,
+    tokenClaims: {},
     secrets: [],
     keys: [],
     personalAccessTokens: [],
@@ -130,7 +135,16 @@ async function startAccess() {
         instance.verifications += 1
         if (instance.ofUnknownKeys.has(token)) throw new DomainError('token_key_unknown', 'the web key is not known')
         if (!instance.signed.has(token)) throw new DomainError('token_invalid', 'the access token is not valid')
-        return { subject: 'u', credential: { kind: 'access_token', keyId: webKey.keyId, expiresAt: LATER } }
+        return {
+          subject: 'u',
+          credential: {
+            kind: 'access_token',
+            keyId: webKey.keyId,
+            tokenId: 'jti',
+            issuedAt: new Date(0),
+            expiresAt: LATER,
+          },
+        }
       },
     },
   })
@@ -359,7 +373,7 @@ describe('what counts as a failed authentication', () => {
 describe('a caller whose permission is not in memory', () => {
   const caller: AuthenticatedCaller = {
     user: { ...newUser('u'), instanceRoles: ['IAM_OWNER_VIEWER'] },
-    credential: { kind: 'access_token', keyId: webKey.keyId, expiresAt: LATER },
+    credential: { kind: 'access_token', keyId: webKey.keyId, tokenId: 'jti', issuedAt: new Date(0), expiresAt: LATER },
   }
 
   it.each<[string, ServiceUser | undefined, string]>([

@@ -19,10 +19,18 @@ const owner: CallingUser = {
     { tokenId: 'other', expiresAt: after(-1) },
     { tokenId: 'token', expiresAt: after(1) },
   ],
+  tokensRevokedAt: null,
+  revokedTokens: [{ tokenId: 'another' }],
 }
 const ring = [{ keyId: 'newer' }, { keyId: 'key' }]
 
-const withAccessToken: Credential = { kind: 'access_token', keyId: 'key', expiresAt: after(1) }
+const withAccessToken: Credential = {
+  kind: 'access_token',
+  keyId: 'key',
+  tokenId: 'jti',
+  issuedAt: new Date(0),
+  expiresAt: after(1),
+}
 const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token' }
 
 const authority = (credential: Credential, permission: UserAuthority['permission']): UserAuthority => {
@@ -81,6 +89,18 @@ describe('the right of a caller with an access token', () => {
   it('is lost in the moment in which the token expires, and not before', () => {
     expect(outcomeOf(right, { now: after(0) })).toBe('holds')
     expect(outcomeOf(right, { now: after(1) })).toBe('token_invalid')
+  })
+
+  it('is lost once the token, or all tokens so far, have been revoked', () => {
+    expect(outcomeOf(right, { user: { ...owner, revokedTokens: [{ tokenId: 'jti' }] } })).toBe('token_invalid')
+    expect(outcomeOf(right, { user: { ...owner, tokensRevokedAt: new Date(0) } })).toBe('token_invalid')
+    expect(outcomeOf(right, { user: { ...owner, tokensRevokedAt: new Date(-1001) } })).toBe('holds')
+  })
+
+  it('is lost once all tokens have been revoked, if the date of the token is no date', () => {
+    const undated = { ...withAccessToken, issuedAt: new Date(Number.NaN) }
+    const facts = { user: { ...owner, tokensRevokedAt: new Date(0) } }
+    expect(outcomeOf(authority(undated, 'iam.web_key.write'), facts)).toBe('token_invalid')
   })
 
   it('is none if the expiry is no date', () => {

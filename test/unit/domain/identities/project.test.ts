@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { DomainError } from '../../../../src/domain/errors.ts'
 import {
+  addAudience,
   addRole,
   addScope,
   createProject,
   existingProject,
+  removeAudience,
   removeRole,
   removeScope,
 } from '../../../../src/domain/identities/project.ts'
@@ -22,8 +24,9 @@ function codeOf(act: () => unknown): string | undefined {
 }
 
 describe('a project', () => {
-  it('begins without roles and scopes', () => {
-    expect(project).toEqual({ projectId: 'project-1', name: 'billing', createdAt: new Date(0), roles: [], scopes: [] })
+  it('begins without roles, scopes and audiences', () => {
+    const facts = { projectId: 'project-1', name: 'billing', createdAt: new Date(0) }
+    expect(project).toEqual({ ...facts, roles: [], scopes: [], audiences: [] })
   })
 
   it('keeps its roles in order and each one once', () => {
@@ -47,7 +50,29 @@ describe('a project', () => {
     },
   )
 
-  it('has at most a thousand of each', () => {
+  it('keeps its audiences in order and each one once', () => {
+    const add = (to: typeof project, audience: string) => addAudience(to, audience, 'https://id.example')
+    const { audiences } = add(add(add(project, 'urn:b'), 'https://a.example'), 'urn:b')
+    expect(audiences).toEqual(['https://a.example', 'urn:b'])
+    expect(removeAudience({ ...project, audiences }, 'urn:b').audiences).toEqual(['https://a.example'])
+    expect(codeOf(() => removeAudience(project, 'urn:b'))).toBe('project_audience_not_found')
+  })
+
+  it.each(['https://id.example', 'https://id.example/', 'https://ID.example//'])(
+    'cannot have the issuer as an audience, also not as %s',
+    (audience) => {
+      expect(codeOf(() => addAudience(project, audience, 'https://id.example'))).toBe('audience_reserved')
+    },
+  )
+
+  it('has at most twenty audiences', () => {
+    const audiences = Array.from({ length: 20 }, (_, i) => `urn:${i}`)
+    const full = { ...project, audiences }
+    expect(codeOf(() => addAudience(full, 'urn:20', 'https://id.example'))).toBe('project_limit_reached')
+    expect(addAudience(full, 'urn:7', 'https://id.example')).toBe(full)
+  })
+
+  it('has at most a thousand roles and scopes', () => {
     const names = Array.from({ length: 1000 }, (_, i) => `name-${i}`)
     expect(codeOf(() => addRole({ ...project, roles: names }, 'one more'))).toBe('project_limit_reached')
     expect(codeOf(() => addScope({ ...project, scopes: names }, 'one more'))).toBe('project_limit_reached')

@@ -30,6 +30,15 @@ const user: ServiceUser = {
     ['revoked', []],
   ]),
   customScopes: ['invoices:write'],
+  projectsByAudience: new Map([
+    ['https://own.example', 'own'],
+    ['urn:own', 'own'],
+    ['https://granted.example', 'granted'],
+  ]),
+  tokensRevokedAt: null,
+  revokedTokens: [],
+  tokenLifetimeSeconds: 120,
+  tokenClaims: { tenant: 'a' },
 }
 
 const audienceScope = (projectId: string): string => `urn:service:iam:org:project:id:${projectId}:aud`
@@ -52,6 +61,7 @@ describe('a token', () => {
         scopes: ['openid'],
         audience: ['own'],
         roleClaims: {},
+        settings: { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a' } },
       })
     }
   })
@@ -76,11 +86,13 @@ describe('a token', () => {
   })
 
   it('is for the service and nothing else when resource names it [RFC 8707 §2]', () => {
-    expect(decide('openid', {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+    expect(decide('openid', {}, { resources: [serviceAudience] })).toMatchObject({ audience: [serviceAudience] })
   })
 
   it('is for the service once when both scope and resource name it', () => {
-    expect(decide(SERVICE_AUDIENCE_SCOPE, {}, { namesService: true })).toMatchObject({ audience: [serviceAudience] })
+    expect(decide(SERVICE_AUDIENCE_SCOPE, {}, { resources: [serviceAudience] })).toMatchObject({
+      audience: [serviceAudience],
+    })
   })
 
   it('is for another project on which the user has roles, and not for the own one', () => {
@@ -89,8 +101,15 @@ describe('a token', () => {
 
   it('is for all that was asked for, in the order of the request, with what resource names at the end', () => {
     const scope = `${audienceScope('granted')} ${audienceScope('own')}`
-    expect(decide(scope, {}, { namesService: true })).toMatchObject({ audience: ['granted', 'own', serviceAudience] })
+    expect(decide(scope, {}, { resources: [serviceAudience] })).toMatchObject({
+      audience: ['granted', 'own', serviceAudience],
+    })
     expect(granted(`${audienceScope('own')} ${SERVICE_AUDIENCE_SCOPE}`).audience).toEqual(['own', serviceAudience])
+  })
+
+  it('is for the audiences that resource names, and nothing else, each once and in their order [RFC 8707 §2]', () => {
+    const resources = ['https://granted.example', 'urn:own', 'https://granted.example']
+    expect(decide('openid', {}, { resources })).toMatchObject({ audience: ['https://granted.example', 'urn:own'] })
   })
 
   it('is for its own project once, also when that is asked for and without roles on it', () => {
@@ -129,6 +148,15 @@ describe('the role claims of a token', () => {
       'urn:service:iam:org:project:roles': ['writer'],
       'urn:service:iam:org:project:own:roles': ['writer'],
       'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
+    })
+  })
+
+  it('tell roles on the projects of the audiences that resource names', () => {
+    expect(decide(ROLES_SCOPE, {}, { resources: ['https://granted.example'] })).toMatchObject({
+      roleClaims: {
+        'urn:service:iam:org:project:roles': ['writer'],
+        'urn:service:iam:org:project:granted:roles': ['reader', 'auditor'],
+      },
     })
   })
 
@@ -191,6 +219,15 @@ describe('a token is denied', () => {
     },
   )
 
+  it.each(['https://own.example/', 'https://OWN.example', 'own', 'urn:elsewhere', '', '__proto__'])(
+    'when a resource is no audience of a project that is within reach: %j [RFC 8707 §2]',
+    (resource) => {
+      const denied = { kind: 'denied', reason: 'resource_not_allowed', resource }
+      expect(decide('openid', {}, { resources: [resource] })).toEqual(denied)
+      expect(decide('openid', {}, { resources: ['https://own.example', resource] })).toEqual(denied)
+    },
+  )
+
   it('with the first scope that is not allowed', () => {
     expect(decide('openid first second')).toMatchObject({ scope: 'first' })
   })
@@ -205,14 +242,19 @@ describe('whatever is asked for', () => {
 
   it('a token is for what was asked for; for the own project if nothing was', () => {
     fc.assert(
-      fc.property(fc.array(anyScope), fc.boolean(), (scopes, namesService) => {
-        const decision = decide(scopes.join(' '), {}, { namesService })
-        if (decision.kind === 'denied') return
-        const asked = ['own', 'granted'].filter((projectId) => scopes.includes(audienceScope(projectId)))
-        if (namesService || scopes.includes(SERVICE_AUDIENCE_SCOPE)) asked.push(serviceAudience)
-        expect([...decision.audience].sort()).toEqual(asked.length === 0 ? ['own'] : asked.sort())
-        for (const scope of decision.scopes) expect(scopes.join(' ').split(' ').concat('openid')).toContain(scope)
-      }),
+      fc.property(
+        fc.array(anyScope),
+        fc.subarray([serviceAudience, ...user.projectsByAudience.keys()]),
+        (scopes, resources) => {
+          const decision = decide(scopes.join(' '), {}, { resources })
+          if (decision.kind === 'denied') return
+          const asked = ['own', 'granted'].filter((projectId) => scopes.includes(audienceScope(projectId)))
+          if (scopes.includes(SERVICE_AUDIENCE_SCOPE)) asked.push(serviceAudience)
+          asked.push(...resources.filter((resource) => !asked.includes(resource)))
+          expect([...decision.audience].sort()).toEqual(asked.length === 0 ? ['own'] : asked.sort())
+          for (const scope of decision.scopes) expect(scopes.join(' ').split(' ').concat('openid')).toContain(scope)
+        },
+      ),
     )
   })
 })

@@ -49,6 +49,10 @@ function addUser(last: number, more: Partial<ServiceUser> = {}): string {
     ]),
     keys: [{ keyId: 'key', publicJwk, createdAt: NOW, expiresAt: null }],
     customScopes: ['invoices:read'],
+    projectsByAudience: new Map([
+      ['https://billing.example', PROJECT],
+      ['urn:shipping', OTHER_PROJECT],
+    ]),
     ...more,
   })
   return `${userId}@billing`
@@ -71,6 +75,7 @@ export const clients: Clients = {
     byOtherKey: await assert(ISSUER, otherKey),
   },
   disabled: addUser(2, { enabled: false }),
+  withSettings: addUser(4, { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a', level: { of: [1, null] } } }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
   projectId: PROJECT,

@@ -26,6 +26,8 @@ export interface Clients {
   readonly assertions: { readonly good: string; readonly forElsewhere: string; readonly byOtherKey: string }
   readonly disabled: string
   readonly withoutGrant: string
+  /** With the same secret, a lifetime of its tokens, and claims of its own in them. */
+  readonly withSettings: string
   readonly unknown: string
   readonly projectId: string
   readonly otherProjectId: string
@@ -93,6 +95,7 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
 
   return [
     post('the usual one', own, plain),
+    post('a client with settings for its tokens', { ...own, client_id: clients.withSettings }, plain),
     post('without a length', own, { chunked: true }),
     header('the usual one with HTTP Basic', authorization, GRANT, true),
     header('HTTP Basic and a scope', authorization, { ...GRANT, scope: 'openid email' }, true),
@@ -166,8 +169,8 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       'dpop_jkt',
       '__proto__',
     ].map((name) => post(`a field ${name}`, { ...own, [name]: 'x' })),
-    ...[clients.issuer, 'urn:elsewhere', 'not a URI', '#', ''].map((resource) =>
-      post(`the resource ${resource}`, { ...own, resource }),
+    ...[clients.issuer, 'https://billing.example', 'urn:shipping', 'urn:elsewhere', 'not a URI', '#', ''].map(
+      (resource) => post(`the resource ${resource}`, { ...own, resource }),
     ),
     post('the resource of the service and its scope', {
       ...own,
@@ -180,7 +183,12 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
       scope: `${ROLES_SCOPE} ${audience(clients.projectId)}`,
     }),
     post('one resource twice', [...pairs, ['resource', clients.issuer], ['resource', clients.issuer]]),
-    post('two resources', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
+    post('two resources that are audiences', [
+      ...pairs,
+      ['resource', 'urn:shipping'],
+      ['resource', 'https://billing.example'],
+    ]),
+    post('two resources, one of them unknown', [...pairs, ['resource', clients.issuer], ['resource', 'urn:elsewhere']]),
     post('unknown fields twice', [...pairs, ['audience', 'a'], ['audience', 'b']]),
     { name: 'fields without names', body: `&&${good}&=&==` },
     { name: 'an encoded name', body: good.replace('grant_type', 'grant%5Ftype'), ...plain },

@@ -86,6 +86,8 @@ export async function startTokenServer(options: TokenServerOptions) {
         return users.get(userId)
       },
     },
+    introspection: { introspect: async () => undefined },
+    revocations: { revoke: async () => {} },
     assertions: { useAssertionOnce: async () => true },
     attempts,
     audit: {

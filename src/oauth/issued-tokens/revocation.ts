@@ -1,0 +1,64 @@
+/**
+ * Token revocation (RFC 7009): the answer to an authenticated client, who may revoke the tokens that were issued to it.
+ */
+import { errors, type Provider } from 'oidc-provider'
+import type { Introspection } from '../../app/access/introspection.ts'
+import type { TokenRevocations } from '../../app/identities/token-revocations.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { RequestContext } from '../../domain/ports.ts'
+import type { Clients } from '../client-authentication/clients.ts'
+import { type AnswerJwtRequest, findJwtRequests, type JwtRequest } from './jwt-requests.ts'
+
+/** What answering needs. */
+export interface RevocationAnswerOptions {
+  readonly introspection: Pick<Introspection, 'introspect'>
+  readonly revocations: Pick<TokenRevocations, 'revoke'>
+  readonly clients: () => Pick<Clients, 'userOf' | 'isProved'>
+  readonly contexts: Pick<RequestContext, 'addressOf'>
+}
+
+/**
+ * Connects the answers to a provider. The answer throws `unauthorized_client` for a token of another client, and the refusals of
+ * `TokenRevocations.revoke`.
+ */
+export function connectRevocation(provider: Provider, options: RevocationAnswerOptions): AnswerJwtRequest {
+  const requestOf = findJwtRequests(provider, 'revocation.error')
+  return async (ctx) => {
+    const request = requestOf(ctx)
+    if (request === undefined) return
+    await revoke(request, options)
+    // Also for a token that is not valid: it is what the client wants (RFC 7009 §2.2).
+    ctx.status = 200
+    ctx.body = ''
+    ctx.remove('content-type')
+  }
+}
+
+async function revoke({ ctx, client, token }: JwtRequest, options: RevocationAnswerOptions): Promise<void> {
+  const { introspection, revocations, clients, contexts } = options
+  const issued = await introspection.introspect(token)
+  if (issued === undefined) return
+  if (issued.subject !== clients().userOf(client).user.userId) {
+    throw new errors.UnauthorizedClient('the token was issued to another client')
+  }
+  try {
+    await revocations.revoke(issued, {
+      requestId: String(ctx.req.headers['x-request-id'] ?? ''),
+      clientAddress: contexts.addressOf(ctx.req),
+      isProved: (user, now) => clients().isProved(client, user, now),
+    })
+  } catch (error) {
+    throw toOAuthRefusal(error)
+  }
+}
+
+/** Each of them goes away, and the request may be repeated. */
+const TEMPORARY: readonly string[] = ['revoked_token_limit_reached', 'change_outcome_unknown', 'change_not_in_force']
+
+function toOAuthRefusal(error: unknown): unknown {
+  if (!(error instanceof DomainError)) return error
+  if (error.code === 'token_invalid') return new errors.InvalidClientAuth(error.message)
+  if (!TEMPORARY.includes(error.code)) return error
+  const temporary = new errors.TemporarilyUnavailable(error.message, { cause: error })
+  return Object.assign(temporary, { status: 503, statusCode: 503 })
+}
