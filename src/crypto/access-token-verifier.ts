@@ -1,7 +1,7 @@
 /**
  * Verifies the access tokens (RFC 9068) that callers of the API present. What their subject may do is decided elsewhere.
  */
-import { type CompactJWSHeaderParameters, errors, jwtVerify } from 'jose'
+import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
@@ -44,7 +44,8 @@ export function createAccessTokenVerifier({ issuer, audience, now }: AccessToken
         if (typeof subject !== 'string') throw new Error('the "sub" claim is not a string')
         if (keyId === undefined || exp === undefined)
           throw new Error('the token has been accepted without "kid" or "exp"')
-        return { subject, credential: { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } }
+        const credential = { kind: 'access_token', keyId, expiresAt: new Date(exp * 1000) } as const
+        return { subject, credential, boundTo: thumbprintIn(payload) }
       } catch (cause) {
         if (cause instanceof DomainError) throw cause
         throw new DomainError('token_invalid', hintFor(cause), { cause })
@@ -65,6 +66,15 @@ function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): 
   if (key === undefined) throw new Error('no web key can have the "kid" of the token')
   if (key.algorithm !== alg) throw new Error(`the token says ${alg}, its web key is for ${key.algorithm}`)
   return key.publicJwk
+}
+
+/** `cnf.jkt`. A token that is bound in another way is refused: it must not become a bearer token (RFC 7800 §3.1). */
+function thumbprintIn({ cnf }: JWTPayload): string | null {
+  if (cnf === undefined) return null
+  const isObject = typeof cnf === 'object' && cnf !== null
+  const { jkt, ...others } = isObject ? (cnf as Readonly<Record<string, unknown>>) : {}
+  if (typeof jkt === 'string' && Object.keys(others).length === 0) return jkt
+  throw new Error('the "cnf" claim names no key that can be proved here')
 }
 
 // Claims are checked after the signature, so only the holder of a genuine token gets more detail than "not valid".

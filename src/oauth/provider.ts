@@ -13,6 +13,7 @@ import {
   Provider,
 } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import type { Dpop } from '../app/access/dpop.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
@@ -37,6 +38,7 @@ import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { PublishedKey } from './published-key.ts'
 import { limitFields } from './token/form-body.ts'
+import { bindToken } from './token/sender-constraint.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
 /** What all providers of a process share. */
@@ -53,6 +55,8 @@ export interface ProviderOptions {
   readonly directory: ClientDirectory
   /** Replay protection of client assertions over all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
+  /** Verifies DPoP proofs. */
+  readonly dpop: Pick<Dpop, 'verify' | 'useOnce'>
   /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
   /** Records when each secret last got a token. */
@@ -159,7 +163,7 @@ function configuration(
   ring: KeyRing,
   signer: Signer,
   policy: TokenPolicy,
-  { tokenLifetimeSeconds }: ProviderOptions,
+  { tokenLifetimeSeconds, dpop }: ProviderOptions,
 ): Configuration {
   return {
     adapter: NoStorage,
@@ -185,6 +189,7 @@ function configuration(
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
+      // Not the provider's own, which goes by the clock of the machine: `token/sender-constraint.ts` (decision 29).
       dPoP: { enabled: false },
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       resourceIndicators: {
@@ -196,7 +201,14 @@ function configuration(
       userinfo: { enabled: false },
     },
     ttl: { ClientCredentials: tokenLifetimeSeconds },
-    formats: { customizers: { jwt: (ctx, _token, draft) => policy.customizeClaims(ctx, draft) } },
+    formats: {
+      customizers: {
+        jwt: async (ctx, token, { payload }) => {
+          policy.customizeClaims(ctx, { payload })
+          await bindToken(ctx, token, { payload, dpop })
+        },
+      },
+    },
   }
 }
 

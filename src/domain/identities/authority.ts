@@ -32,6 +32,8 @@ export interface VerifiedAccessToken {
   /** The user id. */
   readonly subject: string
   readonly credential: AccessTokenCredential
+  /** The thumbprint of the key that the caller must prove with DPoP (`cnf.jkt`, RFC 9449 §6.1); null for a bearer token. */
+  readonly boundTo: string | null
 }
 
 /** The right of a user to one call. */
