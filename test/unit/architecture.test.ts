@@ -121,6 +121,7 @@ describe('the source', () => {
       'src/oauth/client-authentication/assertion-keys.ts',
       'src/oauth/client-authentication/assertions.ts',
       'src/storage/migrations/0001-initial-schema.ts',
+      'src/verify/dpop-proof.ts',
       'src/verify/verifier.ts',
     ])
   })
