@@ -5,6 +5,7 @@ import { calculateJwkThumbprint, decodeJwt, type JWK, type JWTPayload, SignJWT }
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { newProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
 
@@ -106,6 +107,32 @@ describe('a token request with a DPoP proof', () => {
     const other = await newProofKey()
     expect((await requestWith(await proof({ claims }))).status).toBe(200)
     expect((await requestWith(await proof({ claims }, other))).status).toBe(200)
+  })
+})
+
+describe('a user who gets bound tokens only', () => {
+  let user: Robot
+  beforeAll(async () => {
+    user = await instance.addRobot()
+    await instance.accessToken(user)
+    await instance.call('iam.user.v2.ServiceUserService/UpdateServiceUser', {
+      userId: user.userId,
+      boundTokensRequired: true,
+      updateMask: 'boundTokensRequired',
+    })
+  })
+
+  it('is refused without a proof, on all replicas [RFC 9449 §5.2]', async () => {
+    await eventually(async () => {
+      for (const at of [instance.keyturn, replica]) {
+        expect(await seen(await instance.postForm(formOf(user), {}, at))).toEqual(refusal(400, 'invalid_dpop_proof'))
+      }
+    })
+  })
+
+  it('gets a bound token with one', async () => {
+    const response = await requestWith(await proof(), instance.keyturn, formOf(user))
+    expect(await response.json()).toMatchObject({ token_type: 'DPoP' })
   })
 })
 

@@ -130,7 +130,9 @@ describe('the description of the API', () => {
   it('uses the names that fields have in JSON, in its comments too', () => {
     const { schemas } = document.components
     const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
-    expect(mask).toMatchObject({ description: 'What to change: `name`, `clientCredentialsEnabled`. Required.' })
+    expect(mask).toMatchObject({
+      description: 'What to change: `name`, `clientCredentialsEnabled`, `boundTokensRequired`. Required.',
+    })
     const names = new Set(
       requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),
     )

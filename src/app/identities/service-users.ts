@@ -28,8 +28,10 @@ export interface ServiceUsersOptions {
   readonly newId: () => string
 }
 
+const EDITABLE = ['name', 'clientCredentialsEnabled', 'boundTokensRequired'] as const
+
 /** The facts of a user that can be edited. Those that are left out stay. */
-export type ServiceUserEdit = Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>>
+export type ServiceUserEdit = Partial<Pick<ServiceUser, (typeof EDITABLE)[number]>>
 
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id;
@@ -45,7 +47,7 @@ export class ServiceUsers {
   /** Creates a user without credentials and grants. @throws {DomainError} `project_not_found`. */
   async create(
     actor: Actor,
-    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled'>,
+    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired'>,
   ): Promise<ServiceUser> {
     const { store, replica, newId } = this.#options
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
@@ -74,8 +76,8 @@ export class ServiceUsers {
   edit(actor: Actor, userId: string, edit: ServiceUserEdit): Promise<ServiceUser> {
     return this.#change(actor, userId, [], (user) => {
       const edited = { ...user, ...edit }
-      const { name, clientCredentialsEnabled } = user
-      return edited.name === name && edited.clientCredentialsEnabled === clientCredentialsEnabled ? user : edited
+      const isSame = EDITABLE.every((fact) => edited[fact] === user[fact])
+      return isSame ? user : edited
     })
   }
 

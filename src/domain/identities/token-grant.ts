@@ -46,6 +46,8 @@ export interface TokenRequest {
   readonly projectName: string
   /** Space-separated scopes; missing or empty means `openid`. */
   readonly scope: string | undefined
+  /** Whether the token is going to be bound to a key. */
+  readonly isBound: boolean
   /** The audience that stands for this service. */
   readonly serviceAudience: string
   /** Whether `resource` names this service, which asks for it as its audience scope does (RFC 8707 §2). */
@@ -68,13 +70,14 @@ export interface GrantedToken {
 
 /** Why there is no token. `wrong_project` and `grant_not_enabled` are `unauthorized_client` in Spec §7. */
 export type DeniedToken =
-  | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' }
+  | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' | 'binding_required' }
   | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
 
 /** Decides about a token request. */
 export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
   if (request.projectName !== user.projectName) return { kind: 'denied', reason: 'wrong_project' }
   if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }
+  if (user.boundTokensRequired && !request.isBound) return { kind: 'denied', reason: 'binding_required' }
 
   const scopes = splitScope(request.scope)
   const meaningOf = request.acceptsZitadelScopes === true ? fromZitadelScope : (scope: string) => scope

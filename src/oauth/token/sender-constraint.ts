@@ -1,11 +1,17 @@
 /**
  * Binds access tokens to the key of a DPoP proof (RFC 9449 §5), if the token request has one.
  */
+import type { IncomingMessage } from 'node:http'
 import { type ClientCredentials, errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Dpop } from '../../app/access/dpop.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
+
+/** Whether the token of a request is going to be bound: without a good proof there will be none. */
+export function hasProof({ headers }: IncomingMessage): boolean {
+  return headers.dpop !== undefined
+}
 
 /**
  * Verifies the proof of a request and binds the token to its key. Call it last: it uses the proof up.

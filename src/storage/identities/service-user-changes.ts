@@ -54,8 +54,13 @@ async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: S
   return true
 }
 
-function columnsThatChange({ name, enabled, clientCredentialsEnabled }: ServiceUser) {
-  return { name, enabled, client_credentials_enabled: clientCredentialsEnabled }
+function columnsThatChange({ name, enabled, clientCredentialsEnabled, boundTokensRequired }: ServiceUser) {
+  return {
+    name,
+    enabled,
+    client_credentials_enabled: clientCredentialsEnabled,
+    bound_tokens_required: boundTokensRequired,
+  }
 }
 
 async function writeInstanceRoles(

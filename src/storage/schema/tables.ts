@@ -103,6 +103,7 @@ export interface ServiceUserTable {
   name: string
   enabled: boolean
   client_credentials_enabled: boolean
+  bound_tokens_required: ColumnType<boolean, boolean | undefined>
   creation_date: Date
 }
 

@@ -28,6 +28,7 @@ const ALL = [
   '0007-issuer',
   '0008-audit-address',
   '0009-expiry',
+  '0012-bound-tokens',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -54,6 +55,7 @@ async function undoPublication({ db }: Database): Promise<void> {
     const constraint = sql.ref(`${table}_dates_in_order`)
     await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
   }
+  await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -86,6 +86,14 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
    * @generated from field: google.protobuf.Timestamp creation_date = 10;
    */
   creationDate?: Timestamp | undefined;
+
+  /**
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449). Otherwise it gets a bearer token when its token request has no
+   * proof.
+   *
+   * @generated from field: bool bound_tokens_required = 11;
+   */
+  boundTokensRequired: boolean;
 };
 
 /**

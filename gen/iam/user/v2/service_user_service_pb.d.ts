@@ -38,6 +38,13 @@ export declare type CreateServiceUserRequest = Message<"iam.user.v2.CreateServic
    * @generated from field: bool client_credentials_enabled = 3;
    */
   clientCredentialsEnabled: boolean;
+
+  /**
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449).
+   *
+   * @generated from field: bool bound_tokens_required = 4;
+   */
+  boundTokensRequired: boolean;
 };
 
 /**
@@ -195,7 +202,15 @@ export declare type UpdateServiceUserRequest = Message<"iam.user.v2.UpdateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * What to change: `name`, `client_credentials_enabled`. Required.
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449), if `update_mask` has `bound_tokens_required`. Bearer tokens that
+   * it has stay valid until they expire, and so do its personal access tokens.
+   *
+   * @generated from field: bool bound_tokens_required = 5;
+   */
+  boundTokensRequired: boolean;
+
+  /**
+   * What to change: `name`, `client_credentials_enabled`, `bound_tokens_required`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

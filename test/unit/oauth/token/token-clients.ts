@@ -72,6 +72,7 @@ export const clients: Clients = {
   },
   disabled: addUser(2, { enabled: false }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
+  boundOnly: addUser(8, { boundTokensRequired: true }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
   projectId: PROJECT,
   otherProjectId: OTHER_PROJECT,
