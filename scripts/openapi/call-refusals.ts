@@ -23,8 +23,9 @@ export const CALL_REFUSALS = {
   },
   401: {
     name: 'Unauthenticated',
-    description: 'There is no token, or one that is not accepted (`unauthenticated`).',
-    headers: ['WWW-Authenticate'],
+    description:
+      'There is no token, or one that is not accepted (`unauthenticated`). A token that is bound to a key needs a DPoP proof (RFC 9449 §7.1).',
+    headers: ['DPoP-Nonce', 'WWW-Authenticate'],
   },
   403: {
     name: 'PermissionDenied',

@@ -14,6 +14,10 @@ const HEADERS = {
     required: true,
     schema: { type: 'string', pattern: '^@[0-9]+$' },
   },
+  'DPoP-Nonce': {
+    description: 'A nonce for the next DPoP proof (RFC 9449 §8).',
+    schema: { type: 'string' },
+  },
   ETag: { description: 'The version of the document.', required: true, schema: { type: 'string' } },
   'Keyturn-Warning': {
     description: 'Warnings about a call that succeeded: sentences in English, separated by semicolons.',

@@ -63,12 +63,20 @@ const TOKEN_OPERATION: Json = {
   summary: 'Issues an access token with the client credentials grant',
   description: AUTHENTICATION_TEXT,
   security: [{ [BASIC]: [] }, {}],
+  parameters: [
+    {
+      name: 'DPoP',
+      in: 'header',
+      description: 'A proof (RFC 9449 §4.2): binds the token to its key.',
+      schema: { type: 'string' },
+    },
+  ],
   requestBody: {
     required: true,
     content: { 'application/x-www-form-urlencoded': { schema: refTo('schemas', 'oauth.TokenRequest') } },
   },
   responses: {
-    200: { description: 'The token.', ...headersOf(['Cache-Control']), ...jsonOf('oauth.Token') },
+    200: { description: 'The token.', ...headersOf(['Cache-Control', 'DPoP-Nonce']), ...jsonOf('oauth.Token') },
     ...refusals(),
   },
 }
@@ -166,8 +174,9 @@ export function oauthRefusals(): Json {
   return {
     OAuth400: {
       description:
-        '`invalid_request`, `unauthorized_client`, `invalid_scope`, `invalid_target` or `unsupported_grant_type`.',
-      ...headersOf(['Cache-Control']),
+        '`invalid_request`, `unauthorized_client`, `invalid_scope`, `invalid_target`, `unsupported_grant_type`, `invalid_dpop_proof`, or ' +
+        '`use_dpop_nonce`: send another proof with the nonce in `DPoP-Nonce` (RFC 9449 §8).',
+      ...headersOf(['Cache-Control', 'DPoP-Nonce']),
       ...error,
     },
     OAuth401: {
@@ -220,7 +229,11 @@ export function oauthSchemas(): Json {
       description: 'A token (RFC 6749 §5.1).',
       properties: {
         access_token: { type: 'string', description: 'A JWT (RFC 9068).' },
-        token_type: { type: 'string', const: 'Bearer' },
+        token_type: {
+          type: 'string',
+          enum: ['Bearer', 'DPoP'],
+          description: '`DPoP` if the request had a proof: the token is bound to its key (RFC 9449 §5).',
+        },
         expires_in: { type: 'integer', description: 'Its lifetime in seconds.' },
         scope: { type: 'string', description: 'What was granted, separated by spaces.' },
       },

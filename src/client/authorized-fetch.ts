@@ -1,7 +1,8 @@
 /**
- * `fetch` with an access token.
+ * `fetch` with an access token, and with a proof for a token that is bound to a key.
  */
 import { discard } from '../discovery/json-document.ts'
+import { asksForNonce } from './dpop.ts'
 import type { TokenSource } from './token-source.ts'
 
 /** Where the token may go. */
@@ -12,32 +13,43 @@ export interface AuthorizedFetchOptions {
   readonly fetch?: typeof fetch | undefined
 }
 
-const INVALID_TOKEN = /\bBearer\b.*\berror="?invalid_token\b/i
+const INVALID_TOKEN = /\b(?:Bearer|DPoP)\b.*\berror="?invalid_token\b/i
 
 /**
- * A `fetch` that sends `Authorization: Bearer …`. When a response is 401 with `invalid_token` (RFC 6750 §3.1), it gets another token and
- * sends the request once more, unless `init.body` is a stream, which can be read only once.
+ * A `fetch` that sends `Authorization: Bearer …`, or `DPoP …` with a proof (RFC 9449 §7.1). When a response is 401 with `invalid_token` (RFC 6750 §3.1), it gets another token and
+ * sends the request once more, unless `init.body` is a stream, which can be read only once. The same when a response asks for
+ * a nonce in the proof.
  *
  * @throws {TypeError} from the returned function, if the address is of another origin. {@link TokenError} if there is no token.
  */
 export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFetchOptions): typeof fetch {
   const { fetch: send = globalThis.fetch } = options
+  const { dpop } = tokens
   const origins = new Set(options.origins.map((origin) => new URL(origin).origin))
 
   return async (input, init = {}) => {
     const request = typeof input === 'object' && 'headers' in input ? input : undefined
-    const { origin } = new URL(request?.url ?? String(input))
+    const url = request?.url ?? String(input)
+    const { origin } = new URL(url)
     if (!origins.has(origin)) throw new TypeError(`a token for ${[...origins].join(' and ')} is not sent to ${origin}`)
 
     const headers = new Headers(init.headers ?? request?.headers)
     const signal = init.signal ?? request?.signal
+    const method = methodOf(init.method ?? request?.method ?? 'GET')
     const sendWith = async (token: string, target: typeof input): Promise<Response> => {
-      headers.set('authorization', `Bearer ${token}`)
-      return await send(target, { ...init, headers })
+      headers.set('authorization', `${dpop === undefined ? 'Bearer' : 'DPoP'} ${token}`)
+      if (dpop !== undefined) headers.set('dpop', await dpop.proof({ method, url, accessToken: token }))
+      const response = await send(target, { ...init, headers })
+      dpop?.remember(url, response.headers)
+      return response
     }
 
     const token = await tokens.token({ signal })
-    const response = await sendWith(token, request?.clone() ?? input)
+    let response = await sendWith(token, request?.clone() ?? input)
+    if (dpop !== undefined && asksForNonce(response.headers) && !isStream(init.body)) {
+      await discard(response)
+      response = await sendWith(token, request?.clone() ?? input)
+    }
     if (response.status !== 401 || isStream(init.body)) return response
     if (!INVALID_TOKEN.test(response.headers.get('www-authenticate') ?? '')) return response
     tokens.invalidate(token)
@@ -46,6 +58,11 @@ export function createAuthorizedFetch(tokens: TokenSource, options: AuthorizedFe
     await discard(response)
     return await sendWith(renewed, input)
   }
+}
+
+/** As `fetch` sends it: it writes these in upper case, and no others. */
+function methodOf(method: string): string {
+  return /^(?:delete|get|head|options|post|put)$/i.test(method) ? method.toUpperCase() : method
 }
 
 function isStream(body: unknown): boolean {

@@ -79,7 +79,8 @@ function algorithmOfJwk({ kty, crv = '' }: JWK): string {
   return kty === 'RSA' ? 'RS256' : (EC_ALGORITHMS[crv] ?? 'EdDSA')
 }
 
-function algorithmOfCryptoKey({ algorithm }: CryptoKey): string {
+/** The usual JWS algorithm of a key. */
+export function algorithmOfCryptoKey({ algorithm }: CryptoKey): string {
   const { name, hash, namedCurve = '' } = algorithm as { name: string; hash?: { name: string }; namedCurve?: string }
   const bits = hash?.name.slice('SHA-'.length)
   if (name === 'RSASSA-PKCS1-v1_5') return `RS${bits}`

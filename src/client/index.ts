@@ -17,6 +17,7 @@ export {
 } from './api.ts'
 export { type AuthorizedFetchOptions, createAuthorizedFetch } from './authorized-fetch.ts'
 export type { ClientAuthentication, Credential } from './client-authentication.ts'
+export type { DpopKeyPair, DpopProver } from './dpop.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
 export * as project from './messages/project.ts'

@@ -1,7 +1,8 @@
 /**
- * A Connect interceptor that sends an access token with each call.
+ * A Connect interceptor that sends an access token with each call, and a proof for a token that is bound to a key.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
+import { asksForNonce } from './dpop.ts'
 import { TokenError, type TokenErrorCode } from './token-error.ts'
 import type { TokenSource } from './token-source.ts'
 
@@ -13,23 +14,39 @@ const CODES: Readonly<Record<TokenErrorCode, Code>> = {
 
 /**
  * For `interceptors` of a transport. When a unary call is refused as unauthenticated, it gets another token and calls once more. The
- * messages of a stream cannot be sent twice.
+ * messages of a stream cannot be sent twice. The same when the server asks for a nonce in the proof. A transport with `useHttpGet` turns
+ * calls into GET after its interceptors, so that the proofs of bound tokens would not fit.
  *
  * @throws {ConnectError} from calls, with the {@link TokenError} as its cause, if there is no token.
  */
 export function createTokenInterceptor(tokens: TokenSource): Interceptor {
+  const { dpop } = tokens
   return (next) => async (request) => {
+    const { url, requestMethod: method } = request
+    const callWith = async (accessToken: string) => {
+      request.header.set('authorization', `${dpop === undefined ? 'Bearer' : 'DPoP'} ${accessToken}`)
+      if (dpop !== undefined) request.header.set('dpop', await dpop.proof({ method, url, accessToken }))
+      try {
+        const response = await next(request)
+        dpop?.remember(url, response.header)
+        return response
+      } catch (error) {
+        dpop?.remember(url, ConnectError.from(error).metadata)
+        throw error
+      }
+    }
+
     const token = await tokenFrom(tokens, request.signal)
-    request.header.set('authorization', `Bearer ${token}`)
     try {
-      return await next(request)
+      return await callWith(token)
     } catch (error) {
-      if (request.stream || ConnectError.from(error).code !== Code.Unauthenticated) throw error
+      const { code, metadata } = ConnectError.from(error)
+      if (request.stream || code !== Code.Unauthenticated) throw error
+      if (dpop !== undefined && asksForNonce(metadata)) return await callWith(token)
       tokens.invalidate(token)
       const renewed = await tokenFrom(tokens, request.signal)
       if (renewed === token) throw error
-      request.header.set('authorization', `Bearer ${renewed}`)
-      return await next(request)
+      return await callWith(renewed)
     }
   }
 }

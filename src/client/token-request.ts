@@ -5,6 +5,7 @@ import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
 import { discard, readJson } from '../discovery/json-document.ts'
 import type { Runtime } from '../discovery/runtime.ts'
 import { authenticationParameters, type ClientAuthentication } from './client-authentication.ts'
+import type { DpopKeyPair, DpopProver } from './dpop.ts'
 import { parseRetryAfter } from './retry.ts'
 import { TokenError } from './token-error.ts'
 
@@ -18,6 +19,11 @@ export type TokenRequestOptions = ClientAuthentication & {
   readonly scope?: string | readonly string[] | undefined
   /** Resource indicators (RFC 8707): audiences of projects, or the base URL of Keyturn for calls of its API. Default: none. */
   readonly resource?: string | readonly string[] | undefined
+  /**
+   * Binds the tokens to a key (DPoP, RFC 9449), so that a stolen one is worth nothing. `true`: to a key of this process, which cannot
+   * leave it. Default: bearer tokens.
+   */
+  readonly dpop?: boolean | DpopKeyPair | undefined
   /** For a proxy, a client certificate or a test. Default: that of the platform. */
   readonly fetch?: typeof fetch | undefined
   /** The limit for one response, in milliseconds. Default 10000. */
@@ -35,11 +41,14 @@ export interface IssuedToken {
 const MAX_TEXT = 300
 
 /**
- * A function that sends one token request.
+ * A function that sends one token request, and with `prover` another one when the server wants a nonce in the proof.
  *
  * @throws {TypeError} now, if an option is missing or has no valid value. {@link TokenError} from the returned function.
  */
-export function createTokenRequest(options: TokenRequestOptions, runtime: Runtime): () => Promise<IssuedToken> {
+export function createTokenRequest(
+  options: TokenRequestOptions,
+  { runtime, prover }: { readonly runtime: Runtime; readonly prover: DpopProver | undefined },
+): () => Promise<IssuedToken> {
   const { clientId, fetch = globalThis.fetch, timeoutMillis = 10_000 } = options
   const issuer = parseIssuer(options.issuer)
   if (clientId === '') throw new TypeError('clientId must not be empty')
@@ -48,24 +57,36 @@ export function createTokenRequest(options: TokenRequestOptions, runtime: Runtim
   const discover = createDiscovery(issuer, { fetch, timeoutMillis })
   const fixed = fixedParameters(options)
 
-  return async () => {
+  const tokenType = prover === undefined ? 'bearer' : 'dpop'
+  const send = async (): Promise<IssuedToken> => {
     const { tokenEndpoint } = await discover().catch((cause: unknown) => {
       throw unavailable(cause instanceof Error ? cause.message : 'discovery failed', { cause })
     })
-    const proof = await authenticationParameters(options, { clientId, issuer })
+    const authentication = await authenticationParameters(options, { clientId, issuer })
+    const proof = await prover?.proof({ method: 'POST', url: tokenEndpoint })
     const requestedAt = runtime.now()
     const response = await fetch(tokenEndpoint, {
       method: 'POST',
-      body: new URLSearchParams([...fixed, ...Object.entries(proof)]),
-      headers: { accept: 'application/json' },
+      body: new URLSearchParams([...fixed, ...Object.entries(authentication)]),
+      headers: { accept: 'application/json', ...(proof === undefined ? {} : { dpop: proof }) },
       // A redirect must not send the secret to another address.
       redirect: 'error',
       signal: AbortSignal.timeout(timeoutMillis),
     }).catch((cause: unknown) => {
       throw unavailable(`cannot reach ${tokenEndpoint}`, { cause })
     })
-    if (response.ok) return { ...(await issuedToken(response, tokenEndpoint)), requestedAt }
+    prover?.remember(tokenEndpoint, response.headers)
+    if (response.ok) return { ...(await issuedToken(response, tokenEndpoint, tokenType)), requestedAt }
     throw await refusal(response, runtime.now())
+  }
+  return async () => {
+    try {
+      return await send()
+    } catch (error) {
+      const wantsNonce = error instanceof TokenError && error.oauthError === 'use_dpop_nonce'
+      if (prover === undefined || !wantsNonce) throw error
+      return await send()
+    }
   }
 }
 
@@ -79,12 +100,16 @@ function fixedParameters({ clientId, scope = [], resource = [] }: TokenRequestOp
   ]
 }
 
-async function issuedToken(response: Response, endpoint: string): Promise<Omit<IssuedToken, 'requestedAt'>> {
+async function issuedToken(
+  response: Response,
+  endpoint: string,
+  tokenType: 'bearer' | 'dpop',
+): Promise<Omit<IssuedToken, 'requestedAt'>> {
   const { access_token, token_type, expires_in } = (await readJson(response)) ?? {}
   const isToken =
-    typeof access_token === 'string' && access_token !== '' && String(token_type).toLowerCase() === 'bearer'
+    typeof access_token === 'string' && access_token !== '' && String(token_type).toLowerCase() === tokenType
   if (!isToken || typeof expires_in !== 'number' || !(expires_in > 0))
-    throw new TokenError(`${endpoint} answered with something else than a bearer token with "expires_in"`, {
+    throw new TokenError(`${endpoint} answered with something else than a ${tokenType} token with "expires_in"`, {
       code: 'unusable',
       status: response.status,
     })

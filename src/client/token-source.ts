@@ -4,6 +4,7 @@
  * There is no timer, so there is nothing to stop: a token that is due is renewed by the next call, which gets the old one meanwhile.
  */
 import { isWithin, PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { createDpopProver, type DpopProver } from './dpop.ts'
 import { withRetries } from './retry.ts'
 import { TokenError } from './token-error.ts'
 import { createTokenRequest, type TokenRequestOptions } from './token-request.ts'
@@ -21,6 +22,8 @@ export interface TokenSource {
    * then once in ten seconds: a service that refuses every token must not make every call a token request.
    */
   invalidate(token: string): void
+  /** Makes the proofs that must go with the tokens. Undefined: they are bearer tokens. */
+  readonly dpop?: DpopProver | undefined
 }
 
 interface HeldToken {
@@ -45,7 +48,9 @@ const PAUSE = { millis: 1_000, longestMillis: 60_000 }
  * @throws {TypeError} if an option is missing or has no valid value.
  */
 export function createTokenSource(options: TokenRequestOptions, runtime: Runtime = PLATFORM): TokenSource {
-  const request = createTokenRequest(options, runtime)
+  const { dpop = false } = options
+  const prover = dpop === false ? undefined : createDpopProver(dpop === true ? undefined : dpop, runtime)
+  const request = createTokenRequest(options, { runtime, prover })
   let held: HeldToken | undefined
   let renewal: Promise<HeldToken> | undefined
   let failure: { readonly error: unknown; readonly at: number; readonly pause: number } | undefined
@@ -80,6 +85,7 @@ export function createTokenSource(options: TokenRequestOptions, runtime: Runtime
   }
 
   return {
+    dpop: prover,
     token: async ({ signal } = {}) => {
       signal?.throwIfAborted()
       const now = runtime.now()

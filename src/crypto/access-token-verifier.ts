@@ -30,8 +30,8 @@ export interface AccessTokenVerifierOptions {
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   return {
     async verify(token, ring) {
-      const { subject, credential } = await verify(token, ring, options)
-      return { subject, credential }
+      const { subject, credential, boundTo } = await verify(token, ring, options)
+      return { subject, credential, boundTo }
     },
   }
 }
@@ -72,7 +72,7 @@ function toIssuedToken(claims: JWTPayload, keyId: string | undefined): IssuedAcc
     throw new Error('the token has been accepted without "kid", "iat" or "exp"')
   const [issuedAt, expiresAt] = [new Date(iat * 1000), new Date(exp * 1000)]
   const credential = { kind: 'access_token', keyId, tokenId, issuedAt, expiresAt } as const
-  return { subject, credential, audience: [aud].flat(), claims }
+  return { subject, credential, audience: [aud].flat(), boundTo: thumbprintIn(claims), claims }
 }
 
 /**
@@ -87,6 +87,15 @@ function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): 
   if (key === undefined) throw new Error('no web key can have the "kid" of the token')
   if (key.algorithm !== alg) throw new Error(`the token says ${alg}, its web key is for ${key.algorithm}`)
   return key.publicJwk
+}
+
+/** `cnf.jkt`. A token that is bound in another way is refused: it must not become a bearer token (RFC 7800 §3.1). */
+function thumbprintIn({ cnf }: JWTPayload): string | null {
+  if (cnf === undefined) return null
+  const isObject = typeof cnf === 'object' && cnf !== null
+  const { jkt, ...others } = isObject ? (cnf as Readonly<Record<string, unknown>>) : {}
+  if (typeof jkt === 'string' && Object.keys(others).length === 0) return jkt
+  throw new Error('the "cnf" claim names no key that can be proved here')
 }
 
 // Claims are checked after the signature, so only the holder of a genuine token gets more detail than "not valid".

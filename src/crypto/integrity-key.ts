@@ -5,6 +5,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Integrity, NewIntegrity, TakeOver } from '../domain/integrity.ts'
 import { createClientSecrets, createSecretHash } from './client-secret.ts'
+import { createDpopNonces } from './dpop-nonces.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { createPublicKeyMacs } from './public-key-macs.ts'
 import { CannotOpen, openJwe, sealJwe } from './sealed-jwe.ts'
@@ -23,6 +24,7 @@ const USES = {
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',
+  dpopNonces: 'keyturn dpop nonces',
 } as const
 
 /** A key for each use. */
@@ -36,7 +38,11 @@ export function deriveKeys(integrityKey: Uint8Array): DerivedKeys {
 
 /** The operations with these derived keys. */
 export function createIntegrity(keys: DerivedKeys): Integrity {
-  return { publicKeys: createPublicKeyMacs(keys), secrets: createClientSecrets(keys) }
+  return {
+    publicKeys: createPublicKeyMacs(keys),
+    secrets: createClientSecrets(keys),
+    dpopNonces: createDpopNonces(keys.dpopNonces),
+  }
 }
 
 /** Makes an integrity key for a new instance. */

@@ -1,5 +1,6 @@
 /**
- * Reads the public keys that service users prove themselves with (RFC 7523): a JWK or a JWK Set (RFC 7517).
+ * Reads public keys of clients: those that service users prove themselves with (RFC 7523), a JWK or a JWK Set (RFC 7517), and the JWK in a
+ * DPoP proof (RFC 9449).
  *
  * No message repeats the input, because a private key that was sent by mistake must not reach a log.
  */
@@ -38,7 +39,7 @@ export function parseUserKeys(json: string): readonly UserJwk[] {
   if (entries.length === 0) refuse('the JWK Set is empty: put at least one public key into it')
   if (entries.length > MAX_KEYS) refuse(`the JWK Set has more than ${MAX_KEYS} keys`)
 
-  const keys = entries.map((entry, i) => parseKey(entry, isSet ? `key ${i + 1}` : 'the key'))
+  const keys = entries.map((entry, i) => parsePublicJwk(entry, isSet ? `key ${i + 1}` : 'the key'))
   assertDifferent(keys.map((key) => JSON.stringify(thumbprintMembers(key))))
   assertDifferent(keys.flatMap(({ kid }) => (kid === undefined ? [] : [kid])))
   return keys
@@ -59,7 +60,13 @@ function parseJson(json: string): unknown {
   }
 }
 
-function parseKey(entry: unknown, name: string): UserJwk {
+/**
+ * One public key, by the rules of `parseUserKeys`.
+ *
+ * @param name What messages call it.
+ * @throws {DomainError} `user_key_invalid`.
+ */
+export function parsePublicJwk(entry: unknown, name: string): UserJwk {
   if (!isObject(entry)) refuse(`${name} must be a JWK: a JSON object with "kty"`)
   if (isSecretJwk(entry)) {
     refuse(`${name} is a private or symmetric key: send the public half only, and replace this key, it has been shown`)

@@ -49,10 +49,19 @@ export interface ClientSecrets {
   matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
+/** Nonces for DPoP proofs (RFC 9449 §8), the same on all replicas. They are stored nowhere. */
+export interface DpopNonces {
+  /** The nonce to hand out. It changes each minute. */
+  current(now: Date): string
+  /** Whether this instance handed the nonce out in the last minutes. */
+  isValid(nonce: string, now: Date): boolean
+}
+
 /** What can be done with an open integrity key. */
 export interface Integrity {
   readonly publicKeys: PublicKeyMacs
   readonly secrets: ClientSecrets
+  readonly dpopNonces: DpopNonces
 }
 
 /** An integrity key that was just made, sealed and open. */

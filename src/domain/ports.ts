@@ -3,6 +3,7 @@
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
+import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
 import type { NewIntegrity } from './integrity.ts'
@@ -134,9 +135,9 @@ export interface CredentialUses {
   /** Notes when secrets were last used. Dates only move forward; unknown ids are left out. */
   recordSecretUses(uses: ReadonlyMap<string, Date>): Promise<void>
   /**
-   * Marks the assertion of a client as used, in all replicas.
+   * Marks the assertion of a client, or a DPoP proof, as used, in all replicas.
    *
-   * @param id Stands for one assertion of one client, at most 200 characters.
+   * @param id Stands for one assertion of one client, or one proof with one key, at most 200 characters.
    * @param expiresAt The mark may be deleted from then on.
    * @returns Whether this was its first use.
    */
@@ -272,6 +273,16 @@ export interface AccessTokenVerifier {
 export interface IssuedTokenVerifier {
   /** Like `AccessTokenVerifier.verify`, but for a token that is meant for anyone. */
   verify(token: string, ring: KeyRing): Promise<IssuedAccessToken>
+}
+
+/** Verifies DPoP proofs. */
+export interface DpopProofVerifier {
+  /**
+   * What a proof says whose signature is by the key in its header.
+   *
+   * @throws {DomainError} `dpop_proof_invalid`.
+   */
+  verify(proof: string, now: Date): Promise<DpopProof>
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */

@@ -13,6 +13,7 @@ import {
   Provider,
 } from 'oidc-provider'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import type { Dpop } from '../app/access/dpop.ts'
 import type { Introspection } from '../app/access/introspection.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
@@ -42,6 +43,7 @@ import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-reque
 import { connectRevocation } from './issued-tokens/revocation.ts'
 import { PublishedKey } from './published-key.ts'
 import { limitFields } from './token/form-body.ts'
+import { bindToken } from './token/sender-constraint.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
 /** What all providers of a process share. */
@@ -58,6 +60,8 @@ export interface ProviderOptions {
   readonly directory: ClientDirectory
   /** Replay protection of client assertions over all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
+  /** Verifies DPoP proofs. */
+  readonly dpop: Pick<Dpop, 'verify' | 'useOnce'>
   /** The rate limit of failed authentications. */
   readonly attempts: AttemptLimiter
   /** Records when each secret was last used. */
@@ -179,7 +183,7 @@ function configuration(
   ring: KeyRing,
   signer: Signer,
   policy: TokenPolicy,
-  { tokenLifetimeSeconds }: ProviderOptions,
+  { tokenLifetimeSeconds, dpop }: ProviderOptions,
 ): Configuration {
   return {
     adapter: NoStorage,
@@ -210,6 +214,7 @@ function configuration(
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
+      // Not the provider's own, which goes by the clock of the machine: `token/sender-constraint.ts` (decision 29).
       dPoP: { enabled: false },
       // It stores no tokens, so it finds none. For JWTs see `jwt-requests.ts`.
       introspection: { enabled: true, allowedPolicy: () => false },
@@ -224,7 +229,14 @@ function configuration(
       userinfo: { enabled: false },
     },
     ttl: { ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? tokenLifetimeSeconds },
-    formats: { customizers: { jwt: (ctx, _token, draft) => policy.customizeClaims(ctx, draft) } },
+    formats: {
+      customizers: {
+        jwt: async (ctx, token, { payload }) => {
+          policy.customizeClaims(ctx, { payload })
+          await bindToken(ctx, token, { payload, dpop })
+        },
+      },
+    },
   }
 }
 

@@ -132,6 +132,8 @@ function asOwner(user: ServiceUser): ServiceUser {
     ...user,
     enabled: true,
     clientCredentialsEnabled: true,
+    // The command line sends no proofs.
+    boundTokensRequired: false,
     instanceRoles: [...new Set([...user.instanceRoles, 'IAM_OWNER' as const])],
   }
 }

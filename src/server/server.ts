@@ -183,7 +183,7 @@ async function start(
   )
 
   // Loaded first: all other rows are verified with it.
-  const { publicKeys, secrets } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
+  const { publicKeys, secrets, dpopNonces } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
 
   const issuers = createIssuerStore(database)
   // With an embedded database no other replica goes on under the old issuer.
@@ -223,6 +223,7 @@ async function start(
     generator,
     secrets,
     publicKeys,
+    dpopNonces,
     replica,
     decryptability,
     rows,

@@ -5,6 +5,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
+import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
@@ -21,8 +22,9 @@ import type { Replica } from '../app/replica/replica.ts'
 import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/access-token-verifier.ts'
+import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, PublicKeyMacs } from '../domain/integrity.ts'
+import type { ClientSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
 import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
@@ -51,6 +53,7 @@ export interface ServicesOptions {
   readonly secrets: ClientSecrets
   /** The MACs of the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
+  readonly dpopNonces: DpopNonces
   readonly replica: Replica
   readonly decryptability: DecryptabilityCheck
   /** Handles rows that cannot be read, except those that the replica reads. */
@@ -80,6 +83,22 @@ export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): Audit
   return audit
 }
 
+/** What verifies DPoP proofs. Each proof is accepted once, at the token endpoint or at the API. */
+function createDpop({ database, dpopNonces, now, baseUrl, tracing }: ServicesOptions): Dpop {
+  return new Dpop({
+    baseUrl,
+    verifier: createDpopProofVerifier(),
+    nonces: dpopNonces,
+    uses: tracing.calls('CredentialUses', createCredentialUses(database)),
+    digest: sha256,
+    now,
+  })
+}
+
+function sha256(text: string): string {
+  return hash('sha256', text, 'base64url')
+}
+
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
@@ -103,6 +122,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     introspection: new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now }),
     revocations: new TokenRevocations({ store, replica }),
     assertions: tracing.calls('CredentialUses', uses),
+    dpop: createDpop(options),
     attempts,
     secretUses,
     audit,
@@ -188,7 +208,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       store,
       secrets,
       attempts,
-      digest: (text) => hash('sha256', text, 'base64url'),
+      dpop: createDpop(options),
+      digest: sha256,
       now,
     }),
     requestContext: contexts,

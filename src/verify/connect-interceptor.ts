@@ -11,6 +11,7 @@ import type { AccessToken, Verifier } from './verifier.ts'
 const CODES: Readonly<Record<RefusalCode, number>> = {
   missing_token: 16,
   invalid_token: 16,
+  invalid_dpop_proof: 16,
   invalid_request: 3,
   insufficient_scope: 7,
   unavailable: 14,
@@ -26,7 +27,9 @@ export const accessTokenKey: ContextKey<AccessToken | undefined> = {
 export function connectInterceptor(verifier: Verifier): Interceptor {
   return (next) => async (request) => {
     try {
-      request.contextValues.set(accessTokenKey, await verifier.authenticate(request.header.get('authorization')))
+      const { header, url, requestMethod: method } = request
+      const proved = { proof: header.get('dpop'), method, url }
+      request.contextValues.set(accessTokenKey, await verifier.authenticate(header.get('authorization'), proved))
     } catch (error) {
       throw error instanceof TokenRefusal ? new RefusedCall(error) : error
     }

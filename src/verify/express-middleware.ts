@@ -6,7 +6,11 @@ import type { Verifier } from './verifier.ts'
 
 /** What is used of a request. */
 export interface NodeRequest {
-  readonly headers: { readonly authorization?: string | undefined }
+  readonly headers: { readonly authorization?: string | undefined; readonly dpop?: string | string[] | undefined }
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** Of Express, which shortens `url` below a mounted router. */
+  readonly originalUrl?: string | undefined
 }
 
 /** What is used of a response. */
@@ -21,7 +25,8 @@ export function expressMiddleware(
   verifier: Verifier,
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => void {
   return (request, response, next) => {
-    verifier.admit(request, request.headers.authorization).then(
+    const { headers, method = '', url = '/', originalUrl = url } = request
+    verifier.admit(request, headers.authorization, { proof: headers.dpop, method, url: originalUrl }).then(
       () => next(),
       (error: unknown) => {
         if (!(error instanceof TokenRefusal)) return next(error)

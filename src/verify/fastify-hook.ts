@@ -6,7 +6,10 @@ import type { Verifier } from './verifier.ts'
 
 /** What is used of a request. */
 export interface FastifyRequestLike {
-  readonly headers: { readonly authorization?: string | undefined }
+  readonly headers: { readonly authorization?: string | undefined; readonly dpop?: string | string[] | undefined }
+  readonly method: string
+  /** The path as the client sent it. */
+  readonly originalUrl: string
 }
 
 /** What is used of a reply. */
@@ -22,7 +25,8 @@ export function fastifyHook(
 ): (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown> {
   return async (request, reply) => {
     try {
-      await verifier.admit(request, request.headers.authorization)
+      const { headers, method, originalUrl: url } = request
+      await verifier.admit(request, headers.authorization, { proof: headers.dpop, method, url })
       return undefined
     } catch (error) {
       if (!(error instanceof TokenRefusal)) throw error

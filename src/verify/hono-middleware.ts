@@ -6,7 +6,7 @@ import type { Verifier } from './verifier.ts'
 
 /** What is used of a context. */
 export interface HonoContextLike {
-  readonly req: { header(name: string): string | undefined }
+  readonly req: { header(name: string): string | undefined; readonly method: string; readonly url: string }
 }
 
 /** For `app.use`. A request without a good token is answered. */
@@ -15,7 +15,9 @@ export function honoMiddleware(
 ): (context: HonoContextLike, next: () => Promise<void>) => Promise<Response | undefined> {
   return async (context, next) => {
     try {
-      await verifier.admit(context, context.req.header('authorization'))
+      const { req } = context
+      const proved = { proof: req.header('dpop'), method: req.method, url: req.url }
+      await verifier.admit(context, req.header('authorization'), proved)
     } catch (error) {
       if (!(error instanceof TokenRefusal)) throw error
       const { status, headers, body } = error.toResponse()

@@ -6,10 +6,17 @@
  * - `missing_token` (401): the request has no bearer token. The challenge has no error code (RFC 6750 §3.1).
  * - `invalid_request` (400): the `Authorization` header cannot be read.
  * - `invalid_token` (401): the token is not valid, not any more, or not for this service.
+ * - `invalid_dpop_proof` (401): the token is bound to a key, and the request does not prove that it has it (RFC 9449 §7.1).
  * - `insufficient_scope` (403): the token is valid and lacks a required scope or role.
  * - `unavailable` (503): the keys of the issuer cannot be read, so the token can be neither accepted nor refused.
  */
-export type RefusalCode = 'missing_token' | 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'unavailable'
+export type RefusalCode =
+  | 'missing_token'
+  | 'invalid_request'
+  | 'invalid_token'
+  | 'invalid_dpop_proof'
+  | 'insufficient_scope'
+  | 'unavailable'
 
 /** What a challenge says besides. None of it has a quotation mark or a backslash. */
 export interface ChallengeFacts {
@@ -17,6 +24,8 @@ export interface ChallengeFacts {
   readonly issuer: string
   /** What the client must request, for `insufficient_scope`. */
   readonly scope?: string | undefined
+  /** The algorithms of proofs, if the challenge is of the scheme `DPoP`. */
+  readonly algs?: readonly string[] | undefined
 }
 
 /** A response that refuses a request. */
@@ -32,6 +41,7 @@ const STATUSES: Readonly<Record<RefusalCode, number>> = {
   missing_token: 401,
   invalid_request: 400,
   invalid_token: 401,
+  invalid_dpop_proof: 401,
   insufficient_scope: 403,
   unavailable: 503,
 }
@@ -68,12 +78,13 @@ export class TokenRefusal extends Error {
   }
 
   #challenge(): string {
-    const { issuer, scope } = this.#facts
+    const { issuer, scope, algs } = this.#facts
     const parameters = [
       `realm="${issuer}"`,
       ...(this.code === 'missing_token' ? [] : [`error="${this.code}"`, `error_description="${this.message}"`]),
       ...(scope === undefined ? [] : [`scope="${scope}"`]),
+      ...(algs === undefined ? [] : [`algs="${algs.join(' ')}"`]),
     ]
-    return `Bearer ${parameters.join(', ')}`
+    return `${algs === undefined ? 'Bearer' : 'DPoP'} ${parameters.join(', ')}`
   }
 }

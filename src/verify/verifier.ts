@@ -4,7 +4,9 @@
 import { base64url, errors, type JWTPayload, jwtVerify } from 'jose'
 import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
 import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { createProofCheck, type DpopOptions, type ProofCheck, type ProvedRequest } from './dpop-proof.ts'
 import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
+import { assertPossession, type PresentedToken, presentedToken } from './presented-token.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
 /** What the service requires of a token. */
@@ -29,6 +31,8 @@ export interface VerifierOptions extends Requirements {
   readonly jwksMaxAgeSeconds?: number | undefined
   /** From one fetch of the JWKS for an unknown `kid` to the next. Default 5, range 0 to 3600. */
   readonly cooldownSeconds?: number | undefined
+  /** Accepts tokens that are bound to a key (DPoP, RFC 9449). Without it they are refused. */
+  readonly dpop?: DpopOptions | undefined
   /** What fetches the JWKS. Default: that of the platform. */
   readonly fetch?: typeof fetch | undefined
   /** The limit for one fetch, in milliseconds. Default 5000, range 1 to 60 000. */
@@ -50,16 +54,21 @@ export interface AccessToken {
 
 /** A verifier. Make one and keep it: it has the keys of the issuer. */
 export interface Verifier {
-  /** Verifies a token. @throws {TokenRefusal} for any token that is not good. */
+  /** Verifies a bearer token. @throws {TokenRefusal} for any token that is not good, and for one that is bound to a key. */
   verify(token: string): Promise<AccessToken>
-  /** Verifies the token of an `Authorization` header (RFC 6750 §2.1). @throws {TokenRefusal}, also if there is none. */
-  authenticate(authorization: string | null | undefined): Promise<AccessToken>
+  /**
+   * Verifies the token of an `Authorization` header (RFC 6750 §2.1, RFC 9449 §7.1).
+   *
+   * @param request Has the proof for a token that is bound to a key. Without it such a token is refused.
+   * @throws {TokenRefusal}, also if there is no token.
+   */
+  authenticate(authorization: string | null | undefined, request?: ProvedRequest): Promise<AccessToken>
   /**
    * The same for a request of a framework, whose token `tokenOf` then knows. What the middleware of this package calls.
    *
    * @throws {TokenRefusal}
    */
-  admit(request: object, authorization: string | null | undefined): Promise<AccessToken>
+  admit(request: object, authorization: string | null | undefined, proved?: ProvedRequest): Promise<AccessToken>
   /**
    * The token of an admitted request: of Express, `node:http` and Fastify the request, of Hono the context.
    *
@@ -74,7 +83,6 @@ export interface Verifier {
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 /** Bounds the work for a token before it is parsed. Just below the usual limit of a header. */
 const MAX_TOKEN_LENGTH = 15 * 1024
-const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 /** A scope, which can stand in a quoted string of a header as it is (RFC 6749 §3.3). */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
@@ -100,7 +108,17 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
     },
     runtime,
   )
-  const core = { issuer, audience, projectId, clockToleranceSeconds, keys, runtime, admitted: new WeakMap() }
+  const checkProof = options.dpop === undefined ? undefined : createProofCheck(options.dpop, runtime)
+  const core = {
+    issuer,
+    audience,
+    projectId,
+    clockToleranceSeconds,
+    keys,
+    runtime,
+    checkProof,
+    admitted: new WeakMap(),
+  }
   return verifierWith(core, options)
 }
 
@@ -122,6 +140,8 @@ interface Core {
   readonly clockToleranceSeconds: number
   readonly keys: JwksCache
   readonly runtime: Runtime
+  /** Undefined: no bound token is accepted. */
+  readonly checkProof: ProofCheck | undefined
   /** Beside the requests instead of on them: no type of a framework needs to be extended, and nothing else can write here. */
   readonly admitted: WeakMap<object, AccessToken>
 }
@@ -133,8 +153,10 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
   const strange = requiredScopes.find((scope) => !SCOPE.test(scope))
   if (strange !== undefined) throw new TypeError(`requiredScopes: ${JSON.stringify(strange)} is not a scope`)
 
-  const verify = async (token: string): Promise<AccessToken> => {
-    const accessToken = toAccessToken(await genuineClaims(token, core), core.projectId)
+  const verifyWith = async ({ token, isDpop }: PresentedToken, request?: ProvedRequest): Promise<AccessToken> => {
+    const claims = await genuineClaims(token, core)
+    await assertPossession(claims, { token, isDpop, request }, core)
+    const accessToken = toAccessToken(claims, core.projectId)
     const { scopes, roles } = accessToken
     if (!requiredScopes.every((scope) => scopes.includes(scope)))
       throw new TokenRefusal('insufficient_scope', 'the access token lacks a required scope', {
@@ -145,13 +167,13 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
       throw new TokenRefusal('insufficient_scope', 'the access token lacks a required role', { issuer })
     return accessToken
   }
-  const authenticate = async (authorization: string | null | undefined): Promise<AccessToken> =>
-    await verify(bearerToken(authorization, issuer))
+  const authenticate: Verifier['authenticate'] = async (authorization, request) =>
+    await verifyWith(presentedToken(authorization, issuer), request)
   return {
-    verify,
+    verify: async (token) => await verifyWith({ token, isDpop: false }),
     authenticate,
-    admit: async (request, authorization) => {
-      const token = await authenticate(authorization)
+    admit: async (request, authorization, proved) => {
+      const token = await authenticate(authorization, proved)
       core.admitted.set(request, token)
       return token
     },
@@ -163,16 +185,6 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
     },
     requiring: (requirements) => verifierWith(core, requirements),
   }
-}
-
-/** RFC 6750 §2.1. Another scheme is no attempt to authenticate with a token. */
-function bearerToken(authorization: string | null | undefined, issuer: string): string {
-  if (typeof authorization !== 'string' || !/^Bearer\b/i.test(authorization))
-    throw new TokenRefusal('missing_token', 'an access token is required', { issuer })
-  const token = BEARER.exec(authorization)?.[1]
-  if (token === undefined)
-    throw new TokenRefusal('invalid_request', 'the Authorization header must be Bearer and one token', { issuer })
-  return token
 }
 
 async function genuineClaims(token: string, core: Core): Promise<JWTPayload> {

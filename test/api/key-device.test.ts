@@ -31,6 +31,7 @@ import { createSealedKeyStore } from '../../src/storage/keys/sealed-key-store.ts
 import { type Database, openDatabase } from '../../src/storage/postgres/database.ts'
 import { migrate } from '../../src/storage/schema/migrate.ts'
 import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
+import { dpopFor } from '../support/dpop.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
@@ -95,6 +96,7 @@ beforeAll(async () => {
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
     assertions: { useAssertionOnce: async () => true },
+    dpop: dpopFor(ISSUER, time.now),
     contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),
     audit: { refuse: () => {} },

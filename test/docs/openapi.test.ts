@@ -133,7 +133,8 @@ describe('the description of the API', () => {
     const { schemas } = document.components
     const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
     expect(mask).toMatchObject({
-      description: 'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`. Required.',
+      description:
+        'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`, `boundTokensRequired`. Required.',
     })
     const names = new Set(
       requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),

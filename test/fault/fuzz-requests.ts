@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { accidents, after, encoded, type Known, messageOf } from './fuzz-messages.ts'
+import { fuzzProof } from './fuzz-proofs.ts'
 
 /** A request to be sent. */
 export interface FuzzRequest {
@@ -25,6 +26,7 @@ export interface FuzzTarget {
   readonly token: string
   readonly clientId: string
   readonly clientSecret: string
+  readonly baseUrl: string
 }
 
 const OAUTH_PATHS = [
@@ -78,7 +80,7 @@ interface HeaderParts {
   readonly extra: fc.Arbitrary<Record<string, string>>
 }
 
-function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<FuzzRequest> {
+function tokenRequest({ clientId, clientSecret, baseUrl }: FuzzTarget): fc.Arbitrary<FuzzRequest> {
   const id = fc.oneof(
     { weight: 3, arbitrary: fc.constant(clientId) },
     { weight: 1, arbitrary: fc.uuid().map((uuid) => `${uuid}@keyturn`) },
@@ -172,6 +174,7 @@ function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<Fuzz
     .record({
       body,
       authorization: fc.option(basic, { freq: 3 }),
+      dpop: fc.option(fuzzProof(baseUrl), { freq: 1 }),
       contentType: fc.oneof(
         { weight: 9, arbitrary: fc.constant('application/x-www-form-urlencoded') },
         {
@@ -186,9 +189,13 @@ function tokenRequest({ clientId, clientSecret }: FuzzTarget): fc.Arbitrary<Fuzz
         },
       ),
     })
-    .map(({ body, authorization, contentType }) =>
+    .map(({ body, authorization, dpop, contentType }) =>
       request('token', 'POST', '/oauth/v2/token', {
-        headers: { 'content-type': contentType, ...(authorization === null ? {} : { authorization }) },
+        headers: {
+          'content-type': contentType,
+          ...(authorization === null ? {} : { authorization }),
+          ...(dpop === null ? {} : { dpop }),
+        },
         body,
       }),
     )
@@ -324,15 +331,18 @@ function garbage(): fc.Arbitrary<FuzzRequest> {
     .map((bytes) => ({ kind: 'garbage', bytes, isHead: false, mayNotEnd: true }))
 }
 
-function authorization({ token }: FuzzTarget): fc.Arbitrary<Record<string, string>> {
+function authorization({ token, baseUrl }: FuzzTarget): fc.Arbitrary<Record<string, string>> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constant({ authorization: `Bearer ${token}` }) },
     { weight: 1, arbitrary: fc.constant({}) },
+    { weight: 1, arbitrary: fuzzProof(baseUrl).map((dpop) => ({ authorization: `DPoP ${token}`, dpop })) },
     {
       weight: 1,
       arbitrary: fc
         .constantFrom(
           'Bearer',
+          'DPoP',
+          'DPoP x',
           'Bearer ',
           'bearer x',
           'Basic eDp5',

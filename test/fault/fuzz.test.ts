@@ -79,6 +79,7 @@ describe('a server that is sent anything', () => {
       token,
       clientId: admin.client_id,
       clientSecret: admin.client_secret,
+      baseUrl: admin.base_url,
     })
     const secrets = [admin.client_secret, masterKey.split(':')[1] ?? masterKey, token]
 

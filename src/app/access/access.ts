@@ -1,11 +1,12 @@
 /**
- * Who is calling and whether they may: bearer tokens of this service, and permissions looked up live (Spec §5).
+ * Who is calling and whether they may: tokens of this service, with a DPoP proof if they are bound to a key (RFC 9449 §7.1), and
+ * permissions looked up live (Spec §5).
  *
  * It fails closed: any error is a refusal. Failed authentications are rate limited, and callers who prove themselves do not queue
  * behind those who do not (decision 19).
  */
 
-import { DomainError, databaseBusy } from '../../domain/errors.ts'
+import { DomainError, type DomainErrorCode, databaseBusy } from '../../domain/errors.ts'
 import {
   assertAuthorized,
   assertPermitted,
@@ -24,9 +25,11 @@ import { Semaphore } from '../../domain/semaphore.ts'
 import type { Replica } from '../replica/replica.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts'
+import { type Dpop, notBound, type TokenUse } from './dpop.ts'
 import { TokenOutcomeCache } from './token-outcome-cache.ts'
 
-const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i
+/** RFC 6750 §2.1, RFC 9449 §7.1. */
+const AUTHORIZATION = /^(Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*)$/i
 
 /** The prefix of personal access tokens. Access tokens are JWTs. */
 const PERSONAL_ACCESS_TOKEN = /^ktn_pat_/
@@ -45,6 +48,8 @@ export interface AccessOptions {
   readonly secrets: ClientSecrets
   /** Counts failed authentications, here and at the token endpoint. */
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  /** Verifies the proofs of bound tokens. */
+  readonly dpop: Pick<Dpop, 'prove' | 'useOnce'>
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
   /** The time at which tokens are looked at. */
@@ -55,12 +60,15 @@ export interface AccessOptions {
 export interface AuthenticatedCaller {
   readonly user: ServiceUser
   readonly credential: Credential
+  /** A nonce for the next DPoP proof, to be sent to the caller; null if there is none. */
+  readonly nextNonce: string | null
 }
 
 /** What an `Authorization` header holds, as far as a cheap look shows it. */
 interface Presented {
   /** Undefined if the header cannot be read. */
   readonly token: string | undefined
+  readonly isDpop: boolean
   /** Of the token, or of the header. */
   readonly digest: string
   /** Null if it is no personal access token. */
@@ -87,10 +95,11 @@ export class Access {
    * authentication; a header that is missing does not, and neither does a token that cannot be judged now.
    *
    * @param address The IP address of the client; empty if it is not known.
-   * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `too_many_failures`
-   * before any work is done for the token.
+   * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `token_bound`,
+   * `dpop_proof_invalid`, `dpop_nonce_required` for a bound token without a good proof; `too_many_failures` before any work is done
+   * for the token.
    */
-  async authenticate(authorization: string | null, address: string): Promise<AuthenticatedCaller> {
+  async authenticate(authorization: string | null, address: string, use: TokenUse): Promise<AuthenticatedCaller> {
     if (authorization === null || authorization === '') {
       throw new DomainError('token_missing', 'an access token is required: send "Authorization: Bearer <access token>"')
     }
@@ -99,7 +108,7 @@ export class Access {
     const attempt = { name: presented.digest, address }
     if (!presented.isCredible) assertMayTry(attempt, attempts)
     try {
-      const caller = await this.#prove(presented)
+      const caller = await this.#prove(presented, use)
       this.#outcomes.accepted(presented.digest)
       return caller
     } catch (error) {
@@ -152,31 +161,35 @@ export class Access {
 
   #examine(authorization: string): Presented {
     const { secrets, digest: digestOf } = this.#options
-    const token = BEARER.exec(authorization)?.[1]
+    const [, scheme, token] = AUTHORIZATION.exec(authorization) ?? []
     const digest = digestOf(token ?? authorization)
     const isPersonal = token !== undefined && PERSONAL_ACCESS_TOKEN.test(token)
     const origin = isPersonal ? secrets.originOfPersonalAccessToken(token) : null
     const outcome = this.#outcomes.outcomeOf(digest)
     const isCredible = outcome === undefined ? origin === 'genuine' : outcome === 'accepted'
-    return { token, digest, origin, isCredible }
+    return { token, isDpop: scheme?.toLowerCase() === 'dpop', digest, origin, isCredible }
   }
 
-  async #prove({ token, origin, isCredible }: Presented): Promise<AuthenticatedCaller> {
+  async #prove({ token, isDpop, origin, isCredible }: Presented, use: TokenUse): Promise<AuthenticatedCaller> {
     if (token === undefined) {
       throw new DomainError('token_invalid', 'the header must read "Authorization: Bearer <access token>"')
     }
-    if (origin === null) return this.#subjectOf(token)
+    if (origin === null) return this.#subjectOf(token, isDpop, use)
+    if (isDpop) throw notBound('personal access token')
     if (origin === 'invented') throw invalidPersonalAccessToken()
     return this.#ownerOf(token, isCredible ? this.#lookups : this.#doubtfulLookups)
   }
 
-  async #subjectOf(token: string): Promise<AuthenticatedCaller> {
-    const { replica, now } = this.#options
-    const { subject, credential } = await this.#verify(token)
+  async #subjectOf(token: string, isDpop: boolean, use: TokenUse): Promise<AuthenticatedCaller> {
+    const { replica, dpop, now } = this.#options
+    const verified = await this.#verify(token)
+    const { subject, credential } = verified
+    const proof = await dpop.prove({ ...verified, accessToken: token, isDpop }, use)
     const inMemory = await replica.findServiceUser(subject)
     const caller = inMemory?.enabled === true ? inMemory : await this.#asStored(subject)
     const user = authenticated(credential, { user: caller, ring: replica.keys().ring, now: now() })
-    return { user, credential }
+    if (proof !== null) await dpop.useOnce(proof)
+    return { user, credential, nextNonce: proof?.nextNonce ?? null }
   }
 
   /** An unknown key may be a new one, so memory is refreshed once before the token is refused. */
@@ -206,7 +219,7 @@ export class Access {
     const live = user?.personalAccessTokens.filter((candidate) => isLive(candidate, at)) ?? []
     const used = live.find(({ hash }) => secrets.matchesPersonalAccessToken(token, [hash]))
     if (user === undefined || used === undefined || !user.enabled) throw invalidPersonalAccessToken()
-    return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId } }
+    return { user, credential: { kind: 'personal_access_token', tokenId: used.tokenId }, nextNonce: null }
   }
 }
 
@@ -218,7 +231,9 @@ function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): vo
   })
 }
 
-/** Whether the token itself is the reason of the refusal. */
+const FAILURES: readonly DomainErrorCode[] = ['token_invalid', 'token_key_unknown', 'token_bound', 'dpop_proof_invalid']
+
+/** Whether the token itself, or the proof, is the reason of the refusal. */
 function isFailure(error: unknown): boolean {
-  return error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')
+  return error instanceof DomainError && FAILURES.includes(error.code)
 }

@@ -34,7 +34,8 @@ export interface ServiceUsersOptions {
 }
 
 /** The facts of a user that can be edited. Those that are left out stay. */
-export interface ServiceUserEdit extends Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled'>> {
+export interface ServiceUserEdit
+  extends Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired'>> {
   /** Null: as the instance has it. */
   readonly tokenLifetimeSeconds?: number | null
   /** A JSON object; empty: none. */
@@ -55,7 +56,7 @@ export class ServiceUsers {
   /** Creates a user without credentials and grants. @throws {DomainError} `project_not_found`. */
   async create(
     actor: Actor,
-    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled'>,
+    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired'>,
   ): Promise<ServiceUser> {
     const { store, replica, newId } = this.#options
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
@@ -181,8 +182,9 @@ export class ServiceUsers {
   }
 }
 
-function editable({ name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims }: ServiceUser) {
-  return { name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims }
+function editable(user: ServiceUser) {
+  const { name, clientCredentialsEnabled, boundTokensRequired, tokenLifetimeSeconds, tokenClaims } = user
+  return { name, clientCredentialsEnabled, boundTokensRequired, tokenLifetimeSeconds, tokenClaims }
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

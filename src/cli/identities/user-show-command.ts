@@ -44,6 +44,7 @@ async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<
     ['project', user.projectId],
     ['state', user.enabled ? 'enabled' : 'disabled'],
     ['client credentials', user.clientCredentialsEnabled ? 'on' : 'off'],
+    ['bound tokens', user.boundTokensRequired ? 'required' : 'optional'],
     ['instance roles', listed(user.instanceRoles.map(instanceRoleName))],
     ['project roles', listed(roles.flat().sort())],
     ['scopes', listed(user.scopes)],

@@ -49,6 +49,7 @@ export function usersCommand(io: Io): Command {
     deleteCommand(io),
     clientCredentialsCommand(io),
     ...tokenSettingsCommands(io),
+    boundTokensCommand(io),
     grantCommand(io),
     revokeCommand(io),
     userKeysCommand(io),
@@ -132,6 +133,26 @@ function clientCredentialsCommand(io: Io): Command {
           },
         },
         (clientId) => `the client credentials grant of ${clientId} is ${position}`,
+      ),
+    )
+}
+
+function boundTokensCommand(io: Io): Command {
+  return withRemoteOptions(new Command('bound-tokens'))
+    .description(
+      'Give a user only tokens that are bound to a key (DPoP), or bearer tokens too. This command line takes bearer tokens.',
+    )
+    .addArgument(userArgument())
+    .addArgument(new Argument('<rule>').choices(['required', 'optional']))
+    .action((user: UserReference, rule: 'required' | 'optional', options: RemoteOptions) =>
+      update(
+        io,
+        options,
+        {
+          user,
+          changes: { boundTokensRequired: rule === 'required', updateMask: { paths: ['bound_tokens_required'] } },
+        },
+        (clientId) => `bound tokens are ${rule} for ${clientId}`,
       ),
     )
 }

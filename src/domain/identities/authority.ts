@@ -36,6 +36,8 @@ export interface VerifiedAccessToken {
   /** The user id. */
   readonly subject: string
   readonly credential: AccessTokenCredential
+  /** The thumbprint of the key that the caller must prove with DPoP (`cnf.jkt`, RFC 9449 §6.1); null for a bearer token. */
+  readonly boundTo: string | null
 }
 
 /** An access token with all that it says. */

@@ -21,6 +21,8 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly enabled: boolean
   /** Whether the client credentials grant is enabled for the user (Spec §5). */
   readonly clientCredentialsEnabled: boolean
+  /** Whether the user gets no bearer tokens, but only tokens that are bound to a key. */
+  readonly boundTokensRequired: boolean
   readonly secrets: readonly ClientSecret[]
   readonly keys: readonly UserKey[]
   readonly personalAccessTokens: readonly PersonalAccessToken[]
@@ -37,11 +39,13 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
 export type NewServiceUser = Pick<
   ServiceUser,
   'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
->
+> &
+  Partial<Pick<ServiceUser, 'boundTokensRequired'>>
 
-/** A new, enabled user without credentials, roles and scopes. */
+/** A new, enabled user without credentials, roles and scopes. Bound tokens are not required unless the facts say so. */
 export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
   return {
+    boundTokensRequired: false,
     ...facts,
     createdAt: at,
     enabled: true,

@@ -47,6 +47,8 @@ export interface TokenRequest {
   readonly projectName: string
   /** Space-separated scopes; missing or empty means `openid`. */
   readonly scope: string | undefined
+  /** Whether the token is going to be bound to a key. */
+  readonly isBound: boolean
   /** The audience that stands for this service. */
   readonly serviceAudience: string
   /** The values of `resource`: audiences that are asked for by their URIs (RFC 8707 §2). Default: none. */
@@ -71,7 +73,7 @@ export interface GrantedToken {
 
 /** Why there is no token. `wrong_project` and `grant_not_enabled` are `unauthorized_client` in Spec §7. */
 export type DeniedToken =
-  | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' }
+  | { readonly kind: 'denied'; readonly reason: 'wrong_project' | 'grant_not_enabled' | 'binding_required' }
   | { readonly kind: 'denied'; readonly reason: 'scope_not_allowed'; readonly scope: string }
   | { readonly kind: 'denied'; readonly reason: 'resource_not_allowed'; readonly resource: string }
 
@@ -79,6 +81,7 @@ export type DeniedToken =
 export function decideTokenGrant(user: ServiceUser, request: TokenRequest): GrantedToken | DeniedToken {
   if (request.projectName !== user.projectName) return { kind: 'denied', reason: 'wrong_project' }
   if (!user.clientCredentialsEnabled) return { kind: 'denied', reason: 'grant_not_enabled' }
+  if (user.boundTokensRequired && !request.isBound) return { kind: 'denied', reason: 'binding_required' }
 
   const scopes = splitScope(request.scope)
   const meaningOf = request.acceptsZitadelScopes === true ? fromZitadelScope : (scope: string) => scope

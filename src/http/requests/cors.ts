@@ -27,10 +27,11 @@ export const READ_ONLY: CorsPolicy = {
 /** For Connect and gRPC-Web. */
 export const RPC: CorsPolicy = {
   methods: connect.allowedMethods.join(', '),
-  requestHeaders: [...connect.allowedHeaders, 'authorization', REQUEST_ID].join(', '),
+  requestHeaders: [...connect.allowedHeaders, 'authorization', 'dpop', REQUEST_ID].join(', '),
   responseHeaders: [
     ...connect.exposedHeaders,
     'deprecation',
+    'dpop-nonce',
     'keyturn-warning',
     'link',
     'retry-after',

@@ -5,6 +5,7 @@
  * request instead of the base URL.
  */
 
+import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
 import { ASSERTION_ALGORITHMS } from '../client-authentication/assertions.ts'
@@ -20,7 +21,7 @@ const AUTHORIZATION_PATH = '/oauth/v2/authorize'
 const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 
 /**
- * Authorization server metadata (RFC 8414 §2). It does not depend on the key ring (decision 20).
+ * Authorization server metadata (RFC 8414 §2, RFC 9449 §5.1). It does not depend on the key ring (decision 20).
  *
  * @param options `acceptsZitadelScopes`: whether clients of ZITADEL are served.
  */
@@ -45,6 +46,7 @@ export function discoveryDocument(
     introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
     revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.

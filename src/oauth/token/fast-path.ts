@@ -123,7 +123,8 @@ function grant(
   // In constant time: also without a user.
   const verified = verifySecret(directory.secrets, user, { secret, now: now() })
   if (user === undefined || verified === undefined) return undefined
-  const granted = decideTokenGrant(user, { projectName, scope, serviceAudience: issuer, acceptsZitadelScopes })
+  const request = { projectName, scope, isBound: false, serviceAudience: issuer, acceptsZitadelScopes }
+  const granted = decideTokenGrant(user, request)
   if (granted.kind === 'denied') return undefined
   return { clientId, secretId: verified.secretId, grant: granted }
 }

@@ -8,6 +8,7 @@ import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { toOAuthError } from '../errors.ts'
 import { grantedClaims, lifetimeOf } from './access-token-signer.ts'
+import { hasProof } from './sender-constraint.ts'
 
 /** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
@@ -83,6 +84,7 @@ export class TokenPolicy {
     return decideTokenGrant(user, {
       projectName,
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
+      isBound: hasProof(ctx.req),
       serviceAudience: issuer,
       resources: this.#withoutResource.has(ctx)
         ? []

@@ -29,7 +29,7 @@ export interface GateOptions {
 }
 
 /**
- * A gate that checks bearer token and permission before the body of the request is read, so that an unauthenticated request causes
+ * A gate that checks token, DPoP proof and permission before the body of the request is read, so that an unauthenticated request causes
  * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
 export function authorize({
@@ -40,7 +40,7 @@ export function authorize({
   callContexts,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
-  return async ({ requestHeader, method, values }) => {
+  return async ({ requestHeader, responseHeader, method, values }) => {
     const { address: clientAddress } = callContexts.originOf(values)
     let entry = { ...entryOfCall(ANONYMOUS, method, requestHeader), clientAddress }
     const successor = successorOf(method.parent)
@@ -51,8 +51,12 @@ export function authorize({
       throw refusal
     }
     try {
-      const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress)
+      const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress, {
+        ...callContexts.targetOf(values),
+        proof: requestHeader.get('dpop'),
+      })
       const { userId } = caller.user
+      if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
       const authority = await access.authorize(caller, permissionFor(method))

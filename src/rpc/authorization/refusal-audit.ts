@@ -3,7 +3,7 @@
  *
  * A refusal is a decision about a valid request. These are no refusals: a request that does not decode or breaks a rule of the
  * proto; a call while the database cannot be reached; a change that is stored but not in force here, which is an event already; a
- * change whose outcome is unknown, which may be one.
+ * change whose outcome is unknown, which may be one; the request for a DPoP nonce, after which clients try again.
  */
 import type { Interceptor } from '@connectrpc/connect'
 import { projectResource, userResource, webKeyResource } from '../../app/audit/audit-resources.ts'
@@ -31,7 +31,12 @@ export function auditRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
   }
 }
 
-const NO_REFUSALS: readonly DomainErrorCode[] = ['storage_unavailable', 'change_not_in_force', 'change_outcome_unknown']
+const NO_REFUSALS: readonly DomainErrorCode[] = [
+  'storage_unavailable',
+  'change_not_in_force',
+  'change_outcome_unknown',
+  'dpop_nonce_required',
+]
 
 /** Audits an error if it is a refusal. */
 export function auditRefusal(audit: Pick<AuditTrail, 'refuse'>, entry: AuditEntry, error: unknown): void {

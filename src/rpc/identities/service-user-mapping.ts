@@ -32,7 +32,7 @@ export function toInstanceRole(role: WireInstanceRole): InstanceRole {
 /** A service user on the wire. */
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
   const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
-  const { tokenLifetimeSeconds, tokenClaims } = user
+  const { boundTokensRequired, tokenLifetimeSeconds, tokenClaims } = user
   return create(ServiceUserSchema, {
     userId,
     clientId: formatClientId(user),
@@ -40,6 +40,7 @@ export function fromServiceUser(user: ServiceUser): WireServiceUser {
     projectId,
     enabled,
     clientCredentialsEnabled,
+    boundTokensRequired,
     instanceRoles: user.instanceRoles.map((role) => TO_WIRE[role]),
     projectRoles: [...user.projectRoles]
       .map(([id, roles]) => ({ projectId: id, roles: [...roles] }))

@@ -27,8 +27,9 @@ export function serviceUserService(
   return {
     ...credentialCalls(users, credentials),
 
-    async createServiceUser({ projectId, name, clientCredentialsEnabled }, context) {
-      return answer(await users.create(actorOf(context), { projectId, name, clientCredentialsEnabled }))
+    async createServiceUser({ projectId, name, clientCredentialsEnabled, boundTokensRequired }, context) {
+      const facts = { projectId, name, clientCredentialsEnabled, boundTokensRequired }
+      return answer(await users.create(actorOf(context), facts))
     },
 
     async getServiceUser(req) {
@@ -42,13 +43,20 @@ export function serviceUserService(
     },
 
     async updateServiceUser(req, context) {
-      const paths = pathsOf(req.updateMask, ['name', 'client_credentials_enabled', 'token_lifetime', 'token_claims'])
+      const paths = pathsOf(req.updateMask, [
+        'name',
+        'client_credentials_enabled',
+        'token_lifetime',
+        'token_claims',
+        'bound_tokens_required',
+      ])
       if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
       const edit: ServiceUserEdit = {
         ...(paths.has('name') ? { name: req.name } : {}),
         ...(paths.has('client_credentials_enabled') ? { clientCredentialsEnabled: req.clientCredentialsEnabled } : {}),
         ...(paths.has('token_lifetime') ? { tokenLifetimeSeconds: lifetimeOf(req.tokenLifetime) } : {}),
         ...(paths.has('token_claims') ? { tokenClaims: req.tokenClaims } : {}),
+        ...(paths.has('bound_tokens_required') ? { boundTokensRequired: req.boundTokensRequired } : {}),
       }
       return answer(await users.edit(actorOf(context), req.userId, edit))
     },

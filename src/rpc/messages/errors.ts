@@ -8,6 +8,7 @@ import { ViolationsSchema } from '@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import { DomainError, type DomainErrorCode, RETRY_AFTER_SECONDS } from '../../domain/errors.ts'
+import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import type { Log } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
@@ -55,6 +56,9 @@ const WIRE = {
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
+  token_bound: [Code.Unauthenticated, 'TOKEN_BOUND'],
+  dpop_proof_invalid: [Code.Unauthenticated, 'DPOP_PROOF_INVALID'],
+  dpop_nonce_required: [Code.Unauthenticated, 'DPOP_NONCE_REQUIRED'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
@@ -84,7 +88,7 @@ export function translateErrors(log: Log, callContexts: CallContexts): Intercept
 
 /** The error to send. An unexpected one is logged. */
 export function toConnectError(error: unknown, header: Headers, log: Log): ConnectError {
-  if (error instanceof DomainError) return fromDomainError(error)
+  if (error instanceof DomainError) return fromDomainError(error, header)
   if (error instanceof ConnectError)
     return error.code === Code.InvalidArgument ? invalidArgument(error) : bounded(error)
   const requestId = requestIdOf(header)
@@ -124,17 +128,21 @@ function shortened(text: string): string {
   return start.toWellFormed()
 }
 
-function fromDomainError(error: DomainError): ConnectError {
+function fromDomainError(error: DomainError, header: Headers): ConnectError {
   const [code, reason] = WIRE[error.code]
-  return bounded(new ConnectError(error.message, code, headersOf(error), [errorInfo(reason, error.metadata)]))
+  const headers = headersOf(error, isDpop(header) ? 'DPoP' : 'Bearer')
+  return bounded(new ConnectError(error.message, code, headers, [errorInfo(reason, error.metadata)]))
 }
 
 /** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */
-function headersOf({ code, metadata }: DomainError): Record<string, string> {
+function headersOf({ code, metadata }: DomainError, scheme: 'Bearer' | 'DPoP'): Record<string, string> {
   if (metadata.retry_after_seconds !== undefined) return { 'retry-after': metadata.retry_after_seconds }
   switch (WIRE[code][0]) {
     case Code.Unauthenticated:
-      return { 'www-authenticate': challenge(code) }
+      return {
+        'www-authenticate': challenge(code, scheme),
+        ...(metadata.dpop_nonce === undefined ? {} : { 'dpop-nonce': metadata.dpop_nonce }),
+      }
     case Code.Unavailable:
       return { 'retry-after': String(RETRY_AFTER_SECONDS) }
     default:
@@ -147,7 +155,21 @@ function errorInfo(reason: string, facts: Readonly<Record<string, string>>) {
   return { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason, domain: DOMAIN, metadata }) }
 }
 
+/** Whether the client has sent a token of the scheme `DPoP`. */
+function isDpop(header: Headers): boolean {
+  return /^DPoP\b/i.test(header.get('authorization') ?? '')
+}
+
+/** RFC 9449 §7.1 and §9. Other codes have the error of RFC 6750 §3.1. */
+const DPOP_ERRORS: Partial<Record<DomainErrorCode, string>> = {
+  token_bound: 'invalid_token',
+  dpop_proof_invalid: 'invalid_dpop_proof',
+  dpop_nonce_required: 'use_dpop_nonce',
+}
+
 /** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
-function challenge(code: DomainErrorCode): string {
-  return code === 'token_missing' ? 'Bearer' : 'Bearer error="invalid_token"'
+function challenge(code: DomainErrorCode, scheme: 'Bearer' | 'DPoP'): string {
+  if (code === 'token_missing') return 'Bearer'
+  if (scheme === 'Bearer' && DPOP_ERRORS[code] === undefined) return 'Bearer error="invalid_token"'
+  return `DPoP error="${DPOP_ERRORS[code] ?? 'invalid_token'}", algs="${DPOP_ALGORITHMS.join(' ')}"`
 }

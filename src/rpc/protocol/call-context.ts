@@ -6,7 +6,22 @@ import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
 import type { RequestContext } from '../../domain/ports.ts'
 import type { StreamOrigin } from '../public/stream-limiter.ts'
 
-const REQUEST = createContextKey<object | undefined>(undefined, { description: 'the request that the call came in' })
+const REQUEST = createContextKey<CallRequest | undefined>(undefined, {
+  description: 'the request that the call came in',
+})
+/** What is used of a request. */
+interface CallRequest {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+}
+
+/** What a request asks for, before any conversion: a GET or a REST path becomes a call by POST. */
+export interface RequestTarget {
+  readonly method: string
+  /** In the normal form of URLs, without the query. */
+  readonly path: string
+}
+
 const CUT_OFF = createContextKey<() => void>(() => {}, { description: 'ends the call at once' })
 
 export class CallContexts {
@@ -21,7 +36,7 @@ export class CallContexts {
    *
    * @param cutOff Ends the call at once, and discards what the client has not received yet.
    */
-  valuesFor(request: object, cutOff: () => void): ContextValues {
+  valuesFor(request: CallRequest, cutOff: () => void): ContextValues {
     return createContextValues().set(REQUEST, request).set(CUT_OFF, cutOff)
   }
 
@@ -33,6 +48,12 @@ export class CallContexts {
       connection: this.#requestContext.connectionOf(request),
       cutOff: values.get(CUT_OFF),
     }
+  }
+
+  /** What the request asks for. */
+  targetOf(values: ContextValues): RequestTarget {
+    const { method = '', url = '/' } = values.get(REQUEST) ?? {}
+    return { method, path: new URL(`http://localhost${url}`).pathname }
   }
 
   /** Records the authenticated caller. */

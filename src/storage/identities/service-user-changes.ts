@@ -57,7 +57,15 @@ async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: S
 }
 
 function columnsThatChange(user: ServiceUser) {
-  const { name, enabled, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims, tokensRevokedAt } = user
+  const {
+    name,
+    enabled,
+    clientCredentialsEnabled,
+    boundTokensRequired,
+    tokenLifetimeSeconds,
+    tokenClaims,
+    tokensRevokedAt,
+  } = user
   return {
     name,
     enabled,
@@ -65,6 +73,7 @@ function columnsThatChange(user: ServiceUser) {
     token_lifetime: tokenLifetimeSeconds,
     token_claims: Object.keys(tokenClaims).length === 0 ? null : JSON.stringify(tokenClaims),
     token_revocation_date: tokensRevokedAt,
+    bound_tokens_required: boundTokensRequired,
   }
 }
 

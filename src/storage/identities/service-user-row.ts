@@ -46,6 +46,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.token_lifetime',
       'u.token_claims',
       'u.token_revocation_date',
+      'u.bound_tokens_required',
       jsonArrayFrom(
         eb
           .selectFrom('client_secrets as s')
@@ -146,6 +147,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       createdAt: row.creation_date,
       enabled: row.enabled,
       clientCredentialsEnabled: row.client_credentials_enabled,
+      boundTokensRequired: row.bound_tokens_required,
       secrets: row.secrets.map(toClientSecret),
       keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),

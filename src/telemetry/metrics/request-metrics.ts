@@ -26,7 +26,7 @@ export interface MeasuredRequest {
 
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Why a token is refused (RFC 6749 §5.2, RFC 8707 §2) or not issued. */
+/** Why a token is refused (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5 and §8) or not issued. */
 const TOKEN_FAILURES = [
   'invalid_request',
   'invalid_client',
@@ -35,6 +35,8 @@ const TOKEN_FAILURES = [
   'unsupported_grant_type',
   'invalid_scope',
   'invalid_target',
+  'invalid_dpop_proof',
+  'use_dpop_nonce',
   'temporarily_unavailable',
   'server_error',
   'too_many_failures',

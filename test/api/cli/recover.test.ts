@@ -126,12 +126,13 @@ describe('keyturn recover', () => {
     })
   })
 
-  it('switches the client credentials grant on if the only owner is not allowed it', async () => {
+  it('switches the client credentials grant on if the only owner is not allowed it, and bearer tokens', async () => {
     const userId = idOf((await credentials()).client_id)
     await call('UpdateServiceUser', {
       userId,
       clientCredentialsEnabled: false,
-      updateMask: 'clientCredentialsEnabled',
+      boundTokensRequired: true,
+      updateMask: 'clientCredentialsEnabled,boundTokensRequired',
     })
     await expect(requestToken(await credentials())).rejects.toThrow('no token: ')
     expect(await recover()).toMatchObject({ code: 0 })

@@ -88,6 +88,7 @@ describe('keyturn users show', () => {
       expect.stringMatching(`^project             ${UUID}$`),
       'state               enabled',
       'client credentials  off',
+      'bound tokens        optional',
       'instance roles      IAM_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
@@ -138,20 +139,26 @@ describe('keyturn users revoke-tokens', () => {
   })
 })
 
-describe('keyturn users rename, enable, disable, client-credentials and delete', () => {
+describe('keyturn users rename, enable, disable, client-credentials, bound-tokens and delete', () => {
   it('read like this', async () => {
     const clientId = await createUser('before')
     expect(await keyturn('rename', clientId, 'after it')).toEqual(says(`renamed ${clientId} to after it`))
     expect(await keyturn('client-credentials', clientId, 'off')).toEqual(
       says(`the client credentials grant of ${clientId} is off`),
     )
+    expect(await keyturn('bound-tokens', clientId, 'required')).toEqual(
+      says(`bound tokens are required for ${clientId}`),
+    )
     expect(await keyturn('disable', idOf(clientId))).toEqual(says(`disabled ${clientId}`))
     const changed = await userOfTheApi(clientId)
-    expect(changed).toMatchObject({ name: 'after it' })
+    expect(changed).toMatchObject({ name: 'after it', boundTokensRequired: true })
     expect(changed).not.toHaveProperty('enabled', true)
     expect(changed).not.toHaveProperty('clientCredentialsEnabled', true)
     expect((await terminal.lines('users', 'list')).at(-1)).toBe(`${clientId}  disabled  after it`)
 
+    expect(await keyturn('bound-tokens', clientId, 'optional')).toEqual(
+      says(`bound tokens are optional for ${clientId}`),
+    )
     expect(await keyturn('enable', clientId)).toEqual(says(`enabled ${clientId}`))
     expect(await keyturn('client-credentials', clientId, 'on')).toEqual(
       says(`the client credentials grant of ${clientId} is on`),

@@ -78,6 +78,7 @@ const userState = fc.record({
   name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter((name) => !name.includes('\0')),
   enabled: fc.boolean(),
   clientCredentialsEnabled: fc.boolean(),
+  boundTokensRequired: fc.boolean(),
   instanceRoles: subset(['IAM_OWNER', 'IAM_OWNER_VIEWER'].map(parseInstanceRole)),
   projectRoles,
   customScopes: sorted(subset(SCOPES)),

@@ -89,6 +89,7 @@ export function describeInstanceReader(current: () => Database): void {
           createdAt: expect.any(Date),
           enabled: false,
           clientCredentialsEnabled: false,
+          boundTokensRequired: false,
           secrets: [
             {
               secretId: ended.secretId,

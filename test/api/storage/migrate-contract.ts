@@ -29,6 +29,7 @@ const ALL = [
   '0008-audit-address',
   '0009-expiry',
   '0010-tokens',
+  '0012-bound-tokens',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -59,6 +60,7 @@ async function undoPublication({ db }: Database): Promise<void> {
   for (const column of ['token_lifetime', 'token_claims', 'token_revocation_date']) {
     await db.schema.alterTable('service_users').dropColumn(column).execute()
   }
+  await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

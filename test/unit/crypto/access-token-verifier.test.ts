@@ -97,8 +97,23 @@ describe('an access token', () => {
         issuedAt: new Date(now * 1000),
         expiresAt: new Date((now + 90) * 1000),
       },
+      boundTo: null,
     })
   })
+
+  it('tells the key to which it is bound [RFC 9449 §6.1]', async () => {
+    const bound = await token({ claims: { cnf: { jkt: 'thumbprint' } } })
+    expect(await verifier.verify(bound, ring)).toMatchObject({ boundTo: 'thumbprint' })
+  })
+
+  it.each([{}, null, 'x', { jkt: 1 }, { 'x5t#S256': 'x' }, { jkt: 'x', 'x5t#S256': 'x' }])(
+    'is not valid if it is bound in a way that cannot be checked: %j [RFC 7800 §3.1]',
+    async (cnf) => {
+      await expect(verifier.verify(await token({ claims: { cnf } }), ring)).rejects.toMatchObject({
+        code: 'token_invalid',
+      })
+    },
+  )
 
   it('may be for this service alone', async () => {
     expect(await verifier.verify(await token({ claims: { aud: audience } }), ring)).toMatchObject({ subject })

@@ -24,6 +24,7 @@ import { RequestContexts } from '../../../src/http/requests/request-context.ts'
 import { discoveryDocument } from '../../../src/oauth/documents/discovery.ts'
 import { keySetOf } from '../../../src/oauth/documents/jwks.ts'
 import { createProvider, type ProviderOptions } from '../../../src/oauth/provider.ts'
+import { dpopFor } from '../../support/dpop.ts'
 import { TEST_INTEGRITY } from '../../support/integrity.ts'
 import { createRecordingLog } from '../../support/log.ts'
 
@@ -98,6 +99,7 @@ async function providerSigningWith(
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
     assertions,
+    dpop: dpopFor(ISSUER, () => new Date()),
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },
     secretUses: { note: (secretId: string) => used.push(secretId) },

@@ -676,7 +676,8 @@ export declare const RemoveProjectAudienceResponseSchema: GenMessage<RemoveProje
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
- * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`), `permission_denied`
+ * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`; for a token that is bound to a key,
+ * RFC 9449, also `TOKEN_BOUND`, `DPOP_PROOF_INVALID`, and `DPOP_NONCE_REQUIRED` with the nonce in `dpop_nonce`), `permission_denied`
  * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and

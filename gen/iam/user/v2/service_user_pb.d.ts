@@ -100,6 +100,14 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
    * @generated from field: string token_claims = 12;
    */
   tokenClaims: string;
+
+  /**
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449). Otherwise it gets a bearer token when its token request has no
+   * proof.
+   *
+   * @generated from field: bool bound_tokens_required = 13;
+   */
+  boundTokensRequired: boolean;
 };
 
 /**

@@ -38,6 +38,13 @@ export declare type CreateServiceUserRequest = Message<"iam.user.v2.CreateServic
    * @generated from field: bool client_credentials_enabled = 3;
    */
   clientCredentialsEnabled: boolean;
+
+  /**
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449).
+   *
+   * @generated from field: bool bound_tokens_required = 4;
+   */
+  boundTokensRequired: boolean;
 };
 
 /**
@@ -195,7 +202,15 @@ export declare type UpdateServiceUserRequest = Message<"iam.user.v2.UpdateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`. Required.
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449), if `update_mask` has `bound_tokens_required`. Bearer tokens that
+   * it has stay valid until they expire, and so do its personal access tokens.
+   *
+   * @generated from field: bool bound_tokens_required = 7;
+   */
+  boundTokensRequired: boolean;
+
+  /**
+   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`, `bound_tokens_required`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -1174,7 +1189,8 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  *
  * Every call needs `Authorization: Bearer <token>`: an access token with the scope
  * `urn:service:iam:org:project:id:service:aud`, or a personal access token. Every error carries a `google.rpc.ErrorInfo` detail
- * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`), `permission_denied`
+ * with the reason. Common to all methods: `unauthenticated` (`TOKEN_MISSING`, `TOKEN_INVALID`; for a token that is bound to a key,
+ * RFC 9449, also `TOKEN_BOUND`, `DPOP_PROOF_INVALID`, and `DPOP_NONCE_REQUIRED` with the nonce in `dpop_nonce`), `permission_denied`
  * (`PERMISSION_MISSING`), `invalid_argument` (`INVALID_ARGUMENT`, with the violations as `google.rpc.BadRequest`),
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and

@@ -259,7 +259,8 @@ export declare const DeleteWebKeyDetailsSchema: GenMessage<DeleteWebKeyDetails>;
  *
  * Errors of every method. Those that Keyturn decides on carry a `google.rpc.ErrorInfo` detail with the reason; those of the
  * protocol itself, such as a message over 64 KiB or a malformed time-out, do not:
- *   - `unauthenticated`: `TOKEN_MISSING`, or `TOKEN_INVALID` for any access token that is not accepted.
+ *   - `unauthenticated`: `TOKEN_MISSING`, or `TOKEN_INVALID` for any access token that is not accepted. For a token that is bound to a
+ *     key (RFC 9449) also `TOKEN_BOUND`, `DPOP_PROOF_INVALID`, or `DPOP_NONCE_REQUIRED` with the nonce in `dpop_nonce`.
  *   - `permission_denied`: `PERMISSION_MISSING`, if no role of the caller includes the method's permission.
  *   - `invalid_argument`: the request breaks a rule of this schema, or JSON has an unknown field or enum name. The
  *     message names the field. Requests that can be read carry the first violations as a `google.rpc.BadRequest` detail, and as

@@ -10,6 +10,7 @@ import type { ServiceUser } from '../../../../src/domain/identities/service-user
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey } from '../../../../src/domain/keys/web-key.ts'
 import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
+import { dpopFor, newProofKey, proofOf } from '../../../support/dpop.ts'
 import { newKeyPair } from '../../../support/keys.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 import { ManualClock } from '../../../support/manual-clock.ts'
@@ -19,6 +20,7 @@ const NOW = new Date('2026-11-02T12:00:00Z')
 const LATER = new Date('2027-01-01T00:00:00Z')
 const HERE = '192.0.2.1'
 const ELSEWHERE = '192.0.2.2'
+const USE = { method: 'POST', path: '/', proof: null }
 
 const { secrets } = createIntegrity(deriveKeys(Buffer.alloc(32, 'integrity')))
 const webKey = createWebKey(newKeyPair(), NOW)
@@ -65,6 +67,8 @@ async function startAccess() {
     signed: new Set<string>(),
     /** Access tokens whose web key is not in memory. */
     ofUnknownKeys: new Set<string>(),
+    /** The key to which access tokens are bound. */
+    boundTo: null as string | null,
     outage: undefined as Error | undefined,
     /** The user as a read finds it that is not for the memory. */
     stored: user as ServiceUser | undefined,
@@ -121,6 +125,7 @@ async function startAccess() {
     attempts,
     secrets,
     digest,
+    dpop: dpopFor(ISSUER, () => NOW),
     now: () => NOW,
     store: {
       findUser: async () => instance.stored,
@@ -144,12 +149,13 @@ async function startAccess() {
             issuedAt: new Date(0),
             expiresAt: LATER,
           },
+          boundTo: instance.boundTo,
         }
       },
     },
   })
   const codeOf = (authorization: string | null, address = HERE): Promise<string> =>
-    access.authenticate(authorization, address).then(
+    access.authenticate(authorization, address, USE).then(
       () => 'ok',
       (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
     )
@@ -229,7 +235,7 @@ describe('callers who prove themselves', () => {
     await expect(replica.readServiceUser('one-too-many')).rejects.toMatchObject({ code: 'storage_unavailable' })
 
     const credential = { kind: 'personal_access_token', tokenId: 't' } as const
-    const before = { user: { ...newUser('u'), instanceRoles: [] }, credential }
+    const before = { user: { ...newUser('u'), instanceRoles: [] }, credential, nextNonce: null }
     expect(await access.authorize(before, 'iam.user.read')).toMatchObject({ userId: 'u' })
     expect(await codeOf(bearer('a.b.c'))).toBe('ok')
     release.resolve()
@@ -260,7 +266,7 @@ describe('an address from which too many authentications have failed', () => {
       expect(await codeOf(bearer(token))).toBe('too_many_failures')
     }
     expect(await codeOf('Basic x')).toBe('too_many_failures')
-    await expect(access.authenticate(bearer('a.b.c'), HERE)).rejects.toMatchObject({
+    await expect(access.authenticate(bearer('a.b.c'), HERE, USE)).rejects.toMatchObject({
       metadata: { retry_after_seconds: '40' },
     })
     expect([instance.queries, instance.verifications]).toEqual([0, 0])
@@ -360,6 +366,20 @@ describe('what counts as a failed authentication', () => {
     expect(await codeOf(bearer(token))).toBe('ok')
   })
 
+  it('is a stolen token that is bound to a key, without a proof, and its owner is served elsewhere [RFC 9449 §7.2]', async () => {
+    const { access, instance, codeOf } = await startAccess()
+    const key = await newProofKey()
+    instance.signed.add('a.b.c')
+    instance.boundTo = key.jkt
+    for (let i = 0; i < 3; i += 1) expect(await codeOf(bearer('a.b.c'))).toBe('token_bound')
+    expect(await codeOf(bearer('a.b.c'))).toBe('too_many_failures')
+    const iat = NOW.getTime() / 1000
+    const proof = await proofOf(key, { url: `${ISSUER}/`, accessToken: 'a.b.c', claims: { iat } })
+    expect(await access.authenticate('DPoP a.b.c', ELSEWHERE, { ...USE, proof })).toMatchObject({
+      user: { userId: 'u' },
+    })
+  })
+
   it('stops a single token before it stops the others at its address', async () => {
     const { instance, codeOf } = await startAccess()
     instance.signed.add('a.b.c')
@@ -374,6 +394,7 @@ describe('a caller whose permission is not in memory', () => {
   const caller: AuthenticatedCaller = {
     user: { ...newUser('u'), instanceRoles: ['IAM_OWNER_VIEWER'] },
     credential: { kind: 'access_token', keyId: webKey.keyId, tokenId: 'jti', issuedAt: new Date(0), expiresAt: LATER },
+    nextNonce: null,
   }
 
   it.each<[string, ServiceUser | undefined, string]>([

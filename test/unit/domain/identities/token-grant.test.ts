@@ -20,6 +20,7 @@ const user: ServiceUser = {
   createdAt: new Date(0),
   enabled: true,
   clientCredentialsEnabled: true,
+  boundTokensRequired: false,
   secrets: [],
   keys: [],
   personalAccessTokens: [],
@@ -44,7 +45,10 @@ const user: ServiceUser = {
 const audienceScope = (projectId: string): string => `urn:service:iam:org:project:id:${projectId}:aud`
 
 const decide = (scope: string | undefined, changes: Partial<ServiceUser> = {}, request: Partial<TokenRequest> = {}) =>
-  decideTokenGrant({ ...user, ...changes }, { projectName: 'billing', scope, serviceAudience, ...request })
+  decideTokenGrant(
+    { ...user, ...changes },
+    { projectName: 'billing', scope, isBound: false, serviceAudience, ...request },
+  )
 
 function granted(scope: string | undefined, changes: Partial<ServiceUser> = {}): GrantedToken {
   const decision = decide(scope, changes)
@@ -186,6 +190,13 @@ describe('a token is denied', () => {
     const denied = { kind: 'denied', reason: 'grant_not_enabled' }
     expect(decide('openid', { clientCredentialsEnabled: false })).toEqual(denied)
     expect(decide('unknown', { clientCredentialsEnabled: false })).toEqual(denied)
+  })
+
+  it('is denied to a user who gets bound tokens only, unless it is going to be bound [RFC 9449 §5.2]', () => {
+    const required = { boundTokensRequired: true }
+    expect(decide('openid', required)).toEqual({ kind: 'denied', reason: 'binding_required' })
+    expect(decide('openid', required, { isBound: true })).toMatchObject({ kind: 'granted' })
+    expect(decide('openid', {}, { isBound: true })).toMatchObject({ kind: 'granted' })
   })
 
   it.each([

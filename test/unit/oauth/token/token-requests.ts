@@ -28,6 +28,8 @@ export interface Clients {
   readonly withoutGrant: string
   /** With the same secret, a lifetime of its tokens, and claims of its own in them. */
   readonly withSettings: string
+  /** Gets bound tokens only. */
+  readonly boundOnly: string
   readonly unknown: string
   readonly projectId: string
   readonly otherProjectId: string
@@ -85,7 +87,7 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
   const clientIds = [
     ...['', '@', '@billing', userId, `${userId}@`, `${userId}@keyturn`, clientId.toUpperCase(), `${clientId} `],
     ...[`${clientId}@billing`, "' or 1=1 --@billing", '__proto__', `${'5'.repeat(3000)}@billing`, clients.unknown],
-    ...[clients.disabled, clients.withoutGrant],
+    ...[clients.disabled, clients.withoutGrant, clients.boundOnly],
   ]
   const secrets = ['', 'wrong', secret.toUpperCase(), `${secret}x`, 'x'.repeat(3000), 'x'.repeat(5000), `${secret} `]
   const contentTypes = ['application/json', 'text/plain', ';;;', 'application/x-www-form-urlencoded; charset=klingon']

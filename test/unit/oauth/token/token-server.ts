@@ -19,6 +19,7 @@ import { publishDocument } from '../../../../src/oauth/documents/published-docum
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
 import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
 import { TokenService } from '../../../../src/oauth/token-service.ts'
+import { dpopFor } from '../../../support/dpop.ts'
 import { createRecordingLog } from '../../../support/log.ts'
 import type { TokenRequestCase } from './token-requests.ts'
 
@@ -89,6 +90,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
     assertions: { useAssertionOnce: async () => true },
+    dpop: dpopFor(issuer, now),
     attempts,
     audit: {
       refuse: (entry, outcome) => audited.push(`${entry.actor} ${entry.resource} ${entry.clientAddress} ${outcome}`),

@@ -1,0 +1,135 @@
+/**
+ * DPoP at this issuer and its API (RFC 9449): verifies proofs, hands out nonces, and accepts each proof once over all replicas.
+ */
+
+import { DomainError } from '../../domain/errors.ts'
+import type { VerifiedAccessToken } from '../../domain/identities/authority.ts'
+import {
+  assertProves,
+  type DpopProof,
+  invalidProof,
+  isRecent,
+  PROOF_LIFETIME_SECONDS,
+} from '../../domain/identities/dpop.ts'
+import type { DpopNonces } from '../../domain/integrity.ts'
+import type { CredentialUses, DpopProofVerifier } from '../../domain/ports.ts'
+
+/** What proofs are checked with. */
+export interface DpopOptions {
+  /** What `htu` begins with, whatever the request says about the host: the base URL, without a slash at its end. */
+  readonly baseUrl: string
+  readonly verifier: DpopProofVerifier
+  readonly nonces: DpopNonces
+  readonly uses: Pick<CredentialUses, 'useAssertionOnce'>
+  /** The SHA-256 of a text in base64url. */
+  readonly digest: (text: string) => string
+  /** The time of the instance. */
+  readonly now: () => Date
+}
+
+/** A request with a proof. */
+export interface RequestWithProof {
+  /** The value of the header `DPoP`. */
+  readonly proof: string
+  readonly method: string
+  /** The path, in the normal form of URLs. */
+  readonly path: string
+  /** The access token in the request, if there is one. */
+  readonly accessToken?: string
+}
+
+/** A proof that has been verified, and may have been used before. */
+export interface VerifiedProof extends Pick<DpopProof, 'keyThumbprint' | 'proofId'> {
+  /** A nonce for the next proof, to be sent to the client; null if it has the current one. */
+  readonly nextNonce: string | null
+}
+
+/** A token with which a request authenticates. */
+export interface PresentedToken extends Pick<VerifiedAccessToken, 'boundTo'> {
+  readonly accessToken: string
+  /** Whether it came with the scheme `DPoP`. */
+  readonly isDpop: boolean
+}
+
+/** What a caller does with a token, and the proof that it may. */
+export interface TokenUse {
+  /** The method and the path of the request, as the client sent them. */
+  readonly method: string
+  readonly path: string
+  /** The header `DPoP`; null if there is none. */
+  readonly proof: string | null
+}
+
+export class Dpop {
+  readonly #options: DpopOptions
+
+  constructor(options: DpopOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Verifies a proof. It has not been used then: call `useOnce` when nothing else can refuse the request.
+   *
+   * A proof must have a valid nonce, or none and a recent `iat`. So a client with a wrong clock gets a nonce and works too.
+   *
+   * @throws {DomainError} `dpop_proof_invalid`; `dpop_nonce_required` with a nonce for the next attempt.
+   */
+  async verify({ proof: jwt, method, path, accessToken }: RequestWithProof): Promise<VerifiedProof> {
+    const { baseUrl, verifier, nonces, digest, now } = this.#options
+    const at = now()
+    const proof = await verifier.verify(jwt, at)
+    const tokenHash = accessToken === undefined ? undefined : digest(accessToken)
+    assertProves(proof, { method, uri: baseUrl + path, tokenHash })
+    const nonce = nonces.current(at)
+    if (proof.nonce === undefined ? !isRecent(proof, at) : !nonces.isValid(proof.nonce, at)) {
+      throw new DomainError('dpop_nonce_required', 'the DPoP proof must have the nonce of this response', {
+        metadata: { dpop_nonce: nonce },
+      })
+    }
+    const { keyThumbprint, proofId } = proof
+    return { keyThumbprint, proofId, nextNonce: proof.nonce === nonce ? null : nonce }
+  }
+
+  /**
+   * The proof for a bound token (RFC 9449 §7.1), which has not been used up yet; null for a bearer token.
+   *
+   * @throws {DomainError} `token_bound` without the scheme `DPoP` or with a proof by another key (§7.2); `token_invalid` for a token
+   * of this scheme that is bound to nothing; otherwise like `verify`.
+   */
+  async prove({ accessToken, boundTo, isDpop }: PresentedToken, use: TokenUse): Promise<VerifiedProof | null> {
+    if (boundTo === null) {
+      if (isDpop) throw notBound('access token')
+      return null
+    }
+    if (!isDpop) {
+      throw new DomainError(
+        'token_bound',
+        'the access token is bound to a key: send "Authorization: DPoP <access token>" and a proof in the header DPoP',
+      )
+    }
+    const { proof, method, path } = use
+    if (proof === null) throw invalidProof('it is missing: send it in the header DPoP')
+    const verified = await this.verify({ proof, method, path, accessToken })
+    if (verified.keyThumbprint !== boundTo) {
+      throw new DomainError('token_bound', 'the access token is bound to another key than that of the DPoP proof')
+    }
+    return verified
+  }
+
+  /**
+   * Uses a proof up, on all replicas (RFC 9449 §11.1).
+   *
+   * @throws {DomainError} `dpop_proof_invalid` if it has been used before; `storage_unavailable`.
+   */
+  async useOnce({ keyThumbprint, proofId }: VerifiedProof): Promise<void> {
+    const { uses, digest, now } = this.#options
+    const id = digest(JSON.stringify(['dpop', keyThumbprint, proofId]))
+    const expiresAt = new Date(now().getTime() + PROOF_LIFETIME_SECONDS * 1000)
+    if (!(await uses.useAssertionOnce(id, expiresAt))) throw invalidProof('jti must not have been used before')
+  }
+}
+
+/** The refusal of a token with the scheme `DPoP` that works for anyone who has it. */
+export function notBound(what: string): DomainError {
+  return new DomainError('token_invalid', `the ${what} is not bound to a key: send it as "Authorization: Bearer …"`)
+}

@@ -1,0 +1,89 @@
+/**
+ * DPoP proofs (RFC 9449 §4.2), and the nonces that servers want in them.
+ */
+import { base64url, type CryptoKey, calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from 'jose'
+import type { Runtime } from '../discovery/runtime.ts'
+import { algorithmOfCryptoKey } from './client-authentication.ts'
+
+/** A key pair of the Web Crypto API. The private key need not be extractable. */
+export interface DpopKeyPair {
+  readonly publicKey: CryptoKey
+  readonly privateKey: CryptoKey
+}
+
+/** The request that a proof is for. */
+export interface ProvedRequest {
+  readonly method: string
+  readonly url: string
+  /** The token that is sent with it. */
+  readonly accessToken?: string | undefined
+}
+
+/** Makes proofs with one key. */
+export interface DpopProver {
+  /** A proof for one request, which is good once. */
+  proof(request: ProvedRequest): Promise<string>
+  /** Keeps the nonce of a response, if it has one, for later requests to the same origin (RFC 9449 §8.2). */
+  remember(url: string, headers: Headers): void
+  /** The SHA-256 thumbprint of the key, which is `cnf.jkt` of the tokens. */
+  thumbprint(): Promise<string>
+}
+
+interface ProofKey {
+  readonly alg: string
+  readonly privateKey: CryptoKey
+  readonly jwk: JWK
+}
+
+/** Whether a challenge asks for a proof with the nonce of the same response (RFC 9449 §9). */
+export function asksForNonce(headers: Headers): boolean {
+  return (
+    headers.has('dpop-nonce') && /\bDPoP\b.*\berror="?use_dpop_nonce\b/i.test(headers.get('www-authenticate') ?? '')
+  )
+}
+
+/** @param keyPair Default: one that is made for this process, and cannot leave it. */
+export function createDpopProver(keyPair: DpopKeyPair | undefined, runtime: Runtime): DpopProver {
+  const nonces = new Map<string, string>()
+  let key: Promise<ProofKey> | undefined
+  const getKey = (): Promise<ProofKey> => {
+    key ??= proofKey(keyPair)
+    return key
+  }
+  return {
+    proof: async ({ method, url, accessToken }) => {
+      const { alg, privateKey, jwk } = await getKey()
+      const { origin, pathname } = new URL(url)
+      const nonce = nonces.get(origin)
+      const claims = {
+        jti: crypto.randomUUID(),
+        htm: method,
+        htu: origin + pathname,
+        ...(nonce === undefined ? {} : { nonce }),
+        ...(accessToken === undefined ? {} : { ath: await sha256(accessToken) }),
+      }
+      return await new SignJWT(claims)
+        .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk })
+        .setIssuedAt(Math.floor(runtime.now() / 1000))
+        .sign(privateKey)
+    },
+    remember: (url, headers) => {
+      const nonce = headers.get('dpop-nonce')
+      if (nonce !== null && nonce !== '') nonces.set(new URL(url).origin, nonce)
+    },
+    thumbprint: async () => await calculateJwkThumbprint((await getKey()).jwk),
+  }
+}
+
+async function proofKey(given: DpopKeyPair | undefined): Promise<ProofKey> {
+  const { publicKey, privateKey } = given ?? (await generateKeyPair())
+  return { alg: algorithmOfCryptoKey(privateKey), privateKey, jwk: await exportJWK(publicKey) }
+}
+
+async function generateKeyPair(): Promise<DpopKeyPair> {
+  return await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify'])
+}
+
+async function sha256(text: string): Promise<string> {
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
+}

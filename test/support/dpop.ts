@@ -1,0 +1,72 @@
+/**
+ * DPoP proofs (RFC 9449 §4.2), good ones and others, and what checks them without a database.
+ */
+import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:crypto'
+import { calculateJwkThumbprint, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { Dpop } from '../../src/app/access/dpop.ts'
+import { createDpopProofVerifier } from '../../src/crypto/dpop-proof.ts'
+import { TEST_INTEGRITY } from './integrity.ts'
+
+/** A key pair for proofs, and its thumbprint. */
+export interface ProofKey {
+  readonly privateKey: KeyObject
+  readonly publicJwk: JWK
+  readonly alg: string
+  readonly jkt: string
+}
+
+/** Makes a key pair. */
+export async function newProofKey(): Promise<ProofKey> {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicJwk = publicKey.export({ format: 'jwk' }) as JWK
+  return { privateKey, publicJwk, alg: 'ES256', jkt: await calculateJwkThumbprint(publicJwk) }
+}
+
+/** What a proof is about, and what it has instead of what it should. Undefined leaves a claim out. */
+export interface ProofOptions {
+  readonly url: string
+  readonly method?: string
+  /** The access token that goes with it. */
+  readonly accessToken?: string
+  readonly nonce?: string
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly header?: Readonly<Record<string, unknown>>
+}
+
+/** A proof. */
+export function proofOf(
+  { privateKey, publicJwk, alg }: ProofKey,
+  { url, method = 'POST', accessToken, nonce, claims = {}, header = {} }: ProofOptions,
+): Promise<string> {
+  const payload = {
+    jti: randomUUID(),
+    htm: method,
+    htu: url,
+    iat: Math.floor(Date.now() / 1000),
+    ...(nonce === undefined ? {} : { nonce }),
+    ...(accessToken === undefined ? {} : { ath: sha256(accessToken) }),
+    ...claims,
+  }
+  return (
+    new SignJWT(payload as JWTPayload)
+      .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk: publicJwk, ...header })
+      // So that tests can name an extension as critical.
+      .sign(privateKey, { crit: { x: false } })
+  )
+}
+
+/** Checks proofs, and accepts each as often as it comes. */
+export function dpopFor(baseUrl: string, now: () => Date): Dpop {
+  return new Dpop({
+    baseUrl,
+    verifier: createDpopProofVerifier(),
+    nonces: TEST_INTEGRITY.dpopNonces,
+    uses: { useAssertionOnce: async () => true },
+    digest: sha256,
+    now,
+  })
+}
+
+function sha256(text: string): string {
+  return hash('sha256', text, 'base64url')
+}
