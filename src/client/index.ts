@@ -10,15 +10,18 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   createApi,
+  FederatedIdentityServiceApi,
   ProjectServiceApi,
   reasonOf,
   ServiceUserServiceApi,
+  TrustedIssuerServiceApi,
   WebKeyServiceApi,
 } from './api.ts'
 export { type AuthorizedFetchOptions, createAuthorizedFetch } from './authorized-fetch.ts'
 export type { ClientAuthentication, Credential } from './client-authentication.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
+export * as federation from './messages/federation.ts'
 export * as project from './messages/project.ts'
 export * as serviceUser from './messages/service-user.ts'
 export * as webKey from './messages/web-key.ts'

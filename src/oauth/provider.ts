@@ -16,11 +16,11 @@ import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
+import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
 import type { CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
 import {
-  ASSERTION_ALGORITHMS,
   type AssertionAudience,
   assertAssertionClaims,
   assertAssertionHeader,
@@ -35,6 +35,8 @@ import { delayRefusal, startAuthentication } from './client-authentication/const
 import { inKeySetOrder } from './documents/jwks.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
+import { hideFederatedAssertion } from './federation/federated-form.ts'
+import type { Federation } from './federation/federated-proof.ts'
 import { PublishedKey } from './published-key.ts'
 import { limitFields } from './token/form-body.ts'
 import { TokenPolicy } from './token/token-policy.ts'
@@ -51,6 +53,8 @@ export interface ProviderOptions {
   /** The service's clock, for the dates of tokens and the expiry of credentials. */
   readonly now: () => Date
   readonly directory: ClientDirectory
+  /** The trusted issuers, and what verifies their JWTs. */
+  readonly federation: Federation
   /** Replay protection of client assertions over all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
   /** The rate limit of failed authentications. */
@@ -104,6 +108,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   provider.use(async (ctx, next) => {
     startAuthentication(ctx.req)
     limitFields(ctx.req)
+    hideFederatedAssertion(ctx.req)
     await next()
     // oidc-provider sends a challenge only for HTTP Basic, but every 401 must have one (RFC 9110 §15.5.2).
     if (ctx.status === 401 && !ctx.res.hasHeader('www-authenticate')) {

@@ -34,7 +34,12 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
       ],
       response_types_supported: [],
       grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+      token_endpoint_auth_methods_supported: [
+        'client_secret_basic',
+        'client_secret_post',
+        'private_key_jwt',
+        'spiffe_jwt',
+      ],
       token_endpoint_auth_signing_alg_values_supported: [
         'RS256',
         'RS384',

@@ -34,6 +34,7 @@ import { type KeyDevice, startKeyDevice } from '../support/device-signer.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
+import { NO_FEDERATION } from '../support/no-federation.ts'
 
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
@@ -92,6 +93,7 @@ beforeAll(async () => {
       readServiceUser: (userId) => replica.readServiceUser(userId),
       secrets,
     },
+    federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
     contexts,
     attempts: new AttemptLimiter({ clock: systemClock }),

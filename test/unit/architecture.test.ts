@@ -115,10 +115,9 @@ describe('the source', () => {
       'src/cli/server/demo-steps.ts',
       'src/client/client-authentication.ts',
       'src/crypto/user-key.ts',
+      'src/domain/keys/assertion-algorithm.ts',
       'src/domain/keys/key-algorithm.ts',
       'src/domain/keys/kind-warnings.ts',
-      'src/oauth/client-authentication/assertion-keys.ts',
-      'src/oauth/client-authentication/assertions.ts',
       'src/storage/migrations/0001-initial-schema.ts',
       'src/verify/verifier.ts',
     ])

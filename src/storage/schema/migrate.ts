@@ -30,6 +30,7 @@ import { publication } from '../migrations/0006-publication.ts'
 import { issuer } from '../migrations/0007-issuer.ts'
 import { auditAddress } from '../migrations/0008-audit-address.ts'
 import { expiry } from '../migrations/0009-expiry.ts'
+import { federation } from '../migrations/0011-federation.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
@@ -52,6 +53,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0007-issuer': issuer,
   '0008-audit-address': auditAddress,
   '0009-expiry': expiry,
+  '0011-federation': federation,
 })
 
 /** Gives an existing instance an integrity key. */

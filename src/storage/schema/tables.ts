@@ -17,6 +17,8 @@ export interface Tables {
   user_scopes: UserScopeTable
   user_keys: UserKeyTable
   personal_access_tokens: PersonalAccessTokenTable
+  trusted_issuers: TrustedIssuerTable
+  federated_identities: FederatedIdentityTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -149,6 +151,30 @@ interface PersonalAccessTokenTable {
   hash: Uint8Array
   creation_date: Date
   expiration_date: Date
+}
+
+interface TrustedIssuerTable {
+  issuer_id: string
+  issuer: string
+  /** Written as JSON text, read parsed. */
+  keys: ColumnType<unknown, string, string>
+  algorithms: string[]
+  /** In seconds. */
+  max_lifetime: number
+  creation_date: ColumnType<Date, Date, never>
+  mac: Uint8Array
+}
+
+interface FederatedIdentityTable {
+  identity_id: string
+  user_id: string
+  issuer_id: string
+  subject: string
+  audience: string | null
+  /** Written as JSON text, read parsed. */
+  claims: ColumnType<unknown, string, never>
+  creation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface AuditEventTable {

@@ -27,6 +27,7 @@ const MIGRATIONS = [
   '0007-issuer',
   '0008-audit-address',
   '0009-expiry',
+  '0011-federation',
 ]
 
 const APPLIED = {

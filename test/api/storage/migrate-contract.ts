@@ -28,6 +28,7 @@ const ALL = [
   '0007-issuer',
   '0008-audit-address',
   '0009-expiry',
+  '0011-federation',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -54,6 +55,7 @@ async function undoPublication({ db }: Database): Promise<void> {
     const constraint = sql.ref(`${table}_dates_in_order`)
     await sql`alter table ${sql.table(table)} add constraint ${constraint} check (true)`.execute(db)
   }
+  await sql`drop table federated_identities, trusted_issuers`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

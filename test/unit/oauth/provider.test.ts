@@ -26,6 +26,7 @@ import { keySetOf } from '../../../src/oauth/documents/jwks.ts'
 import { createProvider, type ProviderOptions } from '../../../src/oauth/provider.ts'
 import { TEST_INTEGRITY } from '../../support/integrity.ts'
 import { createRecordingLog } from '../../support/log.ts'
+import { NO_FEDERATION } from '../../support/no-federation.ts'
 
 const ISSUER = 'http://localhost:1'
 const USER_ID = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
@@ -95,6 +96,7 @@ async function providerSigningWith(
     acceptsZitadelScopes: false,
     now: () => new Date(Date.now() + secondsOff * 1000),
     directory,
+    federation: NO_FEDERATION,
     assertions,
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),
     audit: { refuse: () => {} },

@@ -20,6 +20,7 @@ import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
 import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
 import { TokenService } from '../../../../src/oauth/token-service.ts'
 import { createRecordingLog } from '../../../support/log.ts'
+import { NO_FEDERATION } from '../../../support/no-federation.ts'
 import type { TokenRequestCase } from './token-requests.ts'
 
 /** What there is to serve. */
@@ -86,6 +87,7 @@ export async function startTokenServer(options: TokenServerOptions) {
         return users.get(userId)
       },
     },
+    federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
     attempts,
     audit: {
