@@ -275,6 +275,15 @@ describe('a JWT-SVID [draft-ietf-oauth-spiffe-client-auth]', () => {
     expect(await seen(await present(await svid(claims), workload, JWT_SPIFFE))).toEqual(refusal(401, 'invalid_client'))
   })
 
+  it('of a trust domain that names itself in iss vouches for no other subjects', async () => {
+    const id = (await admin.issuers.listTrustedIssuers({})).trustedIssuers.find(({ issuer }) => issuer === TRUST_DOMAIN)
+    await identify(workload, { issuerId: id!.issuerId, subject: SUBJECT })
+    expect((await present(await svid({ iss: TRUST_DOMAIN }), workload)).status).toBe(200)
+    expect(await reasonFor(formWith(await svid({ iss: TRUST_DOMAIN, sub: SUBJECT }), workload))).toBe(
+      'sub must be a SPIFFE ID of the trust domain',
+    )
+  })
+
   it('cannot come from an issuer that is trusted for other subjects', async () => {
     const jwt = await jwtOf({ sub: SPIFFE_ID })
     for (const type of [JWT_SPIFFE, JWT_BEARER])
