@@ -2,11 +2,12 @@
  * The OAuth endpoints as operations: the token endpoint, introspection, revocation, and the documents. Paths and names come from the code that serves them.
  */
 import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identities/token-grant.ts'
+import { ASSERTION_ALGORITHMS } from '../../src/domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
-import { ASSERTION_ALGORITHMS } from '../../src/oauth/client-authentication/assertions.ts'
 import { discoveryDocument } from '../../src/oauth/documents/discovery.ts'
 import { CLIENT_AUTHENTICATION_METHODS, DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
 import { TOO_MANY_FAILURES } from '../../src/oauth/errors.ts'
+import { ASSERTION_TYPES } from '../../src/oauth/federation/federated-form.ts'
 import { type HeaderName, headersOf } from './headers.ts'
 import { type Json, refTo } from './json.ts'
 
@@ -128,12 +129,16 @@ function refusals(): Json {
 
 /** The parameters with which a client authenticates. */
 const AUTHENTICATION_PARAMETERS: Json = {
-  client_id: { type: 'string', description: '`<user_id>@<project_name>`.' },
+  client_id: {
+    type: 'string',
+    description:
+      '`<user_id>@<project_name>`. May be missing with the JWT of a trusted issuer that names one service user.',
+  },
   client_secret: { type: 'string' },
-  client_assertion_type: { type: 'string', const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+  client_assertion_type: { type: 'string', enum: ASSERTION_TYPES, description: 'The second one is for JWT-SVIDs.' },
   client_assertion: {
     type: 'string',
-    description: `A JWT, signed with the client's private key: ${ASSERTION_ALGORITHMS.join(', ')}.`,
+    description: `A JWT, signed with the client's private key or by a trusted issuer: ${ASSERTION_ALGORITHMS.join(', ')}.`,
   },
 }
 

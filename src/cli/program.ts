@@ -69,6 +69,11 @@ const GROUPS: readonly Group[] = [
     load: async () => (await import('./identities/secrets-command.ts')).secretsCommand,
   },
   {
+    name: 'federation',
+    summary: 'Manage which JWTs of other issuers prove a user, and check one.',
+    load: async () => (await import('./federation/federation-command.ts')).federationCommand,
+  },
+  {
     name: 'keys',
     summary: 'Manage and rotate the keys that sign tokens.',
     load: async () => (await import('./keys/keys-command.ts')).keysCommand,

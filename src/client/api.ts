@@ -8,6 +8,8 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { TrustedIssuerService as TrustedIssuerServiceApi } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService as ProjectServiceApi } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService as ServiceUserServiceApi } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService as WebKeyServiceApi } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -16,7 +18,15 @@ import { parseIssuer } from '../discovery/issuer-metadata.ts'
 import { createTokenInterceptor } from './token-interceptor.ts'
 import type { TokenSource } from './token-source.ts'
 
-export { AuditServiceApi, BetaWebKeyServiceApi, ProjectServiceApi, ServiceUserServiceApi, WebKeyServiceApi }
+export {
+  AuditServiceApi,
+  BetaWebKeyServiceApi,
+  FederatedIdentityServiceApi,
+  ProjectServiceApi,
+  ServiceUserServiceApi,
+  TrustedIssuerServiceApi,
+  WebKeyServiceApi,
+}
 
 /** The scope of tokens that are good for calls of Keyturn itself. */
 export const API_SCOPE = 'urn:service:iam:org:project:id:service:aud'
@@ -28,6 +38,8 @@ export interface Api {
   readonly webKeys: Client<typeof WebKeyServiceApi>
   readonly projects: Client<typeof ProjectServiceApi>
   readonly serviceUsers: Client<typeof ServiceUserServiceApi>
+  readonly trustedIssuers: Client<typeof TrustedIssuerServiceApi>
+  readonly federatedIdentities: Client<typeof FederatedIdentityServiceApi>
   readonly audit: Client<typeof AuditServiceApi>
 }
 
@@ -56,6 +68,8 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     webKeys: createClient(WebKeyServiceApi, transport),
     projects: createClient(ProjectServiceApi, transport),
     serviceUsers: createClient(ServiceUserServiceApi, transport),
+    trustedIssuers: createClient(TrustedIssuerServiceApi, transport),
+    federatedIdentities: createClient(FederatedIdentityServiceApi, transport),
     audit: createClient(AuditServiceApi, transport),
   }
 }

@@ -1,16 +1,20 @@
 /**
- * How a client proves who it is to the token endpoint: with its secret in the body (RFC 6749 §2.3.1; Spec §4.1), or with an assertion
- * that its private key signs (`private_key_jwt`, RFC 7523 §2.2).
+ * How a client proves who it is to the token endpoint: with its secret in the body (RFC 6749 §2.3.1; Spec §4.1), with an assertion
+ * that its private key signs (`private_key_jwt`, RFC 7523 §2.2), or with the JWT that its platform keeps in a file for it.
  */
-import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
+import { type CryptoKey, decodeJwt, importJWK, type JWK, SignJWT } from 'jose'
 import { TokenError } from './token-error.ts'
 
 /** A value, or a function that is called for each token request, so that a rotated credential needs no restart. */
 export type Credential<T> = T | (() => T | Promise<T>)
 
-/** Exactly one of the two. */
+/** Exactly one of the three. */
 export type ClientAuthentication =
-  | { readonly clientSecret: Credential<string>; readonly privateKey?: undefined }
+  | {
+      readonly clientSecret: Credential<string>
+      readonly privateKey?: undefined
+      readonly tokenFile?: undefined
+    }
   | {
       /**
        * A JWK, or a key of the Web Crypto API, which need not be extractable. A JWK with `kid` names itself in the assertion; with
@@ -18,6 +22,16 @@ export type ClientAuthentication =
        */
       readonly privateKey: Credential<JWK | CryptoKey>
       readonly clientSecret?: undefined
+      readonly tokenFile?: undefined
+    }
+  | {
+      /**
+       * The path of a file with a JWT of a trusted issuer, such as a projected token of Kubernetes or a JWT-SVID. It is read for each token
+       * request, so that a JWT that was renewed is used from then on. Node.js, Deno and Bun only.
+       */
+      readonly tokenFile: string
+      readonly clientSecret?: undefined
+      readonly privateKey?: undefined
     }
 
 /** For whom and to whom. */
@@ -27,12 +41,14 @@ export interface AssertionParties {
 }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+/** Of JWT-SVIDs (draft-ietf-oauth-spiffe-client-auth). */
+const SVID_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'
 /** Long enough for clocks that differ by half a minute. */
 const ASSERTION_LIFETIME_SECONDS = 60
 const EC_ALGORITHMS: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
 
 /**
- * Parameters of a token request that authenticate the client. An assertion works once: call it for each request.
+ * Parameters of a token request that authenticate the client. An assertion of its own works once: call it for each request.
  *
  * @throws {TokenError} `unusable` if the credential cannot be read or the key cannot sign.
  */
@@ -42,15 +58,33 @@ export async function authenticationParameters(
 ): Promise<Readonly<Record<string, string>>> {
   try {
     if (authentication.clientSecret !== undefined) return { client_secret: await read(authentication.clientSecret) }
+    if (authentication.tokenFile !== undefined) return federated(await readFile(authentication.tokenFile))
     const client_assertion = await assertion(await read(authentication.privateKey), parties)
     return { client_assertion_type: ASSERTION_TYPE, client_assertion }
   } catch (cause) {
     // The message of the cause could quote the credential.
-    throw new TokenError('the client secret or the private key cannot be used: see the cause', {
+    throw new TokenError('the client secret, the private key or the token file cannot be used: see the cause', {
       code: 'unusable',
       cause,
     })
   }
+}
+
+function federated(client_assertion: string): Readonly<Record<string, string>> {
+  const isSvid = decodeJwt(client_assertion).sub?.startsWith('spiffe://') === true
+  return { client_assertion_type: isSvid ? SVID_TYPE : ASSERTION_TYPE, client_assertion }
+}
+
+interface Files {
+  readFile(path: string, encoding: 'utf8'): Promise<string>
+}
+
+/** Not by an import, which a bundler for browsers could not resolve. */
+async function readFile(path: string): Promise<string> {
+  const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): Files | undefined } }
+  const files = process?.getBuiltinModule?.('node:fs/promises')
+  if (files === undefined) throw new Error('this platform has no files')
+  return (await files.readFile(path, 'utf8')).trim()
 }
 
 async function assertion(privateKey: JWK | CryptoKey, { clientId, issuer }: AssertionParties): Promise<string> {

@@ -10,9 +10,11 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   createApi,
+  FederatedIdentityServiceApi,
   ProjectServiceApi,
   reasonOf,
   ServiceUserServiceApi,
+  TrustedIssuerServiceApi,
   WebKeyServiceApi,
 } from './api.ts'
 export { type AuthorizedFetchOptions, createAuthorizedFetch } from './authorized-fetch.ts'
@@ -20,6 +22,7 @@ export type { ClientAuthentication, Credential } from './client-authentication.t
 export type { DpopKeyPair, DpopProver } from './dpop.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
+export * as federation from './messages/federation.ts'
 export * as project from './messages/project.ts'
 export * as serviceUser from './messages/service-user.ts'
 export * as webKey from './messages/web-key.ts'

@@ -13,8 +13,8 @@ import { TokenError } from './token-error.ts'
 export type TokenRequestOptions = ClientAuthentication & {
   /** The base URL of Keyturn, such as `https://id.example.com`. */
   readonly issuer: string
-  /** `<user_id>@<project_name>`. */
-  readonly clientId: string
+  /** `<user_id>@<project_name>`. It may be left out with a token file whose issuer and subject name one service user. */
+  readonly clientId?: string | undefined
   /** Scopes, separated by spaces or as a list. Default: none, which requests a token for the client's own project. */
   readonly scope?: string | readonly string[] | undefined
   /** Resource indicators (RFC 8707): audiences of projects, or the base URL of Keyturn for calls of its API. Default: none. */
@@ -49,11 +49,12 @@ export function createTokenRequest(
   options: TokenRequestOptions,
   { runtime, prover }: { readonly runtime: Runtime; readonly prover: DpopProver | undefined },
 ): () => Promise<IssuedToken> {
-  const { clientId, fetch = globalThis.fetch, timeoutMillis = 10_000 } = options
+  const { clientId = '', tokenFile, fetch = globalThis.fetch, timeoutMillis = 10_000 } = options
   const issuer = parseIssuer(options.issuer)
-  if (clientId === '') throw new TypeError('clientId must not be empty')
-  if ((options.clientSecret === undefined) === (options.privateKey === undefined))
-    throw new TypeError('either clientSecret or privateKey must be given, and not both')
+  if (clientId === '' && (tokenFile === undefined || options.clientId !== undefined))
+    throw new TypeError('clientId must not be empty')
+  if ([options.clientSecret, options.privateKey, tokenFile].filter((given) => given !== undefined).length !== 1)
+    throw new TypeError('exactly one of clientSecret, privateKey and tokenFile must be given')
   const discover = createDiscovery(issuer, { fetch, timeoutMillis })
   const fixed = fixedParameters(options)
 
@@ -94,7 +95,7 @@ function fixedParameters({ clientId, scope = [], resource = [] }: TokenRequestOp
   const scopes = typeof scope === 'string' ? scope : scope.join(' ')
   return [
     ['grant_type', 'client_credentials'],
-    ['client_id', clientId],
+    ...(clientId === undefined ? [] : [['client_id', clientId] satisfies [string, string]]),
     ...(scopes === '' ? [] : [['scope', scopes] satisfies [string, string]]),
     ...[resource].flat().map((each): [string, string] => ['resource', each]),
   ]

@@ -21,6 +21,8 @@ const USES = {
   webKeys: 'keyturn web keys',
   revokedWebKeys: 'keyturn revoked web keys',
   userKeys: 'keyturn user keys',
+  trustedIssuers: 'keyturn trusted issuers',
+  federatedIdentities: 'keyturn federated identities',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',

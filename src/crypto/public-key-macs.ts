@@ -1,5 +1,6 @@
 /**
- * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, and their thumbprints.
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers and federated identities,
+ * and thumbprints of keys.
  *
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
@@ -18,6 +19,8 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   const webKeys = mac(keys.webKeys)
   const revokedWebKeys = mac(keys.revokedWebKeys)
   const userKeys = mac(keys.userKeys)
+  const trustedIssuers = mac(keys.trustedIssuers)
+  const federatedIdentities = mac(keys.federatedIdentities)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
     if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
     return webKeys([keyId, algorithm, canonical(publicJwk)])
@@ -29,6 +32,15 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     // Null if there is none, because an empty text may be a `kid`.
     return userKeys([userId, keyId, canonical(jwk), kid ?? null, alg ?? null])
   }
+  const ofTrustedIssuer: PublicKeyMacs['ofTrustedIssuer'] = ({ issuerId, issuer, keys, algorithms, ...limits }) => {
+    const codes = keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
+    return trustedIssuers([issuerId, issuer, String(limits.maxLifetimeSeconds), algorithms.join(' '), ...codes])
+  }
+  const ofFederatedIdentity: PublicKeyMacs['ofFederatedIdentity'] = (userId, identity) => {
+    const { identityId, issuerId, subject, audience } = identity
+    const claims = identity.claims.flatMap(({ pointer, value }) => [pointer, value])
+    return federatedIdentities([userId, identityId, issuerId, subject, audience, ...claims])
+  }
   return {
     ofWebKey,
     assertWebKey: (key, found) => assertSame(ofWebKey(key), found),
@@ -36,6 +48,10 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     assertRevokedWebKey: (key, found) => assertSame(ofRevokedWebKey(key), found),
     ofUserKey,
     assertUserKey: (userId, key, found) => assertSame(ofUserKey(userId, key), found),
+    ofTrustedIssuer,
+    assertTrustedIssuer: (issuer, found) => assertSame(ofTrustedIssuer(issuer), found),
+    ofFederatedIdentity,
+    assertFederatedIdentity: (userId, identity, found) => assertSame(ofFederatedIdentity(userId, identity), found),
   }
 }
 

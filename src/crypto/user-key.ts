@@ -137,7 +137,8 @@ function algorithmsOf(key: PublicJwk): readonly string[] {
 function textMember(entry: Members, member: 'kid' | 'alg', name: string): string | undefined {
   const value = entry[member]
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || value.length === 0 || value.length > MAX_KEY_ID_LENGTH) {
+  // PostgreSQL cannot store NUL.
+  if (typeof value !== 'string' || value.length === 0 || value.length > MAX_KEY_ID_LENGTH || value.includes('\0')) {
     return refuse(`the "${member}" of ${name} must be a text of 1 to ${MAX_KEY_ID_LENGTH} characters`)
   }
   return value

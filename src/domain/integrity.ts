@@ -2,12 +2,14 @@
  * Integrity of rows: a row is trusted only if a program with the integrity key of the instance has written it. That key is stored
  * sealed. `crypto/` implements these ports (decision 11).
  */
+import type { FederatedIdentity } from './federation/federated-identity.ts'
+import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { UserKey } from './identities/credential.ts'
 import type { SealedWebKey } from './keys/sealed-keys.ts'
 import type { KeyPairFacts } from './keys/web-key.ts'
 
 /**
- * Message authentication codes of public keys.
+ * Message authentication codes of public keys, and of what JWTs are believed by.
  *
  * The codes of web keys and of revoked ones differ, so that the record of a revoked key cannot be published again.
  */
@@ -23,7 +25,21 @@ export interface PublicKeyMacs {
   ofUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>): Uint8Array
   /** @throws {Error} if this is not its code. */
   assertUserKey(userId: string, key: Pick<UserKey, 'keyId' | 'publicJwk'>, mac: Uint8Array): void
+  /** Of all that decides which JWTs are believed. */
+  ofTrustedIssuer(issuer: TrustedIssuerFacts): Uint8Array
+  /** @throws {Error} if this is not its code. */
+  assertTrustedIssuer(issuer: TrustedIssuerFacts, mac: Uint8Array): void
+  /** Of an identity of a service user, and of no other user. */
+  ofFederatedIdentity(userId: string, identity: FederatedIdentityFacts): Uint8Array
+  /** @throws {Error} if this is not its code. */
+  assertFederatedIdentity(userId: string, identity: FederatedIdentityFacts, mac: Uint8Array): void
 }
+
+/** What the code of an issuer covers. */
+export type TrustedIssuerFacts = Omit<TrustedIssuer, 'createdAt'>
+
+/** What the code of a federated identity covers. */
+export type FederatedIdentityFacts = Omit<FederatedIdentity, 'createdAt'>
 
 /** Generates client secrets and personal access tokens, and compares them in constant time. */
 export interface ClientSecrets {

@@ -2,6 +2,8 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
+import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
@@ -120,6 +122,20 @@ export interface IdentityStore {
   findUserByPersonalAccessToken(hash: Uint8Array): Promise<ServiceUser | undefined>
 }
 
+/** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
+export interface FederationStore {
+  /** Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
+  change<T>(entry: ChangeEntry, decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>): Promise<T>
+  /** Ordered by `issuer`. */
+  list(): Promise<readonly TrustedIssuer[]>
+}
+
+/** The next trusted issuers. The same list as before: nothing changes. */
+export interface IssuersChange<T> {
+  readonly next: readonly TrustedIssuer[]
+  readonly result: T
+}
+
 /** The audit trail in the database. Changes are written by the stores that make them. */
 export interface AuditLog {
   /** Writes a refusal. `outcome` is its reason. @param omission Given if it stands for dropped refusals. */
@@ -167,6 +183,7 @@ export interface InstanceState extends InstanceStatus {
   /** The sealed private key of the active web key; null if none is active. */
   readonly sealedActiveKey: string | null
   readonly rotation: Rotation
+  readonly trustedIssuers: readonly TrustedIssuer[]
   /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
 }
@@ -179,6 +196,10 @@ export interface InstanceReader {
   load(userIds: readonly string[]): Promise<InstanceState>
   /** One user, and the version at which it was so. */
   findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
+  /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */
+  findFederatedUsers(
+    subject: FederatedSubject,
+  ): Promise<{ readonly version: number; readonly userIds: readonly string[] }>
 }
 
 /** Announces changes of other replicas, sooner than polling versions would. It is only a hint, and may miss any of them. */
@@ -283,6 +304,25 @@ export interface DpopProofVerifier {
    * @throws {DomainError} `dpop_proof_invalid`.
    */
   verify(proof: string, now: Date): Promise<DpopProof>
+}
+
+/** How an assertion names its issuer: by `iss` (RFC 7523), or by the trust domain of `sub` (draft-ietf-oauth-spiffe-client-auth). */
+export type FederatedAssertionType = 'jwt-bearer' | 'jwt-spiffe'
+
+/** A JWT, and what it is said to be. */
+export interface FederatedAssertionContent {
+  readonly jwt: string
+  readonly type: FederatedAssertionType
+}
+
+/** What is known about a JWT of another issuer. `reason`: for the operator, never with a value from the JWT. */
+export type FederatedVerification =
+  | { readonly kind: 'verified'; readonly token: FederatedToken }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** Verifies JWTs of trusted issuers: signature, dates and that there is one audience. Who they stand for is decided elsewhere. */
+export interface FederatedTokenVerifier {
+  verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */

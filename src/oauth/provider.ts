@@ -19,11 +19,11 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import type { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
+import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
 import type { CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
 import {
-  ASSERTION_ALGORITHMS,
   type AssertionAudience,
   assertAssertionClaims,
   assertAssertionHeader,
@@ -38,6 +38,8 @@ import { delayRefusal, startAuthentication } from './client-authentication/const
 import { inKeySetOrder } from './documents/jwks.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
+import { hideFederatedAssertion } from './federation/federated-form.ts'
+import type { Federation } from './federation/federated-proof.ts'
 import { connectIntrospection } from './issued-tokens/introspection.ts'
 import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-requests.ts'
 import { connectRevocation } from './issued-tokens/revocation.ts'
@@ -58,6 +60,8 @@ export interface ProviderOptions {
   /** The service's clock, for the dates of tokens and the expiry of credentials. */
   readonly now: () => Date
   readonly directory: ClientDirectory
+  /** The trusted issuers, and what verifies their JWTs. */
+  readonly federation: Federation
   /** Replay protection of client assertions over all replicas. */
   readonly assertions: Pick<CredentialUses, 'useAssertionOnce'>
   /** Verifies DPoP proofs. */
@@ -119,6 +123,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   provider.use(async (ctx, next) => {
     startAuthentication(ctx.req)
     limitFields(ctx.req)
+    hideFederatedAssertion(ctx.req)
     await next()
     const request = ctx as typeof ctx & Partial<KoaContextWithOIDC>
     const answer = request.oidc === undefined ? undefined : answers[request.oidc.route]

@@ -11,6 +11,8 @@ import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/conne
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -19,6 +21,8 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
+import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
+import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
@@ -28,6 +32,8 @@ import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
 import { authorize, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
+import { federatedIdentityService } from './federation/federated-identity-service.ts'
+import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
@@ -60,7 +66,15 @@ export function connectOptions(maxMessageBytes: number) {
 }
 
 /** Keyturn's own services behind the gate. The gate knows the permissions of these and of `ZITADEL_SERVICES` only. */
-export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
+export const SERVICES = [
+  BetaWebKeyService,
+  WebKeyService,
+  ProjectService,
+  ServiceUserService,
+  TrustedIssuerService,
+  FederatedIdentityService,
+  AuditService,
+]
 
 /** The services for clients of ZITADEL, behind the same gate. */
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
@@ -72,6 +86,8 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly trustedIssuers: TrustedIssuers
+  readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
   /** Whether deprecated services are served. */
@@ -115,6 +131,7 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
+  const { trustedIssuers, federatedIdentities } = options
   const callContexts = new CallContexts(options.requestContext)
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
@@ -138,6 +155,8 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
+    .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
+    .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
     .service(AuditService, auditService(audit))
   if (options.servesZitadel) {
     const service = zitadelWebKeyService(webKeys)

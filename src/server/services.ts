@@ -9,6 +9,8 @@ import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { FederatedIdentities } from '../app/federation/federated-identities.ts'
+import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import { Credentials } from '../app/identities/credentials.ts'
 import { Projects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
@@ -23,6 +25,8 @@ import type { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
+import { verifyFederatedToken } from '../crypto/federated-token.ts'
+import { parseIssuerKeys } from '../crypto/issuer-key.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
 import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
@@ -32,6 +36,7 @@ import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
+import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
@@ -121,6 +126,13 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     },
     introspection: new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now }),
     revocations: new TokenRevocations({ store, replica }),
+    federation: {
+      verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
+      trustedIssuers: () => replica.trustedIssuers(),
+      confirm: () => replica.confirm(),
+      recallUsers: (subject) => replica.recallFederatedUsers(subject),
+      readUsers: (subject) => replica.readFederatedUsers(subject),
+    },
     assertions: tracing.calls('CredentialUses', uses),
     dpop: createDpop(options),
     attempts,
@@ -147,6 +159,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     options
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
+  const issuers = rows.around(tracing.calls('FederationStore', createFederationStore(database, publicKeys)))
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
@@ -201,6 +214,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
+    trustedIssuers: new TrustedIssuers({ store: issuers, replica, parseIssuerKeys, newId: randomUUID }),
+    federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     audit,
     access: new Access({
       replica,

@@ -52,7 +52,7 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
       ],
       response_types_supported: [],
       grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+      token_endpoint_auth_methods_supported: [...AUTHENTICATION_METHODS, 'spiffe_jwt'],
       token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
       introspection_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
       introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,

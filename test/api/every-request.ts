@@ -18,6 +18,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...projectRequests(projectId, await newProject(admin, 'unwanted')),
     ...(await userRequests(admin, projectId)),
     ...(await credentialRequests(admin, projectId)),
+    ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
   }
 }
@@ -122,6 +123,32 @@ async function credentialRequests(admin: Administration, projectId: string): Pro
   }
 }
 
+async function federationRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const { issuers, identities } = admin
+  const userId = await newUser(admin, projectId)
+  const newIssuer = async (name: string) => {
+    const keys = { source: { case: 'jwks', value: newJwks() } } as const
+    const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: `https://${name}.example`, keys })
+    return trustedIssuer!.issuerId
+  }
+  const [issuerId, unwanted] = [await newIssuer('target'), await newIssuer('unwanted')]
+  const { identity } = await identities.addFederatedIdentity({ userId, issuerId, subject: 'unwanted' })
+  const keys = { jwks: newJwks() }
+  return {
+    'iam.federation.v2.TrustedIssuerService/CreateTrustedIssuer': { issuer: 'https://wanted.example', keys },
+    'iam.federation.v2.TrustedIssuerService/GetTrustedIssuer': { issuerId },
+    'iam.federation.v2.TrustedIssuerService/ListTrustedIssuers': {},
+    'iam.federation.v2.TrustedIssuerService/UpdateTrustedIssuer': { issuerId, keys, updateMask: 'keys' },
+    'iam.federation.v2.TrustedIssuerService/DeleteTrustedIssuer': { issuerId: unwanted },
+    'iam.federation.v2.FederatedIdentityService/AddFederatedIdentity': { userId, issuerId, subject: 'wanted' },
+    'iam.federation.v2.FederatedIdentityService/ListFederatedIdentities': { userId },
+    'iam.federation.v2.FederatedIdentityService/RemoveFederatedIdentity': {
+      userId,
+      identityId: identity!.identityId,
+    },
+  }
+}
+
 async function newProject({ projects }: Administration, name: string): Promise<string> {
   const { project } = await projects.createProject({ name })
   const { projectId } = project!
@@ -133,6 +160,10 @@ async function newProject({ projects }: Administration, name: string): Promise<s
 
 async function newUser({ users }: Administration, projectId: string): Promise<string> {
   return (await users.createServiceUser({ projectId, name: 'target' })).serviceUser!.userId
+}
+
+function newJwks(): string {
+  return `{"keys":[${newPublicJwk()}]}`
 }
 
 function newPublicJwk(): string {

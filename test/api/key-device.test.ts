@@ -35,6 +35,7 @@ import { dpopFor } from '../support/dpop.ts'
 import { TEST_INTEGRITY, TEST_MACS } from '../support/integrity.ts'
 import { createRecordingLog } from '../support/log.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
+import { NO_FEDERATION } from '../support/no-federation.ts'
 
 const ISSUER = 'http://localhost:1'
 const KEY_SET = '/jwks'
@@ -95,6 +96,7 @@ beforeAll(async () => {
     },
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
+    federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
     dpop: dpopFor(ISSUER, time.now),
     contexts,

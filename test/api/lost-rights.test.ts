@@ -62,17 +62,18 @@ async function holdAll(
   token: string,
   protocols = ALL_PROTOCOLS,
 ): Promise<Map<string, HeldCall>> {
-  const held = await Promise.all(
-    methods.flatMap(({ path, method }) =>
-      protocols.map(async (protocol): Promise<[string, HeldCall]> => {
-        calls += 1
-        const call = { method, message: requests[path]!, token, id: `call-${calls}` }
-        return [`${path} ${protocol}`, await PROTOCOLS[protocol](call)]
-      }),
-    ),
-  )
-  await servers.passedGate(held.map(([, { id }]) => id))
-  return new Map(held)
+  const held = new Map<string, HeldCall>()
+  // One after another: not more look-ups of a personal access token may wait than a server allows.
+  for (const protocol of protocols) {
+    const begun = methods.map(async ({ path, method }): Promise<HeldCall> => {
+      calls += 1
+      const call = await PROTOCOLS[protocol]({ method, message: requests[path]!, token, id: `call-${calls}` })
+      held.set(`${path} ${protocol}`, call)
+      return call
+    })
+    await servers.passedGate((await Promise.all(begun)).map(({ id }) => id))
+  }
+  return held
 }
 
 /** Ends calls and returns what the caller is told, by call. */

@@ -124,6 +124,27 @@ async function addKey(userId: string, kid?: string): Promise<void> {
   await admin.users.addUserKey({ userId, publicJwk: JSON.stringify(jwk) })
 }
 
+const CLUSTER = 'https://cluster.example'
+
+/** A JWT of an issuer that is trusted with the key of the assertions. */
+async function jwtOf(subject: string, issuer = CLUSTER) {
+  const jwt = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256' })
+    .setIssuer(issuer)
+    .setSubject(subject)
+    .setAudience(ISSUER)
+    .setIssuedAt()
+    .setExpirationTime('1m')
+    .sign(signing.privateKey)
+  return { client_assertion_type: ASSERTION_TYPE, client_assertion: jwt }
+}
+
+async function trust(issuer: string): Promise<string> {
+  const jwks = JSON.stringify({ keys: [signing.publicKey.export({ format: 'jwk' })] })
+  const keys = { source: { case: 'jwks', value: jwks } } as const
+  return (await admin.issuers.createTrustedIssuer({ issuer, keys })).trustedIssuer!.issuerId
+}
+
 /** The key set of the replica, and how old it says that it is, in seconds. */
 async function publishedThere() {
   const response = await fetch(`${there.listenUrl}/.well-known/openid-configuration/jwks`)
@@ -177,6 +198,18 @@ describe('a replica that has not heard of a change, with the database there', ()
     expect(await summaryOf(await ask(await assertionOf(client)))).toEqual(GRANTED)
   })
 
+  it('takes the JWT of an issuer and for an identity that were just added, with client_id and without', async () => {
+    const { userId, clientId } = await newClient()
+    const issuer = 'https://new.example'
+    expect(await summaryOf(await ask(await jwtOf('robot', issuer)))).toEqual(REFUSED)
+    const issuerId = await trust(issuer)
+    await admin.identities.addFederatedIdentity({ userId, issuerId, subject: 'robot' })
+    expect(await summaryOf(await ask(await jwtOf('robot', issuer)))).toEqual(GRANTED)
+    await admin.identities.addFederatedIdentity({ userId, issuerId, subject: 'android' })
+    const form = { ...(await jwtOf('android', issuer)), client_id: clientId }
+    expect(await summaryOf(await ask(form))).toEqual(GRANTED)
+  })
+
   it('takes a token of a key that was just activated, and a permission that was just given', async () => {
     // Often enough that no comparison of versions comes between each time.
     for (let i = 0; i < 3; i += 1) {
@@ -201,6 +234,7 @@ describe('a replica that is cut off from the database', () => {
   let lost: Client
   let revokedKeyId: string
   let token: string
+  let issuerId: string
   let changes: { secret: Client; unmet: Client; token: string }
 
   beforeAll(async () => {
@@ -211,6 +245,10 @@ describe('a replica that is cut off from the database', () => {
     lost = await newClient()
     await admin.users.grantScope({ userId: lost.userId, scope: 'print' })
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
+    issuerId = await trust(CLUSTER)
+    await admin.identities.addFederatedIdentity({ userId: known.userId, issuerId, subject: 'known' })
+    // The last change, after which both are in memory.
+    await eventually(async () => expect(await summaryOf(await ask(await jwtOf('known')))).toEqual(GRANTED))
     token = await requestToken(owner)
     revokedKeyId = decodeProtectedHeader(token).kid!
     await administrationWith(there, token).keys.listWebKeys({})
@@ -249,6 +287,16 @@ describe('a replica that is cut off from the database', () => {
     expect(await answer(disabled, more)).toEqual(UNAVAILABLE)
     expect(await answer(known, { scope: 'print', ...more })).toEqual(UNAVAILABLE)
     expect(await summaryOf(await ask({ ...(await assertionOf(known, { kid: 'mine' })), ...more }))).toEqual(UNAVAILABLE)
+  })
+
+  it('takes the JWTs of trusted issuers from memory, as often as they come, and refuses none that it cannot judge', async () => {
+    const form = await jwtOf('known')
+    const { clientId: client_id } = known
+    for (const more of [{}, { client_id }, {}])
+      expect(await summaryOf(await ask({ ...form, ...more }))).toEqual(GRANTED)
+    for (const jwt of [await jwtOf('stranger'), await jwtOf('known', 'https://other.example')])
+      for (const more of [{}, { client_id }])
+        expect(await summaryOf(await ask({ ...jwt, ...more }))).toEqual(UNAVAILABLE)
   })
 
   it('goes on with a key, a user and a scope that were taken away elsewhere, and its key set says its age', async () => {

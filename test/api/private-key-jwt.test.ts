@@ -538,7 +538,12 @@ describe('the discovery document', () => {
   it('names private_key_jwt and the algorithms of assertions, all of them asymmetric [RFC 8414 §2]', async () => {
     const document = (await (await instance.fetch('/.well-known/oauth-authorization-server')).json()) as object
     expect(document).toMatchObject({
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+      token_endpoint_auth_methods_supported: [
+        'client_secret_basic',
+        'client_secret_post',
+        'private_key_jwt',
+        'spiffe_jwt',
+      ],
       token_endpoint_auth_signing_alg_values_supported: expect.arrayContaining(['RS256', 'PS256', 'ES256', 'EdDSA']),
     })
     expect(JSON.stringify(document)).not.toMatch(/HS256|none/)

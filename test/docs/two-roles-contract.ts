@@ -176,6 +176,28 @@ export function describeTwoRoles({
       })
       expect(own.status).toBe(200)
 
+      const issuers = <T>(method: string, request: object = {}) =>
+        call<T>(`iam.federation.v2.TrustedIssuerService/${method}`, request)
+      const identities = <T>(method: string, request: object) =>
+        call<T>(`iam.federation.v2.FederatedIdentityService/${method}`, request)
+      const issuerKeys = { jwks: `{"keys":[${publicJwk}]}` }
+      const { trustedIssuer } = await issuers<{ trustedIssuer: { issuerId: string } }>('CreateTrustedIssuer', {
+        issuer: 'https://cluster.example',
+        keys: issuerKeys,
+      })
+      const { issuerId } = trustedIssuer
+      await issuers('UpdateTrustedIssuer', { issuerId, maxLifetimeSeconds: 600, updateMask: 'maxLifetimeSeconds' })
+      await issuers('GetTrustedIssuer', { issuerId })
+      await issuers('ListTrustedIssuers')
+      const { identity } = await identities<{ identity: { identityId: string } }>('AddFederatedIdentity', {
+        userId,
+        issuerId,
+        subject: 'robot',
+      })
+      await identities('ListFederatedIdentities', { userId })
+      await identities('RemoveFederatedIdentity', { userId, identityId: identity.identityId })
+      await issuers('DeleteTrustedIssuer', { issuerId })
+
       for (const method of ['GetServiceUser', 'ListClientSecrets', 'ListUserKeys', 'ListPersonalAccessTokens']) {
         await users(method, { userId })
       }

@@ -52,6 +52,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0008-audit-address',
       '0009-expiry',
       '0010-tokens',
+      '0011-federation',
       '0012-bound-tokens',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)

@@ -3,6 +3,8 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -65,6 +67,9 @@ describe('a server that is sent anything', () => {
       role: ['reader', 'writer'],
       scope: ['read', 'openid'],
       page_token: [''],
+      issuer: ['https://cluster.example', 'spiffe://shop.example'],
+      pointer: ['/repository', '/a~1b'],
+      jwks: ['{}', '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'],
       key_id: ['x'.repeat(43)],
       public_jwk: [
         '{}',
@@ -72,7 +77,15 @@ describe('a server that is sent anything', () => {
         '{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}',
       ],
     }
-    const services = [WebKeyService, BetaWebKeyService, ProjectService, ServiceUserService, AuditService]
+    const services = [
+      WebKeyService,
+      BetaWebKeyService,
+      ProjectService,
+      ServiceUserService,
+      TrustedIssuerService,
+      FederatedIdentityService,
+      AuditService,
+    ]
     const requests = fuzzRequest({
       services,
       known,

@@ -7,6 +7,8 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { required_permission } from '../../gen/iam/auth/v1/permission_pb.js'
+import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -16,7 +18,15 @@ import type { Keyturn } from './keyturn.ts'
 import { requestToken } from './web-key-client.ts'
 
 /** Every service of the API. */
-export const SERVICES = [BetaWebKeyService, WebKeyService, ProjectService, ServiceUserService, AuditService]
+export const SERVICES = [
+  BetaWebKeyService,
+  WebKeyService,
+  ProjectService,
+  ServiceUserService,
+  TrustedIssuerService,
+  FederatedIdentityService,
+  AuditService,
+]
 
 /** Every method of the API, and the permission that its option names. */
 export const METHODS = SERVICES.flatMap((service) => service.methods as DescMethodUnary[]).map((method) => {
@@ -30,6 +40,8 @@ export interface Administration {
   readonly token: string
   readonly projects: Client<typeof ProjectService>
   readonly users: Client<typeof ServiceUserService>
+  readonly issuers: Client<typeof TrustedIssuerService>
+  readonly identities: Client<typeof FederatedIdentityService>
   readonly audit: Client<typeof AuditService>
   /** The deprecated service. */
   readonly webKeys: Client<typeof BetaWebKeyService>
@@ -56,6 +68,8 @@ export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: st
     token,
     projects: createClient(ProjectService, transport),
     users: createClient(ServiceUserService, transport),
+    issuers: createClient(TrustedIssuerService, transport),
+    identities: createClient(FederatedIdentityService, transport),
     audit: createClient(AuditService, transport),
     webKeys: createClient(BetaWebKeyService, transport),
     keys: createClient(WebKeyService, transport),

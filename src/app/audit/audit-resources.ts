@@ -16,6 +16,11 @@ export function webKeyResource(keyId: string): string {
   return `${WEB_KEYS}/${keyId}`
 }
 
+/** For example `trusted_issuers/<issuer_id>`. */
+export function trustedIssuerResource(issuerId: string): string {
+  return `trusted_issuers/${issuerId}`
+}
+
 /** For example `issuers/https://id.example.com`. */
 export function issuerResource(issuer: string): string {
   return `issuers/${issuer}`

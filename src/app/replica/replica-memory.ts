@@ -1,13 +1,15 @@
 /**
- * What a replica serves from memory: the keys, how they rotate, and the service users, all of one revision.
+ * What a replica serves from memory: the keys, how they rotate, the trusted issuers, and the service users, all of one revision.
  *
  * `replica.ts` decides when it is loaded, and whether it may be served.
  */
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import type { InstanceReader, Log, StoredKeyChange } from '../../domain/ports.ts'
 import { isSameRevision, type Revision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
+import type { FederatedSubjects } from '../federation/federated-subjects.ts'
 import type { LiveIdentities } from '../identities/live-identities.ts'
 import type { LiveKeyRing } from '../keys/live-key-ring.ts'
 import { ChangeLag } from './change-lag.ts'
@@ -21,6 +23,7 @@ const GONE_BACK = 'the database has gone back, as after a fail-over that lost ch
 export interface ReplicaMemoryOptions {
   readonly keys: LiveKeyRing
   readonly identities: LiveIdentities
+  readonly subjects: FederatedSubjects
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
 }
@@ -28,21 +31,28 @@ export interface ReplicaMemoryOptions {
 export class ReplicaMemory {
   readonly keys: LiveKeyRing
   readonly identities: LiveIdentities
+  readonly subjects: FederatedSubjects
   readonly lag = new ChangeLag()
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #log: Log
   #rotation = NO_ROTATION
+  #trustedIssuers: readonly TrustedIssuer[] = []
   #revision: Revision = { version: -1, changedAt: null }
 
-  constructor({ keys, identities, clock, log }: ReplicaMemoryOptions) {
+  constructor({ keys, identities, subjects, clock, log }: ReplicaMemoryOptions) {
     this.keys = keys
     this.identities = identities
+    this.subjects = subjects
     this.#clock = clock
     this.#log = log
   }
 
   get rotation(): Rotation {
     return this.#rotation
+  }
+
+  get trustedIssuers(): readonly TrustedIssuer[] {
+    return this.#trustedIssuers
   }
 
   get revision(): Revision {
@@ -63,8 +73,10 @@ export class ReplicaMemory {
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
     this.identities.replace(state, userIds)
+    this.subjects.replace(state.version)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation
+    this.#trustedIssuers = state.trustedIssuers
     this.#revision = { version: state.version, changedAt: state.changedAt }
     if (before.version < 0 || state.changedAt === null) return
     this.lag.observe(state.changedAt, state.clock.databaseTime, this.#clock.monotonic() - startedAt)
@@ -86,6 +98,7 @@ export class ReplicaMemory {
     // Synchronous from here, as in `load`.
     this.keys.publish(snapshot)
     this.identities.advance(after.version)
+    this.subjects.advance(after.version)
     this.#rotation = rotation
     this.#revision = after
     return true

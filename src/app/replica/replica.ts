@@ -5,12 +5,15 @@
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
 import { DomainError } from '../../domain/errors.ts'
+import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory, StoredKeyChange } from '../../domain/ports.ts'
 import { isSameRevision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
+import { FederatedSubjects } from '../federation/federated-subjects.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
 import type { InstanceClock } from './instance-clock.ts'
@@ -74,9 +77,14 @@ export class Replica {
       this.#guard.assertReachable()
       return rows.refuse(() => reader.findServiceUser(userId))
     }
+    const findFederatedUsers: InstanceReader['findFederatedUsers'] = async (subject) => {
+      this.#guard.assertReachable()
+      return reader.findFederatedUsers(subject)
+    }
     this.#memory = new ReplicaMemory({
       keys: new LiveKeyRing(signers, log),
       identities: new LiveIdentities({ findServiceUser }, { maxReads }),
+      subjects: new FederatedSubjects({ findFederatedUsers }),
       clock,
       log,
     })
@@ -133,6 +141,22 @@ export class Replica {
   /** A service user, if it is in memory and memory is fresh. */
   recallServiceUser(userId: string): ServiceUser | undefined {
     return this.#guard.isFresh() ? this.#memory.identities.recall(userId) : undefined
+  }
+
+  /** The trusted issuers, if memory is fresh; else none. */
+  trustedIssuers(): readonly TrustedIssuer[] {
+    return this.#guard.isFresh() ? this.#memory.trustedIssuers : []
+  }
+
+  /** The ids of the users whom a subject names, if they are in memory and memory is fresh. */
+  recallFederatedUsers(subject: FederatedSubject): readonly string[] | undefined {
+    return this.#guard.isFresh() ? this.#memory.subjects.recall(subject) : undefined
+  }
+
+  /** The same as the database has them now. @throws {DomainError} `storage_unavailable` if they cannot be read. */
+  async readFederatedUsers(subject: FederatedSubject): Promise<readonly string[]> {
+    this.#guard.assertFresh()
+    return this.#memory.subjects.read(subject)
   }
 
   /** Calls `listener` now and with each new key ring, until the returned function is called. */

@@ -2,7 +2,14 @@
  * Who may do what: permissions (Spec §5) and the instance roles that include them.
  */
 
-const READING = ['iam.web_key.read', 'iam.project.read', 'iam.user.read', 'iam.audit.read', 'iam.token.read'] as const
+const READING = [
+  'iam.web_key.read',
+  'iam.project.read',
+  'iam.user.read',
+  'iam.trusted_issuer.read',
+  'iam.audit.read',
+  'iam.token.read',
+] as const
 
 /** Everything that a method can require. */
 export const PERMISSIONS = [
@@ -14,6 +21,8 @@ export const PERMISSIONS = [
   'iam.user.write',
   'iam.user.delete',
   'iam.user.credential.write',
+  'iam.trusted_issuer.write',
+  'iam.trusted_issuer.delete',
 ] as const
 
 /** Allows one kind of call (Spec §5). */

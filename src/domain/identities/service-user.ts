@@ -5,6 +5,7 @@
  */
 
 import { DomainError } from '../errors.ts'
+import type { FederatedIdentity } from '../federation/federated-identity.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
 import type { RevokedTokens } from './token-revocation.ts'
@@ -26,6 +27,7 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly secrets: readonly ClientSecret[]
   readonly keys: readonly UserKey[]
   readonly personalAccessTokens: readonly PersonalAccessToken[]
+  readonly federatedIdentities: readonly FederatedIdentity[]
   readonly instanceRoles: readonly InstanceRole[]
   /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
@@ -52,6 +54,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     secrets: [],
     keys: [],
     personalAccessTokens: [],
+    federatedIdentities: [],
     instanceRoles: [],
     projectRoles: new Map(),
     customScopes: [],

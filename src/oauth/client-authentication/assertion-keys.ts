@@ -7,6 +7,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Client } from 'oidc-provider'
 import { isLive, type UserKey } from '../../domain/identities/credential.ts'
+import { fitsAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { PublicJwk } from '../../domain/keys/key-algorithm.ts'
 import type { ClaimedUser } from './claimed-user.ts'
 
@@ -64,7 +65,9 @@ export function addAssertionKeys(
   store.selectForVerify = (options) => {
     const fitting = select(options)
     claimed.proof = { kind: 'key', keyIds: fitting.map((key) => ids.get(key) ?? '') }
-    return fitting.length > 0 ? fitting : decoys.filter((decoy) => fits(decoy, options.alg)).map((key) => ({ ...key }))
+    return fitting.length > 0
+      ? fitting
+      : decoys.filter((decoy) => fitsAlgorithm(decoy, options.alg)).map((key) => ({ ...key }))
   }
 
   let isFresh = false
@@ -85,17 +88,6 @@ function toVerificationKey({ keyId, publicJwk }: UserKey): VerificationKey {
   const { alg, ...key } = publicJwk
   // The algorithm of Ed25519 keys has two names, and both are accepted.
   return { ...key, kid: key.kid ?? keyId, ...(alg === undefined || key.kty === 'OKP' ? {} : { alg }) }
-}
-
-function fits(decoy: PublicJwk, alg: string): boolean {
-  switch (decoy.kty) {
-    case 'RSA':
-      return alg.startsWith('RS') || alg.startsWith('PS')
-    case 'EC':
-      return decoy.crv === { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }[alg]
-    case 'OKP':
-      return alg.startsWith('Ed')
-  }
 }
 
 function randomModulus(bits: number): Buffer {

@@ -12,22 +12,6 @@ import type { CredentialUses, RequestContext } from '../../domain/ports.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
 
-/** The signature algorithms of assertions: all that keys of users can have. */
-export const ASSERTION_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  // The newer name of EdDSA with this curve (RFC 9864).
-  'Ed25519',
-] as const
-
 /** The tolerated clock skew of a client, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
 

@@ -27,10 +27,11 @@ export interface ReadOptions {
   readonly contexts: Pick<RequestContext, 'addressOf'>
 }
 
-/** What a request has proved: a secret, or the possession of one of these keys. */
+/** What a request has proved: a secret, the possession of one of these keys, or a federated identity. */
 export type Proof =
   | { readonly kind: 'secret'; readonly secretId: string }
   | { readonly kind: 'key'; readonly keyIds: readonly string[] }
+  | { readonly kind: 'federated'; readonly identityId: string }
 
 /** The identity that a request claims. */
 export interface Claim {
@@ -118,6 +119,10 @@ export class ClaimedUser {
       const live = user.keys.filter((key) => isLive(key, now)).map(({ keyId }) => keyId)
       const { keyIds } = this.proof
       return keyIds.length > 0 && keyIds.every((keyId) => live.includes(keyId))
+    }
+    if (this.proof.kind === 'federated') {
+      const { identityId } = this.proof
+      return user.federatedIdentities.some((identity) => identity.identityId === identityId)
     }
     const { secretId } = this.proof
     return user.secrets.some((secret) => secret.secretId === secretId && isLive(secret, now))

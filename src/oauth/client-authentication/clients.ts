@@ -5,7 +5,7 @@
  * keys, so one validated object is the prototype of each request's client. Known and unknown clients take the same steps, so that
  * the response time does not reveal which users exist.
  */
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
@@ -13,6 +13,8 @@ import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { RequestContext } from '../../domain/ports.ts'
 import { toTooManyFailures, toUnavailable } from '../errors.ts'
+import { federatedAssertionOf } from '../federation/federated-form.ts'
+import { FederatedProof, type FederatedProofOptions } from '../federation/federated-proof.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
 import { type Claim, ClaimedUser, type ReadOptions, readClaimedUser, rememberedLookup } from './claimed-user.ts'
 import { verifySecret } from './secret-verification.ts'
@@ -21,6 +23,7 @@ import { verifySecret } from './secret-verification.ts'
 interface ClaimedClient {
   readonly user: ClaimedUser
   readonly projectName: string
+  readonly attempt: Attempt
 }
 
 /** A service user who has proved a credential, and the project that its client ID names. */
@@ -35,7 +38,7 @@ export interface Clients {
   userOf(client: Client): AuthenticatedUser
   /** The user that a client claims to be, proved or not; undefined if there is no such user. */
   claimedUserIdOf(client: Client | undefined): string | undefined
-  /** The secret that a client has proved; null if it has proved a key. */
+  /** The secret that a client has proved; null if it has proved anything else. */
   secretIdOf(client: Client): string | null
   /** Whether the user of an authenticated client, as it is stored, is enabled and the proved credential is live. */
   isProved(client: Client, user: ServiceUser, now: Date): boolean
@@ -59,12 +62,14 @@ export interface Clients {
 }
 
 /** What authenticating clients needs. */
-export interface ClientsOptions extends ReadOptions {
+export interface ClientsOptions extends ReadOptions, FederatedProofOptions {
   readonly attempts: AttemptLimiter
   /** The time at which credentials must be live. */
   readonly now: () => Date
   readonly contexts: RequestContext
 }
+
+const NOT_NAMED = Promise.resolve(undefined)
 
 /** Makes oidc-provider find its clients among the service users. */
 export function connectClients(provider: Provider, options: ClientsOptions): Clients {
@@ -73,14 +78,20 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
   const template = newClient(provider)
   const decoys = createDecoys()
 
-  // The types say string, but the subject of an assertion can be any JSON value.
   provider.Client.find = async (id: unknown): Promise<Client> => {
-    const clientId = typeof id === 'string' ? id : ''
     const ctx = currentContext()
+    const assertion = federatedAssertionOf(ctx.req)
+    const named = assertion === undefined ? textOf(id) : assertion.clientId
+    if (named !== undefined && splitClientId(named) !== undefined) contexts.identified(ctx.req, named)
+    const name = named ?? hash('sha256', textOf(assertion?.jwt), 'base64url')
+    const attempt: Attempt = { name, address: contexts.addressOf(ctx.req) }
+    assertMayTry(ctx, attempt, attempts)
+
+    // Without a client id, the assertion decides who the client is.
+    const proof = assertion === undefined ? undefined : new FederatedProof(ctx.req, assertion, options)
+    const clientId = named ?? (await available(proof?.clientId(directory) ?? NOT_NAMED)) ?? ''
     const parts = splitClientId(clientId)
     if (parts !== undefined) contexts.identified(ctx.req, clientId)
-    assertMayTry(ctx, { name: clientId, address: contexts.addressOf(ctx.req) }, attempts)
-
     const user =
       parts === undefined
         ? new ClaimedUser(undefined, null)
@@ -90,10 +101,13 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       clientId: { value: clientId, enumerable: true },
       tokenEndpointAuthMethod: { value: method, enumerable: true },
       // An unknown client fails here too, like one with a wrong secret.
-      compareClientSecret: { value: (secret: string) => proveSecret(user, secret, { directory, now }) },
+      compareClientSecret: {
+        value: (secret: string) =>
+          proof === undefined ? proveSecret(user, secret, { directory, now }) : available(proof.proves(user)),
+      },
     })
     if (method === 'private_key_jwt') addAssertionKeys(client, user, { decoys, now: now() })
-    known.set(client, { user, projectName: parts?.projectName ?? '' })
+    known.set(client, { user, projectName: parts?.projectName ?? '', attempt })
     return client
   }
 
@@ -128,8 +142,9 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
         throw new errors.InvalidClientAuth('the user is disabled, or the key is not live any more')
     },
     failed: async (client, req) => {
-      await confirmed(claimedBy(client).user)
-      attempts.fail({ name: client.clientId, address: contexts.addressOf(req) })
+      const { user, attempt } = claimedBy(client)
+      await confirmed(user)
+      attempts.fail(attempt)
       contexts.refused(req, 'invalid_client')
     },
   }
@@ -153,6 +168,11 @@ export function recordRefusals(provider: Provider, { contexts }: Pick<ClientsOpt
 /** The client of a request that failed to authenticate. oidc-provider sets it only if the rate limit admitted the attempt. */
 export function failedClient({ status, oidc }: Pick<KoaContextWithOIDC, 'status'> & Partial<KoaContextWithOIDC>) {
   return status === 401 ? oidc?.entities.Client : undefined
+}
+
+/** The types say string, but the subject of an assertion can be any JSON value. */
+function textOf(id: unknown): string {
+  return typeof id === 'string' ? id : ''
 }
 
 /** The request that is being answered. */
@@ -185,9 +205,14 @@ async function findUser(req: IncomingMessage, claim: Claim, options: ReadOptions
 }
 
 /** @throws `temporarily_unavailable`. */
-async function confirmed(user: ClaimedUser): Promise<void> {
+function confirmed(user: ClaimedUser): Promise<void> {
+  return available(user.confirm())
+}
+
+/** @throws `temporarily_unavailable`. */
+async function available<T>(reading: Promise<T>): Promise<T> {
   try {
-    await user.confirm()
+    return await reading
   } catch (error) {
     throw toUnavailable(error)
   }

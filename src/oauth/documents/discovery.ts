@@ -7,8 +7,8 @@
 
 import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
+import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
-import { ASSERTION_ALGORITHMS } from '../client-authentication/assertions.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
 
 /**
@@ -40,7 +40,8 @@ export function discoveryDocument(
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    // The last one is of draft-ietf-oauth-spiffe-client-auth. For a client of oidc-provider it is a secret (decision 28).
+    token_endpoint_auth_methods_supported: [...CLIENT_AUTHENTICATION_METHODS, 'spiffe_jwt'],
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     introspection_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
     introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,

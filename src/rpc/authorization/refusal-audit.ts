@@ -6,7 +6,12 @@
  * change whose outcome is unknown, which may be one; the request for a DPoP nonce, after which clients try again.
  */
 import type { Interceptor } from '@connectrpc/connect'
-import { projectResource, userResource, webKeyResource } from '../../app/audit/audit-resources.ts'
+import {
+  projectResource,
+  trustedIssuerResource,
+  userResource,
+  webKeyResource,
+} from '../../app/audit/audit-resources.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import type { AuditEntry } from '../../domain/audit.ts'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
@@ -58,10 +63,13 @@ export function resourceOf(request: object): string {
   const role = read('role', isRole)
   const scope = read('scope', isScope)
   if (userId !== undefined) {
-    const [secretId, keyId, tokenId] = ['secretId', 'keyId', 'tokenId'].map((field) => read(field, isUuid))
+    const [secretId, keyId, tokenId, identityId] = ['secretId', 'keyId', 'tokenId', 'identityId'].map((field) =>
+      read(field, isUuid),
+    )
     if (secretId !== undefined) return userResource(userId, 'secrets', secretId)
     if (keyId !== undefined) return userResource(userId, 'keys', keyId)
     if (tokenId !== undefined) return userResource(userId, 'tokens', tokenId)
+    if (identityId !== undefined) return userResource(userId, 'federated_identities', identityId)
     if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
     return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
   }
@@ -69,6 +77,8 @@ export function resourceOf(request: object): string {
     if (role !== undefined) return projectResource(projectId, 'roles', role)
     return scope === undefined ? projectResource(projectId) : projectResource(projectId, 'scopes', scope)
   }
+  const issuerId = read('issuerId', isUuid)
+  if (issuerId !== undefined) return trustedIssuerResource(issuerId)
   const webKeyId = read('keyId', isThumbprint) ?? read('id', isThumbprint)
   return webKeyId === undefined ? '' : webKeyResource(webKeyId)
 }

@@ -11,7 +11,7 @@ import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { toDate } from '../messages/fields.ts'
-import { byDate, type DateAndId, fromMemory, isLater, listPage } from '../messages/paging.ts'
+import { type DateAndId, listOldestFirst } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
 import { fromClientSecret, fromPersonalAccessToken, fromUserKey } from './credential-mapping.ts'
 
@@ -92,18 +92,4 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
       return {}
     },
   }
-}
-
-function listOldestFirst<Item>(
-  req: { readonly pageSize: number; readonly pageToken: string },
-  items: readonly Item[],
-  sortKeyOf: (item: Item) => DateAndId,
-) {
-  const inOrder = [...items].sort((a, b) => (isLater(sortKeyOf(a), sortKeyOf(b)) ? 1 : -1))
-  const codec = byDate(sortKeyOf, (sortKey) => sortKey)
-  return listPage(
-    req,
-    codec,
-    fromMemory(inOrder, (item, cursor) => isLater(sortKeyOf(item), cursor)),
-  )
 }

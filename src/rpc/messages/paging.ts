@@ -99,6 +99,21 @@ export function isLater(a: DateAndId, b: DateAndId): boolean {
   return a.date.getTime() === b.date.getTime() ? a.id > b.id : a.date > b.date
 }
 
+/** Reads the page that a request asks for of items that are in memory, by date and id. */
+export function listOldestFirst<Item>(
+  request: ListRequest,
+  items: readonly Item[],
+  sortKeyOf: (item: Item) => DateAndId,
+) {
+  const inOrder = [...items].sort((a, b) => (isLater(sortKeyOf(a), sortKeyOf(b)) ? 1 : -1))
+  const codec = byDate(sortKeyOf, (sortKey) => sortKey)
+  return listPage(
+    request,
+    codec,
+    fromMemory(inOrder, (item, cursor) => isLater(sortKeyOf(item), cursor)),
+  )
+}
+
 function writeToken(texts: readonly string[]): string {
   return Buffer.from(JSON.stringify(texts)).toString('base64url')
 }

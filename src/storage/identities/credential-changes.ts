@@ -5,6 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import type { ClientSecret, PersonalAccessToken, UserKey } from '../../domain/identities/credential.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import { writeFederatedIdentities } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
 import { difference } from './difference.ts'
@@ -20,6 +21,10 @@ export async function writeCredentials(
     await writeSecrets(trx, userId, [before?.secrets ?? [], next.secrets]),
     await writeKeys(trx, [before?.keys ?? [], next.keys], (key) => toUserKeyRow(userId, key, macs)),
     await writeTokens(trx, userId, [before?.personalAccessTokens ?? [], next.personalAccessTokens]),
+    await writeFederatedIdentities(trx, [before?.federatedIdentities ?? [], next.federatedIdentities], {
+      userId,
+      macs,
+    }),
   ]
   return changes.includes(true)
 }

@@ -35,6 +35,7 @@ const REFUSALS: Readonly<Record<string, Partial<Record<Changed, readonly [Domain
     user: ['project_not_found', 'there is no such project'],
   },
   user_project_roles_role_exists: { user: ['project_role_not_found', 'the project has no such role'] },
+  federated_identities_issuer_exists: { user: ['trusted_issuer_not_found', 'there is no such trusted issuer'] },
   user_scopes_scope_exists: { user: ['project_scope_not_found', "the user's project has no such scope"] },
 }
 
@@ -149,6 +150,9 @@ async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Pr
 function datesOfUser(user: ServiceUser | undefined): Date[] {
   if (user === undefined) return []
   const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
-  const created = [user, ...user.secrets, ...user.keys, ...user.personalAccessTokens].map(({ createdAt }) => createdAt)
+  const { secrets, keys, personalAccessTokens, federatedIdentities } = user
+  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities].map(
+    ({ createdAt }) => createdAt,
+  )
   return [...created, ...deactivations]
 }

@@ -12,6 +12,7 @@ import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { toFederatedIdentity } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
 
@@ -84,6 +85,22 @@ export function selectServiceUsers(db: Kysely<Tables>) {
           .orderBy('t.creation_date')
           .orderBy('t.token_id'),
       ).as('personal_access_tokens'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('federated_identities as f')
+          .whereRef('f.user_id', '=', 'u.user_id')
+          .select([
+            'f.identity_id',
+            'f.issuer_id',
+            'f.subject',
+            'f.audience',
+            'f.claims',
+            'f.creation_date',
+            sql<string>`encode(f.mac, 'hex')`.as('mac'),
+          ])
+          .orderBy('f.creation_date')
+          .orderBy('f.identity_id'),
+      ).as('federated_identities'),
       jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
         'instance_roles',
       ),
@@ -136,7 +153,7 @@ const queries = new Kysely<Tables>({
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
-/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key is wrong; the message names it. */
+/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key or an identity is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
     return {
@@ -151,6 +168,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       secrets: row.secrets.map(toClientSecret),
       keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
+      federatedIdentities: row.federated_identities.map((json) => toFederatedIdentity(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
       projectRoles: groupByProject(row.project_roles),

@@ -5,6 +5,7 @@ import type { Transaction } from 'kysely'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader } from '../../domain/ports.ts'
+import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { readKeyRing } from '../keys/web-key-row.ts'
@@ -32,6 +33,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
         ring: await readKeyRing(trx, macs),
         sealedActiveKey: await readSealedActiveKey(trx),
         rotation: await readRotation(trx),
+        trustedIssuers: await readTrustedIssuers(trx, macs),
         users: await readUsers(trx, userIds, macs),
       })),
 
@@ -40,6 +42,20 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
         version: (await readStatus(trx)).version,
         user: (await readServiceUsers(trx, [userId], macs)).get(userId),
       })),
+
+    findFederatedUsers: ({ issuerId, subject }) =>
+      snapshot(async (trx) => {
+        const rows = await trx
+          .selectFrom('federated_identities')
+          .select('user_id')
+          .distinct()
+          .where('issuer_id', '=', issuerId)
+          .where('subject', '=', subject)
+          // More than one names no user.
+          .limit(2)
+          .execute()
+        return { version: (await readStatus(trx)).version, userIds: rows.map(({ user_id }) => user_id) }
+      }),
   }
 }
 

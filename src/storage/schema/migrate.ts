@@ -31,6 +31,7 @@ import { issuer } from '../migrations/0007-issuer.ts'
 import { auditAddress } from '../migrations/0008-audit-address.ts'
 import { expiry } from '../migrations/0009-expiry.ts'
 import { tokens } from '../migrations/0010-tokens.ts'
+import { federation } from '../migrations/0011-federation.ts'
 import { boundTokens } from '../migrations/0012-bound-tokens.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -55,6 +56,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0008-audit-address': auditAddress,
   '0009-expiry': expiry,
   '0010-tokens': tokens,
+  '0011-federation': federation,
   '0012-bound-tokens': boundTokens,
 })
 

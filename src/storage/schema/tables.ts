@@ -19,6 +19,8 @@ export interface Tables {
   user_keys: UserKeyTable
   personal_access_tokens: PersonalAccessTokenTable
   revoked_tokens: RevokedTokenTable
+  trusted_issuers: TrustedIssuerTable
+  federated_identities: FederatedIdentityTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -169,6 +171,30 @@ interface RevokedTokenTable {
   user_id: string
   token_id: string
   expiration_date: Date
+}
+
+interface TrustedIssuerTable {
+  issuer_id: string
+  issuer: string
+  /** Written as JSON text, read parsed. */
+  keys: ColumnType<unknown, string, string>
+  algorithms: string[]
+  /** In seconds. */
+  max_lifetime: number
+  creation_date: ColumnType<Date, Date, never>
+  mac: Uint8Array
+}
+
+interface FederatedIdentityTable {
+  identity_id: string
+  user_id: string
+  issuer_id: string
+  subject: string
+  audience: string | null
+  /** Written as JSON text, read parsed. */
+  claims: ColumnType<unknown, string, never>
+  creation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 
 interface AuditEventTable {

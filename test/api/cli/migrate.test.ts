@@ -28,6 +28,7 @@ const MIGRATIONS = [
   '0008-audit-address',
   '0009-expiry',
   '0010-tokens',
+  '0011-federation',
   '0012-bound-tokens',
 ]
 

@@ -27,6 +27,7 @@ export function describeInstanceReader(current: () => Database): void {
         sealedActiveKey: null,
         // As it is for instances that existed before there was a policy.
         rotation: { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null },
+        trustedIssuers: [],
         users: new Map(),
       })
     })
@@ -110,6 +111,7 @@ export function describeInstanceReader(current: () => Database): void {
           ],
           keys: [],
           personalAccessTokens: [],
+          federatedIdentities: [],
           instanceRoles: ['IAM_OWNER', 'IAM_OWNER_VIEWER'],
           projectRoles: new Map([
             [billing.projectId, ['reader', 'writer']],
@@ -134,6 +136,7 @@ export function describeInstanceReader(current: () => Database): void {
         secrets: [],
         keys: [],
         personalAccessTokens: [],
+        federatedIdentities: [],
         instanceRoles: [],
         projectRoles: new Map(),
         customScopes: [],

@@ -12,6 +12,7 @@ import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
 import { describeIdentityProperties } from './identity-properties-contract.ts'
@@ -42,6 +43,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeIdentityStore(current)
     describeIdentityProperties(current, random.changes)
     describeIdentityModel(current, random.sequences)
+    describeFederationStore(current)
     describeAuditLog(current)
     describeCredentialUses(current)
     describeForgedRows(current)
@@ -88,6 +90,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('revoked_web_keys').execute()
     await writeRotation(trx, { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
     await trx.deleteFrom('service_users').execute()
+    await trx.deleteFrom('trusted_issuers').execute()
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()

@@ -246,7 +246,7 @@ describe('the options of a token source', () => {
   })
 
   it('must have one credential', () => {
-    expect(() => source({ clientSecret: undefined })).toThrow('either clientSecret or privateKey')
+    expect(() => source({ clientSecret: undefined })).toThrow('exactly one of clientSecret, privateKey')
   })
 
   it.each([

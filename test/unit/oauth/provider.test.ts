@@ -27,6 +27,7 @@ import { createProvider, type ProviderOptions } from '../../../src/oauth/provide
 import { dpopFor } from '../../support/dpop.ts'
 import { TEST_INTEGRITY } from '../../support/integrity.ts'
 import { createRecordingLog } from '../../support/log.ts'
+import { NO_FEDERATION } from '../../support/no-federation.ts'
 
 const ISSUER = 'http://localhost:1'
 const USER_ID = '0b6e2f5c-9a3d-4a57-8f65-0f8f0a4f8f11'
@@ -98,6 +99,7 @@ async function providerSigningWith(
     directory,
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
+    federation: NO_FEDERATION,
     assertions,
     dpop: dpopFor(ISSUER, () => new Date()),
     attempts: new AttemptLimiter({ clock: { monotonic: () => 0 } }),

@@ -100,12 +100,14 @@ async function startAccess() {
       ring: [webKey],
       sealedActiveKey: null,
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      trustedIssuers: [],
       users: new Map(),
     }),
     findServiceUser: async () => {
       await instance.holdUsers
       return { version: 1, user }
     },
+    findFederatedUsers: async () => ({ version: 1, userIds: [] }),
   }
   const log = createRecordingLog()
   const replica = new Replica({

@@ -40,6 +40,7 @@ class Instance implements InstanceReader {
       ring: [],
       sealedActiveKey: null,
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+      trustedIssuers: [],
       users,
     }
   }
@@ -49,6 +50,10 @@ class Instance implements InstanceReader {
     const answer = { version: this.#version, user: this.#users.get(userId) }
     if (this.held !== null) await new Promise<void>((release) => this.held?.push(release))
     return answer
+  }
+
+  async findFederatedUsers(): Promise<{ version: number; userIds: readonly string[] }> {
+    return { version: this.#version, userIds: [] }
   }
 }
 

@@ -54,6 +54,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
         ring: [...instance.ring],
         sealedActiveKey: null,
         rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
+        trustedIssuers: [],
         users: new Map(),
       }
     },
@@ -61,6 +62,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       if (instance.unreadableUser !== undefined) throw instance.unreadableUser
       return { version: (await status()).version, user: undefined }
     },
+    findFederatedUsers: async () => ({ version: (await status()).version, userIds: [] }),
   }
   const clock = new ManualClock()
   const log = createRecordingLog()

@@ -24,6 +24,7 @@ const user: ServiceUser = {
   secrets: [],
   keys: [],
   personalAccessTokens: [],
+  federatedIdentities: [],
   instanceRoles: ['IAM_OWNER'],
   projectRoles: new Map([
     ['own', ['writer']],

@@ -21,6 +21,7 @@ import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
 import { TokenService } from '../../../../src/oauth/token-service.ts'
 import { dpopFor } from '../../../support/dpop.ts'
 import { createRecordingLog } from '../../../support/log.ts'
+import { NO_FEDERATION } from '../../../support/no-federation.ts'
 import type { TokenRequestCase } from './token-requests.ts'
 
 /** What there is to serve. */
@@ -89,6 +90,7 @@ export async function startTokenServer(options: TokenServerOptions) {
     },
     introspection: { introspect: async () => undefined },
     revocations: { revoke: async () => {} },
+    federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
     dpop: dpopFor(issuer, now),
     attempts,

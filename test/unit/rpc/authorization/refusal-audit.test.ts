@@ -1,5 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { describe, expect, it } from '@jest/globals'
+import { RemoveFederatedIdentityRequestSchema } from '../../../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { DeleteTrustedIssuerRequestSchema } from '../../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import {
   CreateProjectRequestSchema,
   RemoveProjectRoleRequestSchema,
@@ -52,6 +54,11 @@ describe('the resource of a refused request', () => {
     [create(RemoveProjectRoleRequestSchema, { projectId: A, role: 'reader' }), `projects/${A}/roles/reader`],
     [create(ListServiceUsersRequestSchema, { projectId: A }), `projects/${A}`],
     [create(ActivateWebKeyRequestSchema, { keyId: 'k'.repeat(43) }), `web_keys/${'k'.repeat(43)}`],
+    [
+      create(RemoveFederatedIdentityRequestSchema, { userId: A, identityId: B }),
+      `users/${A}/federated_identities/${B}`,
+    ],
+    [create(DeleteTrustedIssuerRequestSchema, { issuerId: A }), `trusted_issuers/${A}`],
     [create(CreateProjectRequestSchema, { name: 'x' }), ''],
     [create(ListServiceUsersRequestSchema, {}), ''],
   ])('is found in %j', (request, resource) => {

@@ -1,0 +1,67 @@
+/**
+ * Which service users the subjects of trusted issuers name, in memory as of the version of the replica, for requests without a client
+ * id. A subject is read from the database at its first use, after each change of the instance, and before a denial. Subjects that name
+ * no user are not cached.
+ */
+import { LRUCache } from 'lru-cache'
+import { databaseBusy } from '../../domain/errors.ts'
+import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
+import type { InstanceReader } from '../../domain/ports.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
+import { SingleFlightByKey } from '../replica/single-flight.ts'
+
+const CAPACITY = 10_000
+
+/** Invented subjects must not take every database connection. */
+const MAX_READS = 2
+const MAX_WAITING = 1000
+
+export class FederatedSubjects {
+  readonly #reader: Pick<InstanceReader, 'findFederatedUsers'>
+  readonly #users = new LRUCache<string, readonly string[]>({ max: CAPACITY })
+  readonly #semaphore = new Semaphore({ maxRunning: MAX_READS, maxWaiting: MAX_WAITING, refusal: databaseBusy })
+  readonly #reads = new SingleFlightByKey((key) => this.#semaphore.run(() => this.#read(key)))
+  #version = -1
+
+  constructor(reader: Pick<InstanceReader, 'findFederatedUsers'>) {
+    this.#reader = reader
+  }
+
+  /** The ids of the users with this subject, if they are in memory. */
+  recall(subject: FederatedSubject): readonly string[] | undefined {
+    return this.#users.get(keyOf(subject))
+  }
+
+  /** The same as the database has them. @throws {DomainError} `storage_unavailable`. */
+  read(subject: FederatedSubject): Promise<readonly string[]> {
+    return this.#reads.request(keyOf(subject))
+  }
+
+  /** Forgets everything, because the instance is at another version. */
+  replace(version: number): void {
+    this.#version = version
+    this.#users.clear()
+  }
+
+  /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
+  advance(version: number): void {
+    this.#version = version
+  }
+
+  async #read(key: string): Promise<readonly string[]> {
+    const { version, userIds } = await this.#reader.findFederatedUsers(subjectOf(key))
+    // An answer that is older than memory may lack a change, and one that is newer will be read again.
+    if (version === this.#version && userIds.length > 0) this.#users.set(key, userIds)
+    return userIds
+  }
+}
+
+function keyOf({ issuerId, subject }: FederatedSubject): string {
+  return `${issuerId} ${subject}`
+}
+
+/** The id of an issuer has no space. */
+function subjectOf(key: string): FederatedSubject {
+  const end = key.indexOf(' ')
+  return { issuerId: key.slice(0, end), subject: key.slice(end + 1) }
+}

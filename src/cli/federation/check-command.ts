@@ -1,0 +1,105 @@
+/**
+ * `keyturn federation check`: whether a JWT proves a user, and why not.
+ *
+ * The JWT stays on this machine. It is verified here with the code of the server, its issuers and identities, and the clock of this
+ * machine.
+ */
+import { readFile } from 'node:fs/promises'
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import type { Transport } from '@connectrpc/connect'
+import { Command, Option } from 'commander'
+import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
+import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { verifyFederatedToken } from '../../crypto/federated-token.ts'
+import { parseIssuerKeys } from '../../crypto/issuer-key.ts'
+import { type FederatedIdentity, type FederatedToken, misfitOf } from '../../domain/federation/federated-identity.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
+import type { FederatedAssertionType } from '../../domain/ports.ts'
+import { openSessionOf } from '../api-client.ts'
+import { findTarget } from '../connection/target.ts'
+import { resolveUser, type UserReference, userArgument } from '../identities/references.ts'
+import type { Io } from '../io.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printJson } from '../output.ts'
+import { everyItemOf } from '../pages.ts'
+import { createClient } from '../unary-client.ts'
+import { everyIssuer } from './trusted-issuers.ts'
+
+interface CheckOptions extends RemoteOptions {
+  readonly type: FederatedAssertionType
+}
+
+/** The command. */
+export function checkCommand(io: Io): Command {
+  return withRemoteOptions(new Command('check'))
+    .description(
+      'Say whether a JWT proves a user, and why not. The JWT is not sent; the clock is that of this machine.',
+    )
+    .addArgument(userArgument())
+    .argument('<file>', 'a file with the JWT')
+    .addOption(
+      new Option('--type <type>', 'how the JWT would be sent (client_assertion_type)')
+        .choices(['jwt-bearer', 'jwt-spiffe'] satisfies FederatedAssertionType[])
+        .default('jwt-bearer'),
+    )
+    .action(async (user: UserReference, file: string, options: CheckOptions) => {
+      const jwt = (await readFile(file, 'utf8')).trim()
+      const target = await findTarget(io, options)
+      const { api } = await openSessionOf(target)
+      const issuers = (await everyIssuer(createClient(TrustedIssuerService, api))).map(toTrustedIssuer)
+      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers, new Date())
+      if (verified.kind === 'refused') throw new Error(`the JWT is refused: ${verified.reason}`)
+      const { token } = verified
+      const identities = await identitiesOf(api, await resolveUser(api, user))
+      const fitting = identities.find((identity) => misfitOf(identity, token, target.baseUrl) === undefined)
+      if (fitting === undefined) throw new Error(`the JWT is refused: ${misfits(identities, token, target.baseUrl)}`)
+      const { identityId } = fitting
+      const result = {
+        accepted: true,
+        identityId,
+        issuerId: token.issuerId,
+        subject: token.subject,
+        audience: token.audience,
+      }
+      printJson(io, options, result, () => `accepted, by the federated identity ${identityId}`)
+    })
+}
+
+/** What of the JWT each identity asks for and does not get. */
+function misfits(identities: readonly FederatedIdentity[], token: FederatedToken, ownIssuer: string): string {
+  if (identities.length === 0) return 'its signature is good, and the user has no federated identities'
+  const reasons = identities.map(
+    (identity) => `${misfitOf(identity, token, ownIssuer)} does not fit ${identity.identityId}`,
+  )
+  return `its signature is good, and no federated identity of the user fits: ${reasons.join('; ')}`
+}
+
+async function identitiesOf(api: Transport, userId: string): Promise<readonly FederatedIdentity[]> {
+  const client = createClient(FederatedIdentityService, api)
+  const identities = await everyItemOf(
+    (page) => client.listFederatedIdentities({ userId, ...page }),
+    (response) => response.identities,
+  )
+  return identities.map(({ identityId, issuerId, subject, audience, claims, creationDate }) => ({
+    identityId,
+    issuerId,
+    subject,
+    audience: audience === '' ? null : audience,
+    claims,
+    createdAt: creationDate === undefined ? new Date(0) : timestampDate(creationDate),
+  }))
+}
+
+function toTrustedIssuer(wire: WireTrustedIssuer): TrustedIssuer {
+  const { issuerId, issuer, keys, algorithms, maxLifetimeSeconds, creationDate } = wire
+  return {
+    issuerId,
+    issuer,
+    keys: keys?.source.case === undefined ? [] : parseIssuerKeys(keys.source.value),
+    algorithms: algorithms.filter(isAssertionAlgorithm),
+    maxLifetimeSeconds,
+    createdAt: creationDate === undefined ? new Date(0) : timestampDate(creationDate),
+  }
+}

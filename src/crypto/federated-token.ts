@@ -1,0 +1,133 @@
+/**
+ * Verifies JWTs of trusted issuers with the keys that are known of them. The header of a JWT chooses among these keys, and never brings
+ * one: `jwk`, `jku`, `x5c` and `x5u` are ignored (RFC 8725 §3.10).
+ */
+import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose'
+import { isCompactJws } from '../domain/compact-jws.ts'
+import { MAX_SUBJECT_LENGTH } from '../domain/federation/federated-identity.ts'
+import { type IssuerKey, mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
+import { fitsAlgorithm, isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
+import type { FederatedAssertionContent, FederatedAssertionType, FederatedVerification } from '../domain/ports.ts'
+
+/** Bounds the work before a JWT is parsed. Those of clusters and CI systems have 1 to 3 KB. */
+const MAX_LENGTH = 16 * 1024
+
+/** The tolerated clock skew of an issuer, in seconds. An expired JWT is refused at once. */
+const CLOCK_TOLERANCE_SECONDS = 60
+
+/**
+ * Values of `typ` in lower case (RFC 8725 §3.11): none, that of any JWT, those of JWT-SVIDs and assertions, and that of access tokens,
+ * which another token service issues. Others, such as a DPoP proof or a logout token, prove nothing about their sender.
+ */
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'jose', 'client-authentication+jwt', 'at+jwt']
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Why a JWT is not believed. For the operator. */
+class Distrust extends Error {}
+
+/** Verifies a JWT at this time: see `FederatedTokenVerifier`. */
+export async function verifyFederatedToken(
+  { jwt, type }: FederatedAssertionContent,
+  issuers: readonly TrustedIssuer[],
+  now: Date,
+): Promise<FederatedVerification> {
+  try {
+    const { header, claims } = decode(jwt)
+    const issuer = issuerOf(claims, type, issuers)
+    await assertSignature(jwt, header, issuer)
+    assertDates(claims, issuer, now)
+    const { issuerId } = issuer
+    const token = { issuerId, subject: subjectOf(claims, issuer), audience: audienceOf(claims), claims }
+    return { kind: 'verified', token }
+  } catch (error) {
+    if (error instanceof Distrust) return { kind: 'refused', reason: error.message }
+    throw error
+  }
+}
+
+function decode(jwt: string): { readonly header: Members; readonly claims: Members } {
+  if (jwt.length > MAX_LENGTH) distrust(`the JWT must have at most ${MAX_LENGTH} characters`)
+  if (!isCompactJws(jwt)) distrust('the JWT must be three parts in base64url without padding')
+  try {
+    return { header: decodeProtectedHeader(jwt) as Members, claims: decodeJwt(jwt) }
+  } catch {
+    return distrust('the header and the claims of the JWT must be JSON objects')
+  }
+}
+
+/** The issuer that the claims name, which is believed only after the signature. */
+function issuerOf(claims: Members, type: FederatedAssertionType, issuers: readonly TrustedIssuer[]): TrustedIssuer {
+  const { iss, sub } = claims
+  const name = type === 'jwt-spiffe' ? (typeof sub === 'string' ? trustDomainOf(sub) : undefined) : iss
+  // The whole text, in every byte: with a slash at its end it is another issuer.
+  const issuer = issuers.find((candidate) => candidate.issuer === name)
+  return (
+    issuer ?? distrust(type === 'jwt-spiffe' ? 'the trust domain of sub is not trusted' : 'iss is not a trusted issuer')
+  )
+}
+
+async function assertSignature(jwt: string, header: Members, { keys, algorithms }: TrustedIssuer): Promise<void> {
+  const { alg, kid, typ, crit, b64 } = header
+  const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
+  if (!TYPES.includes(type)) distrust('typ is that of another kind of JWT')
+  // RFC 7515 §4.1.11, RFC 7797 §7.
+  if (crit !== undefined || b64 !== undefined) distrust('crit and b64 must not be there')
+  if (!isAssertionAlgorithm(alg) || !algorithms.includes(alg)) distrust('alg is not allowed for the issuer')
+  const fitting = keys.filter((key) => isCandidate(key, { alg, kid }))
+  if (fitting.length === 0) distrust('the issuer has no key with this kid for this alg')
+  for (const key of fitting) if (await verifies(jwt, key, alg)) return
+  distrust('the signature is not by a key of the issuer')
+}
+
+/** A key without `kid` may have signed any JWT, and a JWT without `kid` may be by any key (RFC 7515 §4.1.4). */
+function isCandidate(key: IssuerKey, { alg, kid }: { readonly alg: string; readonly kid: unknown }): boolean {
+  if (kid !== undefined && key.kid !== undefined && key.kid !== kid) return false
+  // The algorithm of Ed25519 keys has two names, and both are accepted.
+  if (key.alg !== undefined && key.alg !== alg && key.kty !== 'OKP') return false
+  return fitsAlgorithm(key, alg)
+}
+
+async function verifies(jwt: string, key: IssuerKey, algorithm: string): Promise<boolean> {
+  try {
+    // jose keeps what it imports for as long as this very object lives. It would refuse the other name of the algorithm of an OKP key.
+    const { alg: _alg, ...unnamed } = key
+    await compactVerify(jwt, key.kty === 'OKP' ? unnamed : key, { algorithms: [algorithm] })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function assertDates({ exp, iat, nbf }: Members, { maxLifetimeSeconds }: TrustedIssuer, now: Date): void {
+  const seconds = now.getTime() / 1000
+  if (!isTime(exp)) distrust('exp must be a number')
+  if (exp <= seconds) distrust('exp must lie in the future')
+  for (const [name, time] of Object.entries({ iat, nbf })) {
+    if (time === undefined) continue
+    if (!isTime(time)) distrust(`${name} must be a number`)
+    if (time > seconds + CLOCK_TOLERANCE_SECONDS) distrust(`${name} must not lie in the future`)
+  }
+  if (exp - (isTime(iat) ? iat : seconds) > maxLifetimeSeconds) distrust('the lifetime is over the limit of the issuer')
+}
+
+function subjectOf({ sub }: Members, issuer: TrustedIssuer): string {
+  // PostgreSQL cannot search for NUL.
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0'))
+    return distrust(`sub must be a text of 1 to ${MAX_SUBJECT_LENGTH} characters`)
+  return mayVouchFor(issuer, sub) ? sub : distrust('sub must be a SPIFFE ID of the trust domain')
+}
+
+/** A list may have one audience only: a JWT for several services could be sent here by another of them. */
+function audienceOf({ aud }: Members): string {
+  const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
+  return typeof audience === 'string' ? audience : distrust('aud must be one text')
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}
+
+function distrust(reason: string): never {
+  throw new Distrust(reason)
+}

@@ -1,0 +1,79 @@
+/**
+ * `iam.federation.v2.TrustedIssuerService`.
+ */
+import { create } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import {
+  type IssuerKeys,
+  TrustedIssuerSchema,
+  type TrustedIssuer as WireTrustedIssuer,
+} from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
+import type { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import type { TrustedIssuers } from '../../app/federation/trusted-issuers.ts'
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
+import { actorOf } from '../authorization/actor.ts'
+import { pathsOf } from '../messages/fields.ts'
+import { byName, fromMemory, listPage } from '../messages/paging.ts'
+import { invalidField } from '../messages/violations.ts'
+
+const ISSUERS = byName(({ issuer }: TrustedIssuer) => issuer)
+
+/** Answers the calls of the service. */
+export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeof TrustedIssuerService> {
+  return {
+    async createTrustedIssuer(req, context) {
+      const { issuer, algorithms, maxLifetimeSeconds = 0, keys } = req
+      const facts = { issuer, algorithms: algorithms.filter(isAssertionAlgorithm), maxLifetimeSeconds }
+      return answer(await issuers.create(actorOf(context), { ...facts, jwks: toJwks(keys) }))
+    },
+
+    async getTrustedIssuer(req) {
+      return answer(await issuers.get(req.issuerId))
+    },
+
+    async listTrustedIssuers(req) {
+      const read = fromMemory(await issuers.list(), ({ issuer }, cursor: string) => issuer > cursor)
+      const { items, nextPageToken } = await listPage(req, ISSUERS, read)
+      return { trustedIssuers: items.map(fromTrustedIssuer), nextPageToken }
+    },
+
+    async updateTrustedIssuer(req, context) {
+      const paths = pathsOf(req.updateMask, ['keys', 'algorithms', 'max_lifetime_seconds'])
+      const { algorithms, maxLifetimeSeconds = 0 } = req
+      const edit = {
+        ...(paths.has('keys') ? { jwks: toJwks(req.keys) } : {}),
+        ...(paths.has('algorithms') ? { algorithms: algorithms.filter(isAssertionAlgorithm) } : {}),
+        ...(paths.has('max_lifetime_seconds') ? { maxLifetimeSeconds } : {}),
+      }
+      return answer(await issuers.edit(actorOf(context), req.issuerId, edit))
+    },
+
+    async deleteTrustedIssuer(req, context) {
+      await issuers.delete(actorOf(context), req.issuerId)
+      return {}
+    },
+  }
+}
+
+function answer(issuer: TrustedIssuer) {
+  return { trustedIssuer: fromTrustedIssuer(issuer) }
+}
+
+function fromTrustedIssuer(trusted: TrustedIssuer): WireTrustedIssuer {
+  const { issuerId, issuer, algorithms, maxLifetimeSeconds, createdAt } = trusted
+  return create(TrustedIssuerSchema, {
+    issuerId,
+    issuer,
+    keys: { source: { case: 'jwks', value: JSON.stringify({ keys: trusted.keys }) } },
+    algorithms: [...algorithms],
+    maxLifetimeSeconds,
+    creationDate: timestampFromDate(createdAt),
+  })
+}
+
+function toJwks(keys: IssuerKeys | undefined): string {
+  if (keys?.source.case === undefined) throw invalidField('keys', 'is required when update_mask has it')
+  return keys.source.value
+}

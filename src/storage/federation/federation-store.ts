@@ -1,0 +1,31 @@
+/**
+ * The `FederationStore` on a database: all trusted issuers, read and changed as a whole. The federated identities of users are parts
+ * of the users (`identity-store.ts`).
+ */
+import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { FederationStore, IssuersChange } from '../../domain/ports.ts'
+import { changeInstance } from '../instance/instance-change.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { readTrustedIssuers, writeTrustedIssuers } from './trusted-issuer-row.ts'
+
+/** The trusted issuers of a migrated database. */
+export function createFederationStore(database: Database, macs: PublicKeyMacs): FederationStore {
+  return {
+    change: async <T>(
+      entry: ChangeEntry,
+      decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>,
+    ): Promise<T> => {
+      const { decision } = await changeInstance<readonly TrustedIssuer[], IssuersChange<T>>(database, entry, {
+        read: (trx) => readTrustedIssuers(trx, macs),
+        datesOf: (issuers) => issuers.map(({ createdAt }) => createdAt),
+        decide: (issuers, { date }) => decide(issuers, date),
+        write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
+      })
+      return decision.result
+    },
+    list: () => usingStorageWithRetries(() => readTrustedIssuers(database.db, macs)),
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The part of the contract about `FederationStore`, and about the federated identities of users.
+ */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { FederatedIdentity } from '../../../src/domain/federation/federated-identity.ts'
+import {
+  addIssuer,
+  editIssuer,
+  removeIssuer,
+  type TrustedIssuer,
+} from '../../../src/domain/federation/trusted-issuer.ts'
+import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
+import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
+import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anEntry } from '../../support/audit-entry.ts'
+import { TEST_MACS } from '../../support/integrity.ts'
+import { newKeyPair } from '../../support/keys.ts'
+import { seedProject, seedUser } from '../../support/seed.ts'
+
+const MAC = 'its mac does not fit'
+
+export function describeFederationStore(current: () => Database): void {
+  const store = () => createFederationStore(current(), TEST_MACS)
+  const users = () => createIdentityStore(current(), TEST_MACS)
+  const reader = () => createInstanceReader(current(), TEST_MACS)
+
+  const change = (decide: (issuers: readonly TrustedIssuer[], now: Date) => readonly TrustedIssuer[]) =>
+    store().change(anEntry('change'), (issuers, now) => ({ next: decide(issuers, now), result: null }))
+  const trust = async (issuer: string) => {
+    const issuerId = randomUUID()
+    const keys = [{ ...newKeyPair().publicJwk, kid: 'first' }]
+    const facts = { issuerId, issuer, keys, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 } as const
+    await change((issuers, now) => addIssuer(issuers, facts, now))
+    return issuerId
+  }
+  const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId
+  const addIdentity = async (userId: string, issuerId: string): Promise<FederatedIdentity> => {
+    const claims = [{ pointer: '/repository', value: 'shop/web' }]
+    const facts = { identityId: randomUUID(), issuerId, subject: 'robot', audience: null, claims }
+    return users().changeUser(userId, anEntry('add'), (user, { date }) => {
+      const identity = { ...facts, createdAt: date }
+      return { next: { ...user!, federatedIdentities: [...user!.federatedIdentities, identity] }, result: identity }
+    })
+  }
+
+  describe('changing trusted issuers', () => {
+    it('keeps them as they are, with one version for each change, and replicas load them', async () => {
+      const issuerId = await trust('https://b.example')
+      await trust('https://a.example')
+      const [a, b] = await store().list()
+      expect([a?.issuer, b?.issuer]).toEqual(['https://a.example', 'https://b.example'])
+      expect(b).toMatchObject({ issuerId, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 })
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 900, algorithms: [] }))
+      const { version, trustedIssuers } = await reader().load([])
+      expect(version).toBe(3)
+      expect(trustedIssuers).toEqual(await store().list())
+      expect(trustedIssuers[1]).toEqual({
+        ...b,
+        maxLifetimeSeconds: 900,
+        algorithms: expect.arrayContaining(['PS512']),
+      })
+    })
+
+    it('writes nothing when nothing changes', async () => {
+      const issuerId = await trust('https://a.example')
+      const { version } = await reader().status()
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 600 }))
+      expect((await reader().status()).version).toBe(version)
+    })
+
+    it('keeps the identities of users when an issuer changes, and deletes them with it', async () => {
+      const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
+      const identity = await addIdentity(userId, issuerId)
+      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
+      expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
+      await change((issuers) => removeIssuer(issuers, issuerId))
+      expect((await reader().load([userId])).users.get(userId)?.federatedIdentities).toEqual([])
+      expect(await store().list()).toEqual([])
+    })
+  })
+
+  describe('the federated identities of a user', () => {
+    it('are refused for an issuer that is not trusted', async () => {
+      await expect(addIdentity(await newUser(), randomUUID())).rejects.toMatchObject({
+        code: 'trusted_issuer_not_found',
+      })
+    })
+
+    it('end with the user', async () => {
+      const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
+      await addIdentity(userId, issuerId)
+      await users().changeUser(userId, anEntry('delete'), () => ({ next: null, result: null }))
+      const { rows } = await sql`select 1 from federated_identities`.execute(current().db)
+      expect(rows).toEqual([])
+    })
+  })
+
+  describe('a row of federation that was written without the integrity key', () => {
+    const other = { ...newKeyPair().publicJwk, kid: 'first' }
+
+    it.each([
+      ['another issuer', sql`issuer = 'https://evil.example'`],
+      ['another key', sql`keys = ${JSON.stringify([other])}::text::jsonb`],
+      ['another kid', sql`keys = jsonb_set(keys, '{0,kid}', '"second"')`],
+      ['another algorithm', sql`algorithms = '{RS256}'`],
+      ['a longer lifetime', sql`max_lifetime = 86400`],
+      ['another id', sql`issuer_id = ${randomUUID()}`],
+    ])('is no trusted issuer with %s', async (_, assignment) => {
+      await trust('https://a.example')
+      await sql`update trusted_issuers set ${assignment}`.execute(current().db)
+      const unreadable = { name: 'UnreadableRow', kind: 'trusted_issuer', message: expect.stringContaining(MAC) }
+      await expect(reader().load([])).rejects.toMatchObject(unreadable)
+      await expect(store().list()).rejects.toMatchObject(unreadable)
+      await expect(change((issuers) => issuers)).rejects.toMatchObject(unreadable)
+    })
+
+    it.each([
+      ['another subject', sql`subject = 'another'`],
+      ['another audience', sql`audience = 'https://other.example'`],
+      ['another claim', sql`claims = '[{"pointer":"/repository","value":"shop/api"}]'`],
+      ['fewer claims', sql`claims = '[]'`],
+      ['another id', sql`identity_id = ${randomUUID()}`],
+    ])('is no identity of a user with %s', async (_, assignment) => {
+      const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
+      await addIdentity(userId, issuerId)
+      await sql`update federated_identities set ${assignment}`.execute(current().db)
+      await expect(reader().load([userId])).rejects.toThrow(MAC)
+    })
+
+    it('is no identity of another user, and none of another issuer', async () => {
+      const [issuerId, elsewhere] = [await trust('https://a.example'), await trust('https://b.example')]
+      const [mine, theirs] = [await newUser(), await newUser()]
+      await addIdentity(mine, issuerId)
+      await sql`update federated_identities set user_id = ${theirs}`.execute(current().db)
+      await expect(users().findUser(theirs)).rejects.toThrow(MAC)
+      await sql`update federated_identities set user_id = ${mine}, issuer_id = ${elsewhere}`.execute(current().db)
+      await expect(users().findUser(mine)).rejects.toThrow(MAC)
+    })
+  })
+}

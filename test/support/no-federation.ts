@@ -1,0 +1,10 @@
+/**
+ * An instance that trusts no other issuer.
+ */
+export const NO_FEDERATION = {
+  verify: async () => ({ kind: 'refused', reason: 'no issuer is trusted' }) as const,
+  trustedIssuers: () => [],
+  confirm: async () => {},
+  recallUsers: () => undefined,
+  readUsers: async () => [],
+}
