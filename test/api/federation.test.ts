@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import { createTokenSource } from '../../src/client/index.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
+import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -172,6 +173,30 @@ describe('the JWT of a trusted issuer [RFC 7523 §2.2, §3]', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
     expect((await instance.fetch('/oauth/v2/token', init)).status).toBe(200)
+  })
+
+  it('gets a token that is bound to a key [RFC 9449 §5]', async () => {
+    const key = await newProofKey()
+    const proof = await proofOf(key, { url: `${instance.keyturn.baseUrl}/oauth/v2/token` })
+    const response = await instance.postForm(formWith(await jwtOf()), { dpop: proof })
+    const { access_token, token_type } = (await response.json()) as { access_token: string; token_type: string }
+    expect(token_type).toBe('DPoP')
+    expect(decodeJwt(access_token)).toMatchObject({ sub: robot.userId, cnf: { jkt: key.jkt } })
+  })
+
+  it('authenticates the revocation of a token of its user, and its introspection [RFC 7009 §2.1, RFC 7662 §2.1]', async () => {
+    const token = ((await (await present(await jwtOf())).json()) as { access_token: string }).access_token
+    const ask = async (path: string, jwt: string) => {
+      const body = new URLSearchParams({ ...formWith(jwt), token })
+      const response = await instance.fetch(path, { method: 'POST', body })
+      return { status: response.status, body: await response.text() }
+    }
+    const asked = await ask('/oauth/v2/introspect', await jwtOf())
+    expect({ ...asked, body: JSON.parse(asked.body) }).toMatchObject({ status: 200, body: { active: true } })
+    expect(await ask('/oauth/v2/revoke', await jwtOf({ sub: 'another' }))).toMatchObject({ status: 401 })
+    expect(await ask('/oauth/v2/revoke', await jwtOf())).toEqual({ status: 200, body: '' })
+    const after = await ask('/oauth/v2/introspect', await jwtOf())
+    expect(JSON.parse(after.body)).toEqual({ active: false })
   })
 
   it('of GitHub Actions is held to its environment and repository', async () => {

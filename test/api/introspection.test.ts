@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import * as client from 'openid-client'
 import { type Administration, administrationOf } from '../support/administration.ts'
+import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import {
@@ -89,6 +90,18 @@ describe('the introspection endpoint [RFC 7662 §2]', () => {
   it('says all that an active token says, with its type, to a service of the project that the token is for', async () => {
     const token = await tokenFor(robot, { scope: `openid ${ROLES}` })
     expect(await ask(billingService, token)).toEqual({ ...decodeJwt(token), active: true, token_type: 'Bearer' })
+  })
+
+  it('says to which key a token is bound [RFC 9449 §6.2]', async () => {
+    const key = await newProofKey()
+    const proof = await proofOf(key, { url: `${instance.keyturn.baseUrl}/oauth/v2/token` })
+    const response = await instance.postForm(formOf(robot), { dpop: proof })
+    const { access_token } = (await response.json()) as { access_token: string }
+    expect(await ask(billingService, access_token)).toMatchObject({
+      active: true,
+      token_type: 'DPoP',
+      cnf: { jkt: key.jkt },
+    })
   })
 
   it('says it to the services of each project whose id or audience the token has, and to no others', async () => {
