@@ -1,5 +1,9 @@
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { testGeneratedClient } from './generated-client.ts'
+
+const SERVICES = globSync('iam/**/*_service.proto', { cwd: join(import.meta.dirname, '../../gen/proto') })
 
 await testGeneratedClient(
   {
@@ -16,7 +20,7 @@ await testGeneratedClient(
   (shell) => {
     it('has stubs for those who have the extension grpc', async () => {
       const checked = await shell("find src -name '*Client.php' -exec php -l {} \\;")
-      expect(checked.match(/^No syntax errors/gm)).toHaveLength(5)
+      expect(checked.match(/^No syntax errors/gm)).toHaveLength(SERVICES.length)
     })
   },
 )

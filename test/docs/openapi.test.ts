@@ -209,7 +209,7 @@ describe('the rules of the proto files', () => {
     const titles = Object.values(document.components.schemas).flatMap(({ oneOf = [] }) =>
       oneOf.map(({ title }) => title),
     )
-    expect(titles).toHaveLength(11)
+    expect(titles).toHaveLength(9)
     expect(new Set(titles).size).toBe(11)
   })
 

@@ -98,7 +98,7 @@ function answersOf(server: KeyturnProcess): ReadonlyMap<number, readonly string[
   )
 }
 
-/** The description, with a request for each method that succeeds once, and a form that gets a token. */
+/** The description, with a request for each method that succeeds once, and forms for the OAuth endpoints. */
 async function descriptionWithExamples(server: KeyturnProcess, admin: Administration): Promise<Description> {
   await admin.keys.updateRotationPolicy({ policy: { enabled: false }, updateMask: { paths: ['enabled'] } })
   const { client_id, client_secret } = await server.admin()
@@ -106,6 +106,9 @@ async function descriptionWithExamples(server: KeyturnProcess, admin: Administra
     ...(await everyRequest(admin)),
     'iam.webkey.v2.WebKeyService/CreateWebKey': { config: { ed25519: {} } },
     'oauth/v2/token': { grant_type: 'client_credentials', client_id, client_secret, scope: 'openid' },
+    'oauth/v2/introspect': { client_id, client_secret, token: admin.token },
+    // What it calls the API with is another token.
+    'oauth/v2/revoke': { client_id, client_secret, token: admin.token },
   }
   const description = (await (await fetch(`${server.listenUrl}/openapi.json`)).json()) as Description
   for (const [path, value] of Object.entries(requests)) {
