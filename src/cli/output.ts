@@ -5,7 +5,7 @@ import type { JsonValue } from '@bufbuild/protobuf'
 import { type Command, Option } from 'commander'
 import { type Paint, painter } from './color.ts'
 import type { Io } from './io.ts'
-import { printable } from './printable.ts'
+import { printable, printableLines } from './printable.ts'
 import { formatYaml } from './yaml.ts'
 
 const FORMATS = ['table', 'json', 'yaml'] as const
@@ -48,7 +48,9 @@ export function formatIn(argv: readonly string[]): OutputFormat {
  */
 export function printJson(io: Io, options: OutputOptions, json: JsonValue, text: (heading: Paint) => string): void {
   const format = formatOf(options)
-  io.stdout.write(`${format === 'table' ? text(painter(io, 'stdout', 'bold')) : formatJson(json, format)}\n`)
+  io.stdout.write(
+    `${format === 'table' ? printableLines(text(painter(io, 'stdout', 'bold'))) : formatJson(json, format)}\n`,
+  )
 }
 
 /** Prints warnings on standard error, one a line. */

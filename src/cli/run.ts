@@ -8,6 +8,7 @@ import { WRONG_USAGE } from './exit-codes.ts'
 import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
 import { formatIn, type OutputFormat } from './output.ts'
+import { printableLines } from './printable.ts'
 import { createProgram } from './program.ts'
 import { formatYaml } from './yaml.ts'
 
@@ -52,7 +53,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     const failure = failureOf(error)
     io.stderr.write(
       format === 'table'
-        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${namingCommands(describeFailure(error), io)}\n`
+        ? `${painter(io, 'stderr', 'red')('keyturn:')} ${namingCommands(printableLines(describeFailure(error)), io)}\n`
         : formatFailure({ ...failure, message: namingCommands(failure.message, io) }, format),
     )
     return exitCodeOf(error)

@@ -27,7 +27,7 @@ export type TokenClient = Pick<Credentials, 'token_endpoint' | 'client_id' | 'cl
  *
  * @param options `resource`: an audience to ask for (RFC 8707).
  * @throws {TokenRefusal}
- * @throws {ConnectionError} if the server cannot be reached, or what it answers is of no use.
+ * @throws {ConnectionError} if there is no response, or it is not one of a token endpoint.
  */
 export async function requestToken(
   client: TokenClient,

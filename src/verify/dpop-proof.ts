@@ -12,7 +12,8 @@ export interface DpopOptions {
   readonly origin: string
   /**
    * Marks a proof as used until a time, in all processes of the service, and returns whether this was its first use. Default: in the
-   * memory of this process, so that another process would accept the same proof.
+   * memory of this process, so that another process would accept the same proof. There it has room for 100 000 proofs in two minutes;
+   * further ones are refused.
    */
   readonly useOnce?: ((id: string, expiresAt: Date) => boolean | Promise<boolean>) | undefined
 }
@@ -63,6 +64,8 @@ const IAT_TOLERANCE_MILLIS = 60_000
 /** Bounds the work for a proof before it is parsed. */
 const MAX_PROOF_LENGTH = 4096
 const MAX_ID_LENGTH = 200
+/** Used proofs that are remembered: 800 requests per second for two minutes, about 20 MB. */
+const MAX_USED = 100_000
 
 /** Checks the proof of a request. @throws {ProofProblem} if it is not good for the request and the token, or was used before. */
 export type ProofCheck = (request: ProvedRequest, token: BoundToken) => Promise<void>
@@ -122,7 +125,8 @@ function withoutQuery(address: string): string {
   return url.href
 }
 
-function usedInMemory(runtime: Runtime): NonNullable<DpopOptions['useOnce']> {
+/** Marks proofs as used in the memory of this process. @throws {ProofProblem} if there is no room for another one. */
+export function usedInMemory(runtime: Pick<Runtime, 'now'>): NonNullable<DpopOptions['useOnce']> {
   /** In the order of their expiry, which is that of their use. */
   const used = new Map<string, number>()
   return (id, expiresAt) => {
@@ -132,6 +136,8 @@ function usedInMemory(runtime: Runtime): NonNullable<DpopOptions['useOnce']> {
       used.delete(old)
     }
     if (used.has(id)) return false
+    // Forgetting one would let it be used again.
+    if (used.size >= MAX_USED) throw new ProofProblem('too many DPoP proofs are remembered: try again in a minute')
     used.set(id, expiresAt.getTime())
     return true
   }

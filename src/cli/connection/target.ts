@@ -100,8 +100,9 @@ export function assertSecretsAreSafe(url: string): void {
 }
 
 function checkedUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:/.test(text)) return new URL(text).origin
-  throw new Error('KEYTURN_BASE_URL must be the address of the server, https://…')
+  return parseBaseUrl(text, (problem) => {
+    throw new Error(`KEYTURN_BASE_URL ${problem}`)
+  })
 }
 
 async function inFile(path: string): Promise<Found> {

@@ -1,0 +1,14 @@
+import { expect, it } from '@jest/globals'
+import { ProofProblem, usedInMemory } from '../../../src/verify/dpop-proof.ts'
+import { ManualRuntime } from '../../support/manual-runtime.ts'
+
+it('remembers 100,000 used proofs until they expire, and refuses others meanwhile', () => {
+  const runtime = new ManualRuntime()
+  const use = usedInMemory(runtime)
+  const expiresAt = new Date(runtime.now() + 120_000)
+  for (let i = 0; i < 100_000; i += 1) expect(use(`proof-${i}`, expiresAt)).toBe(true)
+  expect(use('proof-0', expiresAt)).toBe(false)
+  expect(() => use('another', expiresAt)).toThrow(ProofProblem)
+  runtime.advance(120_000)
+  expect(use('another', new Date(runtime.now() + 120_000))).toBe(true)
+})
