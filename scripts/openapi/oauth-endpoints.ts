@@ -270,7 +270,12 @@ export function oauthSchemas(): Json {
         'What is known about a token (RFC 7662 §2.2). An active one has all its claims here, its roles among them.',
       properties: {
         active: { type: 'boolean' },
-        token_type: { type: 'string', const: 'Bearer' },
+        token_type: { type: 'string', enum: ['Bearer', 'DPoP'] },
+        cnf: {
+          type: 'object',
+          description: 'The key that the token is bound to (RFC 9449 §6.2).',
+          properties: { jkt: { type: 'string' } },
+        },
         iss: { type: 'string' },
         sub: { type: 'string', description: 'The id of the service user.' },
         aud: { type: 'array', items: { type: 'string' } },

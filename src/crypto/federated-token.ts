@@ -37,6 +37,8 @@ export async function verifyFederatedToken(
     const issuer = issuerOf(claims, type, issuers)
     await assertSignature(jwt, header, issuer)
     assertDates(claims, issuer, now)
+    // The sender would have to prove the key; without that a stolen token would work as an assertion (RFC 7800 §3).
+    if (claims.cnf !== undefined) distrust('cnf: a JWT that is bound to a key proves nothing without that key')
     const { issuerId } = issuer
     const token = { issuerId, subject: subjectOf(claims, issuer), audience: audienceOf(claims), claims }
     return { kind: 'verified', token }

@@ -214,7 +214,13 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
-    trustedIssuers: new TrustedIssuers({ store: issuers, replica, parseIssuerKeys, newId: randomUUID }),
+    trustedIssuers: new TrustedIssuers({
+      store: issuers,
+      replica,
+      parseIssuerKeys,
+      newId: randomUUID,
+      issuer: baseUrl,
+    }),
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     audit,
     access: new Access({

@@ -5,7 +5,7 @@ import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instanc
 
 const ADDRESSES = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
 const JWKS = '/.well-known/openid-configuration/jwks'
-const AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
+const AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'spiffe_jwt']
 const ASSERTION_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -52,7 +52,7 @@ describe.each(ADDRESSES)('the discovery document at %s', (address) => {
       ],
       response_types_supported: [],
       grant_types_supported: ['client_credentials'],
-      token_endpoint_auth_methods_supported: [...AUTHENTICATION_METHODS, 'spiffe_jwt'],
+      token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
       token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
       introspection_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
       introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,

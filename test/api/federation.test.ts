@@ -393,6 +393,8 @@ describe('an attack with the JWT of a trusted issuer', () => {
     ['the subject with a NUL', 'sub must', () => jwtOf({ sub: `${SUBJECT}\0` })],
     ['a subject that is a list', 'sub must', () => jwtOf({ sub: [SUBJECT] })],
     ['no subject', 'sub must', () => jwtOf({ sub: undefined })],
+    ['a binding to a key', 'cnf', () => jwtOf({ cnf: { jkt: 'x' } })],
+    ['a binding that is null', 'cnf', () => jwtOf({ cnf: null })],
     ['17 000 characters', 'at most', () => jwtOf({ x: 'x'.repeat(13_000) })],
   ])('is refused: %s', async (_, reason, make) => {
     const jwt = await make()
@@ -477,6 +479,11 @@ describe('trusted issuers and federated identities', () => {
       'spiffe://A',
     ])
       expect(await refusalOf(create(issuer))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
+    // Its own tokens could renew themselves, and outlive their revocation.
+    const own = instance.keyturn.baseUrl
+    for (const issuer of [own, `${own}/`, own.toUpperCase()])
+      expect(await refusalOf(create(issuer))).toMatchObject({ code: 'InvalidArgument' })
+    expect(await refusalOf(create(own))).toMatchObject({ reason: 'TRUSTED_ISSUER_INVALID' })
     const secret = { kty: 'oct', k: 'c2VjcmV0' }
     const privateJwk = jwkOf(clusterKey.privateKey)
     for (const text of [

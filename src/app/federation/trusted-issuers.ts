@@ -26,6 +26,8 @@ export interface TrustedIssuersOptions {
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
   /** A new random UUID. */
   readonly newId: () => string
+  /** The issuer of this service. */
+  readonly issuer: string
 }
 
 /** Keys of an issuer as an administrator gives them: a JWK Set. */
@@ -49,10 +51,12 @@ export class TrustedIssuers {
     actor: Actor,
     { jwks, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & GivenKeys,
   ): Promise<TrustedIssuer> {
-    const { parseIssuerKeys, newId } = this.#options
+    const { parseIssuerKeys, newId, issuer: own } = this.#options
     const issuerId = newId()
     const keys = parseIssuerKeys(jwks)
-    return this.#change(actor, issuerId, (issuers, now) => addIssuer(issuers, { ...facts, issuerId, keys }, now))
+    return this.#change(actor, issuerId, (issuers, now) =>
+      addIssuer(issuers, { ...facts, issuerId, keys }, { at: now, own }),
+    )
   }
 
   async get(issuerId: string): Promise<TrustedIssuer> {

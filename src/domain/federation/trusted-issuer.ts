@@ -5,6 +5,7 @@
 import { DomainError } from '../errors.ts'
 import { ASSERTION_ALGORITHMS, type AssertionAlgorithm } from '../keys/assertion-algorithm.ts'
 import type { PublicJwk } from '../keys/key-algorithm.ts'
+import { isSameName } from '../uri.ts'
 
 /** Every replica has all of them in memory. */
 const MAX_ISSUERS = 50
@@ -35,8 +36,22 @@ export type IssuerEdit = Partial<Pick<TrustedIssuer, 'keys' | 'algorithms' | 'ma
 /** The facts of a new issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
 export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'keys' | 'algorithms' | 'maxLifetimeSeconds'>
 
-/** @throws {DomainError} `trusted_issuer_taken`; `trusted_issuer_limit_reached`. */
-export function addIssuer(issuers: readonly TrustedIssuer[], facts: NewIssuer, at: Date): readonly TrustedIssuer[] {
+/**
+ * @param own The issuer of this service, whose tokens could renew themselves and outlive their revocation.
+ * @throws {DomainError} `trusted_issuer_invalid` for `own`, also in another spelling; `trusted_issuer_taken`;
+ * `trusted_issuer_limit_reached`.
+ */
+export function addIssuer(
+  issuers: readonly TrustedIssuer[],
+  facts: NewIssuer,
+  { at, own }: { readonly at: Date; readonly own: string },
+): readonly TrustedIssuer[] {
+  if (isSameName(facts.issuer, own)) {
+    throw new DomainError(
+      'trusted_issuer_invalid',
+      'that is the issuer of Keyturn itself: its tokens are no proof here',
+    )
+  }
   if (issuers.some(({ issuer }) => issuer === facts.issuer)) {
     throw new DomainError('trusted_issuer_taken', 'this issuer is trusted already')
   }

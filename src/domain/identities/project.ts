@@ -5,6 +5,7 @@
  * users is not deleted.
  */
 import { DomainError } from '../errors.ts'
+import { isSameName } from '../uri.ts'
 import { isStandardScope } from './token-grant.ts'
 
 /** The greatest number of roles, and of custom scopes, of a project. */
@@ -86,7 +87,7 @@ export function removeScope(project: Project, scope: string): Project {
  * @throws {DomainError} `audience_reserved` for the issuer, also in another spelling; `project_limit_reached`.
  */
 export function addAudience(project: Project, audience: string, issuer: string): Project {
-  if (spelling(audience) === spelling(issuer)) {
+  if (isSameName(audience, issuer)) {
     throw new DomainError('audience_reserved', 'that is the audience of Keyturn itself: choose another')
   }
   const audiences = withName(project.audiences, audience, MAX_AUDIENCES)
@@ -99,11 +100,6 @@ export function removeAudience(project: Project, audience: string): Project {
     throw new DomainError('project_audience_not_found', `the project has no audience ${JSON.stringify(audience)}`)
   }
   return { ...project, audiences: project.audiences.filter((name) => name !== audience) }
-}
-
-/** Equal for URIs that people take for the same. */
-function spelling(uri: string): string {
-  return uri.toLowerCase().replace(/\/+$/, '')
 }
 
 function withName(names: readonly string[], name: string, max: number): readonly string[] {

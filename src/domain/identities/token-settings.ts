@@ -69,7 +69,8 @@ export function parseTokenClaims(json: string): TokenSettings['tokenClaims'] {
  * @throws {DomainError} `token_claims_invalid` if they are no object, or would replace what Keyturn says.
  */
 export function toTokenClaims(value: unknown): TokenSettings['tokenClaims'] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidClaims('be a JSON object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalidClaims('be a JSON object, without numbers beyond 2^53')
   for (const name of Object.keys(value)) {
     if (OWN.has(name) || RESERVED.test(name) || name === '__proto__') throw taken(name)
   }
@@ -78,10 +79,18 @@ export function toTokenClaims(value: unknown): TokenSettings['tokenClaims'] {
 
 function parseJson(json: string): unknown {
   try {
-    return JSON.parse(json)
+    return JSON.parse(json, assertExact)
   } catch {
     return undefined
   }
+}
+
+/** Tokens have what was given, so a number that JavaScript would change is refused. */
+function assertExact(_name: string, value: unknown): unknown {
+  if (typeof value !== 'number') return value
+  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+    throw new RangeError('a number is too large')
+  return value
 }
 
 function taken(name: string): DomainError {

@@ -20,6 +20,9 @@ const AUTHORIZATION_PATH = '/oauth/v2/authorize'
 /** A member that ZITADEL's client for PHP cannot start without, though it does not use it for machines. There is nothing at the address. */
 const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 
+/** The last one is of draft-ietf-oauth-spiffe-client-auth. For a client of oidc-provider it is a secret (decision 28). */
+const AUTHENTICATION_METHODS = [...CLIENT_AUTHENTICATION_METHODS, 'spiffe_jwt']
+
 /**
  * Authorization server metadata (RFC 8414 §2, RFC 9449 §5.1). It does not depend on the key ring (decision 20).
  *
@@ -40,12 +43,11 @@ export function discoveryDocument(
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    // The last one is of draft-ietf-oauth-spiffe-client-auth. For a client of oidc-provider it is a secret (decision 28).
-    token_endpoint_auth_methods_supported: [...CLIENT_AUTHENTICATION_METHODS, 'spiffe_jwt'],
+    token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
-    introspection_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    introspection_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
     introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
-    revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION_METHODS,
+    revocation_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
     revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.

@@ -33,7 +33,7 @@ export function describeFederationStore(current: () => Database): void {
     const issuerId = randomUUID()
     const keys = [{ ...newKeyPair().publicJwk, kid: 'first' }]
     const facts = { issuerId, issuer, keys, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 } as const
-    await change((issuers, now) => addIssuer(issuers, facts, now))
+    await change((issuers, now) => addIssuer(issuers, facts, { at: now, own: 'https://id.example' }))
     return issuerId
   }
   const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId

@@ -20,7 +20,7 @@ export declare const file_iam_federation_v2_trusted_issuer_service: GenFile;
 export declare type CreateTrustedIssuerRequest = Message<"iam.federation.v2.CreateTrustedIssuerRequest"> & {
   /**
    * The exact `iss` of its JWTs: an https URL without query and fragment (http on a loopback address), or
-   * `spiffe://<trust domain>`. A slash at the end makes it another issuer.
+   * `spiffe://<trust domain>`. A slash at the end makes it another issuer. Keyturn's own issuer is refused.
    *
    * @generated from field: string issuer = 1;
    */

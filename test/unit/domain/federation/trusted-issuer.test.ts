@@ -8,21 +8,22 @@ import {
 import { ASSERTION_ALGORITHMS } from '../../../../src/domain/keys/assertion-algorithm.ts'
 
 const NOW = new Date(0)
+const WHEN = { at: NOW, own: 'https://id.example' }
 const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: [], algorithms: [], maxLifetimeSeconds: 0 })
 
 describe('trusting an issuer', () => {
   it('takes every algorithm and an hour unless others are named', () => {
-    const [issuer] = addIssuer([], facts('a'), NOW)
+    const [issuer] = addIssuer([], facts('a'), WHEN)
     expect(issuer).toMatchObject({ algorithms: ASSERTION_ALGORITHMS, maxLifetimeSeconds: 3600, createdAt: NOW })
   })
 
   it('works for 50 issuers, each of them once', () => {
     let issuers: readonly TrustedIssuer[] = []
-    for (let count = 0; count < 50; count += 1) issuers = addIssuer(issuers, facts(`issuer-${count}`), NOW)
-    expect(() => addIssuer(issuers, facts('issuer-7'), NOW)).toThrow(
+    for (let count = 0; count < 50; count += 1) issuers = addIssuer(issuers, facts(`issuer-${count}`), WHEN)
+    expect(() => addIssuer(issuers, facts('issuer-7'), WHEN)).toThrow(
       expect.objectContaining({ code: 'trusted_issuer_taken' }),
     )
-    expect(() => addIssuer(issuers, facts('one more'), NOW)).toThrow(
+    expect(() => addIssuer(issuers, facts('one more'), WHEN)).toThrow(
       expect.objectContaining({ code: 'trusted_issuer_limit_reached' }),
     )
   })

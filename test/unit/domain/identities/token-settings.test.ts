@@ -30,7 +30,18 @@ describe('the claims of a user', () => {
     expect(parseTokenClaims(json)).toEqual(JSON.parse(json))
   })
 
-  it.each(['', 'x', 'null', '[]', '"a"', '1', '{"a":1', `{"a":"${'x'.repeat(1993)}"}`])('may not be %.20s', (json) => {
+  it.each([
+    '',
+    'x',
+    'null',
+    '[]',
+    '"a"',
+    '1',
+    '{"a":1',
+    '{"a":1e400}',
+    '{"a":12345678901234567890}',
+    `{"a":"${'x'.repeat(1993)}"}`,
+  ])('may not be %.20s', (json) => {
     expect(codeOf(() => parseTokenClaims(json))).toBe('token_claims_invalid')
   })
 
