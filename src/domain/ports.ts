@@ -186,14 +186,22 @@ export interface InstanceState extends InstanceStatus {
   readonly trustedIssuers: readonly TrustedIssuer[]
   /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
+  /** For each subject that was asked for, in that order, the users whom it names, like `findFederatedUsers`. */
+  readonly federatedUsers: readonly (readonly string[])[]
+}
+
+/** The identities that a replica has in memory. */
+export interface NeededIdentities {
+  readonly userIds?: readonly string[]
+  readonly subjects?: readonly FederatedSubject[]
 }
 
 /** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
 export interface InstanceReader {
   /** At which change the instance is. */
   status(): Promise<InstanceStatus>
-  /** The web keys and the named users, all as of the same version. Unknown ids are left out. */
-  load(userIds: readonly string[]): Promise<InstanceState>
+  /** Everything that a replica serves, with the users and subjects that it needs, all as of the same version. */
+  load(needed?: NeededIdentities): Promise<InstanceState>
   /** One user, and the version at which it was so. */
   findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
   /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */
