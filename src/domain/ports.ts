@@ -333,6 +333,12 @@ export interface FederatedTokenVerifier {
   verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
 }
 
+/** By what a token request was authenticated, and to what its token is bound. */
+export interface GrantFacts {
+  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt'
+  readonly binding: 'none' | 'dpop'
+}
+
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
@@ -344,6 +350,8 @@ export interface RequestContext {
    * the form of one must not be given, because it could be a secret in the wrong field.
    */
   identified(request: object, clientId: string): void
+  /** It gets a token. Without a call, it was a secret, and the token is bound to nothing. */
+  granted(request: object, facts: GrantFacts): void
   /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
   refused(request: object, reason: string): void
   /** What exactly was wrong, in words of the server's own. For the log only. */

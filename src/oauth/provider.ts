@@ -118,7 +118,13 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     const secretId = client === undefined ? null : connected().secretIdOf(client)
     if (secretId !== null) options.secretUses.note(secretId, options.now())
   }
-  provider.on('grant.success', noteSecretUse)
+  provider.on('grant.success', (ctx) => {
+    noteSecretUse(ctx)
+    const { client, entities } = ctx.oidc
+    if (client === undefined) return
+    const binding = entities.ClientCredentials?.jkt === undefined ? 'none' : 'dpop'
+    options.contexts.granted(ctx.req, { credential: connected().credentialOf(client), binding })
+  })
 
   provider.use(async (ctx, next) => {
     startAuthentication(ctx.req)
