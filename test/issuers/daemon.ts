@@ -26,22 +26,23 @@ export async function startDaemon([program = '', ...args]: readonly string[], is
       output += text
     })
   }
-  const ended = once(child, 'exit').then(() => {
-    throw new Error(`${program} ended:\n${output}`)
-  })
-  ended.catch(() => {})
   try {
-    await Promise.race([eventually(isReady), ended])
+    await eventually(() => (hasEnded(child) ? undefined : isReady()))
   } catch (error) {
     await end(child)
     throw new Error(`${program} does not get ready:\n${output}`, { cause: error })
   }
+  if (hasEnded(child)) throw new Error(`${program} ended:\n${output}`)
   return { stop: () => end(child) }
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (hasEnded(child)) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
