@@ -324,6 +324,14 @@ describe('a job of GitLab CI', () => {
     expect(await accepts(job())).toBe(false)
   })
 
+  it('lives longer than an hour only if the issuer may', async () => {
+    await identify(recommended)
+    const long = job({ exp: now + 7200 })
+    expect(await accepts(long)).toBe(false)
+    await terminal.lines('federation', 'issuers', 'update', GITLAB, '--max-lifetime', '7200')
+    expect(await accepts(long)).toBe(true)
+  })
+
   it.each(['/runner_id=1', '/groups_direct=shop/backend', '/job_config={}'])(
     'is accepted by no identity that asks for %s',
     async (claim) => {

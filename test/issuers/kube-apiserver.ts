@@ -35,8 +35,8 @@ export interface Cluster {
   kubectl(...args: string[]): Promise<string>
   /** A token of a service account in a namespace, by the TokenRequest API. */
   requestToken(serviceAccount: string, namespace: string, ...more: string[]): Promise<string>
-  /** Restarts kube-apiserver with keys of these names. All are published, and the first one signs. */
-  restartWithKeys(...names: string[]): Promise<void>
+  /** Restarts kube-apiserver with these keys: RSA and EC. All are published, and the first one signs. */
+  restartWithKeys(...names: ('first' | 'second')[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -79,10 +79,10 @@ export async function startCluster(): Promise<Cluster> {
   }
 
   try {
-    for (const name of ['first', 'second']) {
-      const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-      await writeFile(join(folder, `${name}.pem`), privateKey.export({ format: 'pem', type: 'pkcs8' }))
-    }
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    await writeFile(join(folder, 'first.pem'), rsa.export({ format: 'pem', type: 'pkcs1' }))
+    await writeFile(join(folder, 'second.pem'), ec.export({ format: 'pem', type: 'sec1' }))
     await writeFile(join(folder, 'tokens.csv'), `${ADMIN_TOKEN},admin,admin,system:masters\n`)
     await writeFile(env.KUBECONFIG, JSON.stringify(kubeconfig(url)))
     const [client, peer] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`]

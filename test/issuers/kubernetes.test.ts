@@ -4,7 +4,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { blocksOf } from '../support/federation-page.ts'
 import { openTerminal, type Terminal } from '../support/terminal.ts'
 import { describeUnless } from '../support/unless.ts'
@@ -128,6 +128,7 @@ describeUnless(NO_KUBERNETES)('a token of a service account of Kubernetes', () =
     const before = await tokenOf()
     await cluster.restartWithKeys('second', 'first')
     const after = await tokenOf()
+    expect([before, after].map((jwt) => decodeProtectedHeader(jwt).alg)).toEqual(['RS256', 'ES256'])
     expect(await send(after, clientId)).toEqual(REFUSED)
     expect(await send(before, clientId)).toMatchObject({ status: 200 })
     await updateKeys()
