@@ -14,6 +14,8 @@ import { exchange } from './token-exchange.ts'
 
 const REFUSED = { status: 401, error: 'invalid_client' }
 
+if (NO_KUBERNETES !== undefined) process.stderr.write(`Skipped Kubernetes: ${NO_KUBERNETES}\n`)
+
 describeUnless(NO_KUBERNETES)('a token of a service account of Kubernetes', () => {
   let cluster: Cluster
   let terminal: Terminal

@@ -16,6 +16,8 @@ import { type Exchanged, exchange } from './token-exchange.ts'
 const CHECKOUT = `${TRUST_DOMAIN}/checkout`
 const OTHER = `${TRUST_DOMAIN}/other`
 
+if (NO_SPIRE !== undefined) process.stderr.write(`Skipped SPIRE: ${NO_SPIRE}\n`)
+
 describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-auth]', () => {
   let spire: Spire
   let terminal: Terminal
