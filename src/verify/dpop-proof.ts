@@ -46,20 +46,8 @@ export class ProofProblem extends Error {
   }
 }
 
-/** The algorithms of proofs: asymmetric ones only. */
-export const PROOF_ALGORITHMS = [
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-  'PS256',
-  'PS384',
-  'PS512',
-  'RS256',
-  'RS384',
-  'RS512',
-]
+/** The algorithms of proofs: asymmetric ones only, and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1). */
+export const PROOF_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'PS384', 'PS512']
 const IAT_TOLERANCE_MILLIS = 60_000
 /** Bounds the work for a proof before it is parsed. */
 const MAX_PROOF_LENGTH = 4096

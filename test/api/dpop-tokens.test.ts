@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, decodeJwt, type JWK, type JWTPayload, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
-import { newProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
+import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -159,6 +159,7 @@ describe('a proof is refused [RFC 9449 §4.3]', () => {
       () =>
         `${encode({ alg: 'none', typ: 'dpop+jwt', jwk: key.publicJwk })}.${encode({ jti: 'a', htm: 'POST', htu: endpoint, iat: now() })}.`,
     ],
+    ['with PKCS #1 v1.5 [FAPI 2.0 Security Profile §5.4.1]', async () => proof({}, await newRsaProofKey('RS256'))],
     ['with HMAC under the public key (check 5)', () => hmacProof(key.publicJwk)],
     ['with HMAC under a key in the header (check 5)', () => hmacProof({ kty: 'oct', k: 'c2VjcmV0' })],
     [

@@ -5,7 +5,9 @@
  */
 import { DomainError } from '../errors.ts'
 
-/** The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2). */
+/**
+ * The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2), and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1).
+ */
 export const DPOP_ALGORITHMS = [
   'ES256',
   'ES384',
@@ -16,9 +18,6 @@ export const DPOP_ALGORITHMS = [
   'PS256',
   'PS384',
   'PS512',
-  'RS256',
-  'RS384',
-  'RS512',
 ] as const
 
 /** How far `iat` of a proof without a nonce may be from the time of the instance, in seconds (RFC 9449 §4.3 check 11). */
