@@ -72,6 +72,11 @@ describe('a token request with a DPoP proof', () => {
     }
   })
 
+  it('gets one with a clock that is 10 seconds ahead [FAPI 2.0 Security Profile §5.3.2.1]', async () => {
+    const soon = now() + 10
+    expect((await requestWith(await proof({ claims: { iat: soon, nbf: soon } }))).status).toBe(200)
+  })
+
   it('without one gets a bearer token, which is bound to nothing', async () => {
     const token = await instance.accessToken(robot)
     expect(decodeJwt(token)).not.toHaveProperty('cnf')
@@ -182,7 +187,11 @@ describe('a proof is refused [RFC 9449 §4.3]', () => {
     ['for another server (check 9)', () => proof({ url: 'https://elsewhere.example/oauth/v2/token' })],
     ['for another scheme (check 9)', () => proof({ url: endpoint.replace('http:', 'https:') })],
     ['for no URL (check 9)', () => proof({ url: '/oauth/v2/token' })],
-    ['that has expired by its own words', () => proof({ claims: { exp: now() - 1 } })],
+    ['that has expired by its own words', () => proof({ claims: { exp: now() - 61 } })],
+    [
+      'that is valid in two minutes [FAPI 2.0 Security Profile §5.3.2.1]',
+      () => proof({ claims: { nbf: now() + 120 } }),
+    ],
     ['with a number as nonce', () => proof({ claims: { nonce: 1 } })],
   ])('%s', async (_, make) => {
     expect(await seen(await requestWith(await make()))).toEqual(refusal(400, 'invalid_dpop_proof'))

@@ -64,7 +64,8 @@ export function assertAssertionClaims(
   const { aud, exp, iat, nbf, jti } = claims
   const seconds = now.getTime() / 1000
   const soon = seconds + CLOCK_TOLERANCE_SECONDS
-  if (!audiencesOf(rules).includes(rules.assertionAudience === 'endpoint' ? unlisted(aud) : aud)) refuse(wrongAudience(rules))
+  if (!audiencesOf(rules).includes(rules.assertionAudience === 'endpoint' ? unlisted(aud) : aud))
+    refuse(wrongAudience(rules))
   if (!isBefore(exp, soon + MAX_LIFETIME_SECONDS)) refuse(`exp must be at most ${MAX_LIFETIME_SECONDS} seconds away`)
   if (isBefore(exp, seconds - CLOCK_TOLERANCE_SECONDS)) refuse(PAST)
   if (iat !== undefined && !isBefore(iat, soon)) refuse('iat must not lie in the future')
