@@ -124,7 +124,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_ASSERTION_AUDIENCE',
     default: 'issuer',
     meaning:
-      'Which `aud` an assertion of a client (`private_key_jwt`) must have: `issuer`, the base URL alone, or `endpoint`, the address of the token endpoint as well.',
+      'Which `aud` an assertion of a client (`private_key_jwt`) must have: `issuer`, the base URL as a text, or `endpoint`, the address of the token endpoint as well, and either in a list of one.',
   },
   {
     variable: 'KEYTURN_ACTIVATION_GUARD',
