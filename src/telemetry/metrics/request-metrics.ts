@@ -140,7 +140,7 @@ export function measureRequests(registry: Registry) {
       inFlight--
       const { route, method = 'other', status } = request
       secondsOf(route, status, method).record(request.seconds)
-      if (route === OAUTH_PATHS.token) return recordTokenRequest(request)
+      if (route === OAUTH_PATHS.token) recordTokenRequest(request)
       const endpoint = OTHER_ENDPOINTS.get(route)
       if (endpoint !== undefined && status !== 200) otherFailures.inc({ endpoint, reason: oauthFailureOf(request) })
       const rpcMethod = isRpc(route) ? rpcMethodOf(route) : restMethodOf(method, route)
