@@ -80,8 +80,8 @@ describe('keyturn federation', () => {
     const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
     expect(trustedIssuer).toMatchObject({ issuer, algorithms: ['ES256', 'RS256'], maxLifetimeSeconds: 300 })
     const lines = await terminal.lines('federation', 'issuers', 'list')
-    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +MAX LIFETIME +AGE$/)
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +300s +\\d+s$`)))
+    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +KEYS +MAX LIFETIME +AGE$/)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +given +300s +\\d+s$`)))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(says(`deleted ${issuer}`))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(
       refuses(

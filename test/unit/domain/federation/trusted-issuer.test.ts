@@ -9,7 +9,8 @@ import { ASSERTION_ALGORITHMS } from '../../../../src/domain/keys/assertion-algo
 
 const NOW = new Date(0)
 const WHEN = { at: NOW, own: 'https://id.example' }
-const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: [], algorithms: [], maxLifetimeSeconds: 0 })
+const GIVEN = { kind: 'given', keys: [] } as const
+const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: GIVEN, algorithms: [], maxLifetimeSeconds: 0 })
 
 describe('trusting an issuer', () => {
   it('takes every algorithm and an hour unless others are named', () => {
