@@ -133,7 +133,7 @@ async function readText(response: IncomingMessage): Promise<string> {
 
 function describe(error: unknown): string {
   if (error instanceof FetchFailure) return error.message
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code'
   if (CERTIFICATE.test(code)) return `has a certificate that is not trusted (${code})`
   return UNRESOLVED.includes(code) ? `has a name that cannot be resolved (${code})` : `cannot be reached (${code})`
 }
