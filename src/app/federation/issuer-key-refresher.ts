@@ -92,9 +92,13 @@ export class IssuerKeyRefresher {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel()
-    const running = [...this.#running.values()]
-    for (const { aborting } of running) aborting.abort()
-    await Promise.all(running.map(({ done }) => done))
+    for (const { aborting } of this.#running.values()) aborting.abort()
+    await this.settled()
+  }
+
+  /** Waits until no fetch is under way. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 
   /** Has the keys of a trusted issuer fetched before their time, because a JWT may be by one that is not known: after the cooldown. */
