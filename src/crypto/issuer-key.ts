@@ -43,7 +43,9 @@ export function parsePublishedKeys(
   if (document === undefined) return 'it is no JSON object with a list of keys'
   if (document.keys.length > MAX_ENTRIES) return `it has more than ${MAX_ENTRIES} keys`
   const candidates =
-    kind === 'jwks' ? document.keys : document.keys.filter(isJwtAuthority).map((key) => ({ ...key, use: 'sig' }))
+    kind === 'jwks'
+      ? document.keys
+      : document.keys.filter((key) => useOf(key) === JWT_SVID).map((key) => ({ ...key, use: 'sig' }))
   const keys = unique(candidates.flatMap(usableKey))
   if (keys.length > MAX_PUBLISHED_KEYS) return `it has more than ${MAX_PUBLISHED_KEYS} keys that can be used`
   return { keys, refreshSeconds: kind === 'jwks' ? null : document.refreshHint }
@@ -69,11 +71,6 @@ function forSignatures(json: string): string {
   if (document === undefined) return json
   const keys = document.keys.filter((key) => useOf(key) !== X509_SVID)
   return JSON.stringify({ keys: keys.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key)) })
-}
-
-/** The key by which JWT-SVIDs are verified. It must have a kid (SPIFFE Trust Domain and Bundle §4.2.3). */
-function isJwtAuthority(key: object): boolean {
-  return useOf(key) === JWT_SVID && 'kid' in key
 }
 
 function usableKey(key: object): readonly IssuerKey[] {

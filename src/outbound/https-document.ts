@@ -41,7 +41,6 @@ export interface HttpsDocumentOptions {
 
 /** A hundred times the JWKS of most issuers. */
 const MAX_BYTES = 256 * 1024
-const MAX_HEADER_BYTES = 16 * 1024
 
 /** Of a URL in a message: issuers name URLs too. */
 const MAX_PLACE_LENGTH = 200
@@ -79,7 +78,6 @@ export function createGetDocument({ allows, setting, lookup = lookupHost }: Http
         // With an agent of its own no variable of the environment names a proxy, and nothing is kept.
         agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
         headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'keyturn' },
-        maxHeaderSize: MAX_HEADER_BYTES,
         minVersion: 'TLSv1.2',
         rejectUnauthorized: true,
         ...(caCertificates === null ? {} : { ca: caCertificates }),

@@ -268,6 +268,14 @@ describe('the keys of an issuer', () => {
       'file:///etc/passwd',
     ])
       expect(await refusalOf(create('https://a.example', jwksUrl(url)))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
+    // It is kept in its usual spelling.
+    const [, body = ''] = /-----\n(.+)\n-----/s.exec(caCertificates) ?? []
+    const oneLine = `-----BEGIN CERTIFICATE-----\n${body.replaceAll('\n', '')}\n-----END CERTIFICATE-----`
+    expect(
+      (await create('https://one-line.example', { ...discovery, caCertificates: oneLine })).trustedIssuer!.keys,
+    ).toMatchObject({
+      caCertificates,
+    })
     const given = { source: { case: 'jwks', value: '{"keys":[]}' } } as const
     for (const keys of [
       { ...discovery, maxStalenessSeconds: 599 },

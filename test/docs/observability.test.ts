@@ -60,7 +60,10 @@ async function scrapeServer(): Promise<Map<string, Family>> {
   await webKeyClient(server.listenUrl, token).createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
   await expect(webKeyClient(server.listenUrl, null).listWebKeys({})).rejects.toThrow()
   const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
-  await administrationWith(server, token).issuers.createTrustedIssuer({ issuer: 'https://ci.example', keys: { source } })
+  await administrationWith(server, token).issuers.createTrustedIssuer({
+    issuer: 'https://ci.example',
+    keys: { source },
+  })
   return parsePrometheusText(await (await fetch(`http://${address}/metrics`)).text())
 }
 

@@ -59,7 +59,7 @@ export async function keysFrom(options: KeyOptions): Promise<MessageInitShape<ty
   }
   return {
     source,
-    ...(issuerCa === undefined ? {} : { caCertificates: await readFile(issuerCa, 'utf8') }),
+    ...(issuerCa === undefined ? {} : { caCertificates: await readCertificates(issuerCa) }),
     ...(maxStaleness === undefined ? {} : { maxStalenessSeconds: maxStaleness }),
   }
 }
@@ -125,6 +125,16 @@ export function describeFetches(issuer: TrustedIssuer): string {
 function dueIn(date: Timestamp | undefined): string {
   const left = timeLeft(date)
   return left === '-' ? 'now' : `in ${left}`
+}
+
+/** A private key is not sent, not even to be refused. */
+async function readCertificates(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new Error(`cannot read ${file}`, { cause })
+  })
+  if (text.includes('PRIVATE KEY-----'))
+    throw new Error(`${file} has a private key: nothing was sent; make a file with the certificates only`)
+  return text
 }
 
 async function sourceFrom(options: KeyOptions) {

@@ -162,39 +162,28 @@ export function endFetch(
   { now, random }: { readonly now: Date; readonly random: number },
 ): FetchResult {
   const { fetch, source } = known
-  const wait = (seconds: number) => after(now, seconds * (1 - JITTER * random))
+  const jitter = JITTER * random
   if (outcome.kind === 'failed') {
     const failures = fetch.failures + 1
-    const nextFetchAt = wait(backoffMillis(failures, RETRY) / 1000)
-    return {
-      kind: 'failed',
-      next: {
-        ...known,
-        fetch: { ...fetch, nextFetchAt, lease: null, failure: { reason: outcome.reason, at: now }, failures },
-      },
-    }
+    const nextFetchAt = after(now, backoffMillis(failures, { ...RETRY, jitter }) / 1000)
+    const failure = { reason: outcome.reason, at: now }
+    return { kind: 'failed', next: { ...known, fetch: { ...fetch, nextFetchAt, lease: null, failure, failures } } }
   }
+  const { attemptedAt } = fetch
   const expiresAt = expiryOf(known)
   const isChange = expiresAt === null || now >= expiresAt || !isSameSet(known.keys, outcome.keys)
-  const { shortest, longest, unspecified } = REFRESH
-  const refresh = Math.min(
-    Math.max(outcome.freshSeconds ?? unspecified, shortest),
-    longest,
-    source.maxStalenessSeconds / 2,
-  )
-  const next = {
+  const nextFetchAt = after(now, Math.max(REFRESH.shortest, refreshSeconds(outcome, source) * (1 - jitter)))
+  const next: FetchedKeys = {
     ...known,
     keys: isChange ? outcome.keys : known.keys,
-    fetch: {
-      fetchedAt: fetch.attemptedAt ?? now,
-      attemptedAt: fetch.attemptedAt,
-      nextFetchAt: wait(refresh),
-      lease: null,
-      failure: null,
-      failures: 0,
-    },
+    fetch: { fetchedAt: attemptedAt ?? now, attemptedAt, nextFetchAt, lease: null, failure: null, failures: 0 },
   }
   return { kind: isChange ? 'changed' : 'unchanged', next }
+}
+
+/** As the issuer says, within bounds, and so that a fetch may fail once before the keys are too old. */
+function refreshSeconds({ freshSeconds }: { readonly freshSeconds: number | null }, source: KeySource): number {
+  return Math.min(freshSeconds ?? REFRESH.unspecified, REFRESH.longest, source.maxStalenessSeconds / 2)
 }
 
 /** Whether two sets have the same keys, in whatever order. */

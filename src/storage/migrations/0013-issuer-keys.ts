@@ -22,7 +22,7 @@ const STATEMENTS = [
           else false
         end),
       add constraint trusted_issuers_key_url_length check (length(key_url) between 1 and 1000),
-      add constraint trusted_issuers_ca_certificates_length check (length(ca_certificates) between 1 and 20000),
+      add constraint trusted_issuers_ca_certificates_length check (length(ca_certificates) between 1 and 25000),
       add constraint trusted_issuers_max_key_staleness_in_range check (max_key_staleness between 600 and 2592000)`,
   // Apart from the issuer, because a fetch is no change of the instance unless it finds other keys.
   sql`

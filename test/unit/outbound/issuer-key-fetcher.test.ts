@@ -61,7 +61,7 @@ describe('fetching the keys of an issuer', () => {
     async (hint, freshSeconds) => {
       issuer.answer(
         '/bundle',
-        json({ keys: [key.jwk, { ...key.jwk, kid: undefined }], ...hint }, { 'cache-control': 'max-age=9' }),
+        json({ keys: [key.jwk, { ...key.jwk, use: undefined }], ...hint }, { 'cache-control': 'max-age=9' }),
       )
       const outcome = await fetchKeys('spiffe://a.example', source('spiffe_bundle_url', `${issuer.url}/bundle`))
       expect(outcome).toEqual({ kind: 'fetched', keys: [expect.objectContaining({ kid: 'first' })], freshSeconds })
