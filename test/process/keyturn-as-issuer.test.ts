@@ -30,8 +30,15 @@ beforeAll(async () => {
       KEYTURN_ACTIVATION_GUARD: 'off',
     },
   })
-  // Two workers, which are two replicas.
-  server = await startKeyturn({ args: ['--workers', '2'], env: { KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1' } })
+  // Two workers, which are two replicas. There is no proxy at that address: it must not be asked.
+  server = await startKeyturn({
+    args: ['--workers', '2'],
+    env: {
+      KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1',
+      NODE_USE_ENV_PROXY: '1',
+      HTTPS_PROXY: `http://127.0.0.1:${await freePort()}`,
+    },
+  })
 })
 afterAll(async () => {
   await server?.stop()

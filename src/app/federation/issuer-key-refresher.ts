@@ -17,7 +17,7 @@ import {
   type KeySource,
 } from '../../domain/federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
-import { SYSTEM } from '../../domain/identities/authority.ts'
+import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { IssuerKeyStore, Log } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -62,9 +62,10 @@ export interface IssuerKeyStatus {
 }
 
 interface RunningFetch {
-  readonly issuer: FetchingIssuer
+  /** What is fetched, as far as is known: the claim has the newest. */
+  source: KeySource
   readonly aborting: AbortController
-  readonly done: Promise<void>
+  done: Promise<void>
 }
 
 export class IssuerKeyRefresher {
@@ -119,9 +120,9 @@ export class IssuerKeyRefresher {
     const { replica, now } = this.#options
     if (!replica.isFresh() || !replica.isCurrent()) return
     const issuers = new Map(this.#issuers().map((issuer) => [issuer.issuerId, issuer]))
-    for (const [issuerId, { issuer, aborting }] of this.#running) {
+    for (const [issuerId, { source, aborting }] of this.#running) {
       const known = issuers.get(issuerId)
-      if (known === undefined || !isSameSource(known.keys.source, issuer.keys.source)) aborting.abort()
+      if (known === undefined || !isSameSource(known.keys.source, source)) aborting.abort()
     }
     for (const issuerId of this.#wanted.keys()) if (!issuers.has(issuerId)) this.#wanted.delete(issuerId)
     for (const issuer of issuers.values()) {
@@ -143,18 +144,20 @@ export class IssuerKeyRefresher {
   }
 
   #begin(issuer: FetchingIssuer): void {
-    const { issuerId } = issuer
-    const aborting = new AbortController()
-    const done = this.#run(issuer, aborting.signal)
+    const { issuerId, keys } = issuer
+    const running: RunningFetch = { source: keys.source, aborting: new AbortController(), done: Promise.resolve() }
+    this.#running.set(issuerId, running)
+    running.done = this.#run(issuerId, running)
       .catch((error: unknown) => this.#warn(issuer, error))
       .finally(() => this.#running.delete(issuerId))
-    this.#running.set(issuerId, { issuer, aborting, done })
   }
 
-  async #run({ issuerId }: FetchingIssuer, signal: AbortSignal): Promise<void> {
+  async #run(issuerId: string, running: RunningFetch): Promise<void> {
+    const { signal } = running.aborting
     const lease = this.#options.newId()
     const claimed = await this.#claim(issuerId, lease)
     if (claimed === undefined) return
+    running.source = claimed.keys.source
     const outcome = await this.#fetch(claimed, signal)
     // The lease ends by itself. What was fetched for an issuer that is not trusted any more is not stored.
     if (!signal.aborted) await this.#record(claimed, lease, outcome)
@@ -168,8 +171,7 @@ export class IssuerKeyRefresher {
     if (found === undefined || !isFetching(found)) return undefined
     replica.noteKeyFetch(found)
     if (!this.#isDue(found, now())) return undefined
-    const entry = { ...SYSTEM, action: 'federation/claim_fetch', resource: trustedIssuerResource(issuerId) }
-    const claimed = await store.update(entry, issuerId, (keys) => {
+    const claimed = await store.update(entryOf(issuerId), issuerId, (keys) => {
       const next = this.#isDue({ issuerId, keys }, now()) ? beginFetch(keys, lease, now()) : keys
       return { next, isChange: false }
     })
@@ -191,10 +193,9 @@ export class IssuerKeyRefresher {
   async #record(claimed: FetchingIssuer, lease: string, outcome: KeyFetchOutcome): Promise<void> {
     const { store, replica, now } = this.#options
     const { issuerId } = claimed
-    const entry = { ...SYSTEM, action: 'federation/fetch_keys', resource: trustedIssuerResource(issuerId) }
     const random = Math.random()
     let result: FetchResult | undefined
-    const recorded = await store.update(entry, issuerId, (keys) => {
+    const recorded = await store.update(entryOf(issuerId), issuerId, (keys) => {
       result = keys.fetch.lease === lease ? endFetch(keys, outcome, { now: now(), random }) : undefined
       return { next: result?.next ?? keys, isChange: result?.kind === 'changed' }
     })
@@ -225,6 +226,11 @@ export class IssuerKeyRefresher {
     if (this.#throttle.admits(`${issuer} ${String(error)}`, clock.monotonic()))
       log.warn({ err: error, issuer }, 'the fetch of the keys of a trusted issuer could not be recorded')
   }
+}
+
+/** The audit event of keys that have changed. */
+function entryOf(issuerId: string): ChangeEntry {
+  return { ...SYSTEM, action: 'federation/fetch_keys', resource: trustedIssuerResource(issuerId) }
 }
 
 function isFetching(issuer: TrustedIssuer): issuer is FetchingIssuer {
