@@ -52,6 +52,8 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
+  /** Addresses and networks (CIDR) from which keys of issuers may be fetched, besides those that are globally reachable. */
+  readonly issuerNetworks: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
@@ -109,6 +111,7 @@ const schema = z.strictObject({
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_ISSUER_NETWORKS: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
@@ -210,6 +213,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
+    issuerNetworks: settings.KEYTURN_ISSUER_NETWORKS,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,

@@ -109,6 +109,12 @@ export const SETTINGS = [
       'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. `X-Forwarded-For` is read from these proxies only.',
   },
   {
+    variable: 'KEYTURN_ISSUER_NETWORKS',
+    default: 'none',
+    meaning:
+      'Addresses and networks from which keys of trusted issuers may be fetched besides those that are globally reachable, comma-separated, such as `10.20.0.0/16`. Loopback, private, link-local and metadata addresses are refused unless they are listed.',
+  },
+  {
     variable: 'KEYTURN_DRAIN_SECONDS',
     default: '5',
     meaning:

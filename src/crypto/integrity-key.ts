@@ -22,6 +22,7 @@ const USES = {
   revokedWebKeys: 'keyturn revoked web keys',
   userKeys: 'keyturn user keys',
   trustedIssuers: 'keyturn trusted issuers',
+  fetchedKeys: 'keyturn fetched keys of issuers',
   federatedIdentities: 'keyturn federated identities',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',

@@ -43,6 +43,7 @@ export type DomainErrorCode =
   | 'trusted_issuer_not_found'
   | 'trusted_issuer_taken'
   | 'trusted_issuer_invalid'
+  | 'trusted_issuer_keys_given'
   | 'trusted_issuer_limit_reached'
   | 'federated_identity_not_found'
   | 'federated_identity_limit_reached'

@@ -3,6 +3,7 @@
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
+import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { DpopProof } from './identities/dpop.ts'
@@ -134,6 +135,28 @@ export interface FederationStore {
 export interface IssuersChange<T> {
   readonly next: readonly TrustedIssuer[]
   readonly result: T
+}
+
+/** The keys that were fetched, in the database. Every method throws {DomainError} `storage_unavailable`, and `update` what `KeyStore.update` does. */
+export interface IssuerKeyStore {
+  /**
+   * Decides about the fetched keys of an issuer and stores the outcome as one step, like `KeyStore.update`. Only a change is announced to
+   * replicas, and an audit event: other updates, such as when the next fetch is due, leave the version of the instance as it is.
+   *
+   * @returns The issuer as the update leaves it; undefined if it is not trusted any more. If its keys are given, nothing is decided.
+   */
+  update(
+    entry: ChangeEntry,
+    issuerId: string,
+    decide: (keys: FetchedKeys) => IssuerKeyUpdate,
+  ): Promise<TrustedIssuer | undefined>
+  find(issuerId: string): Promise<TrustedIssuer | undefined>
+}
+
+/** What becomes of the fetched keys of an issuer. The same object as before: nothing is written. */
+export interface IssuerKeyUpdate {
+  readonly next: FetchedKeys
+  readonly isChange: boolean
 }
 
 /** The audit trail in the database. Changes are written by the stores that make them. */
@@ -326,7 +349,12 @@ export interface FederatedAssertionContent {
 /** What is known about a JWT of another issuer. `reason`: for the operator, never with a value from the JWT. */
 export type FederatedVerification =
   | { readonly kind: 'verified'; readonly token: FederatedToken }
-  | { readonly kind: 'refused'; readonly reason: string }
+  | {
+      readonly kind: 'refused'
+      readonly reason: string
+      /** The issuer, if the JWT may be by a key that it has and that has not been fetched yet. */
+      readonly mayHaveNewKey?: string
+    }
 
 /** Verifies JWTs of trusted issuers: signature, dates and that there is one audience. Who they stand for is decided elsewhere. */
 export interface FederatedTokenVerifier {

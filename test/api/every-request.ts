@@ -132,6 +132,9 @@ async function federationRequests(admin: Administration, projectId: string): Pro
     return trustedIssuer!.issuerId
   }
   const [issuerId, unwanted] = [await newIssuer('target'), await newIssuer('unwanted')]
+  // An address that is not allowed: nothing is fetched.
+  const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
+  const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: 'https://fetched.example', keys: { source } })
   const { identity } = await identities.addFederatedIdentity({ userId, issuerId, subject: 'unwanted' })
   const keys = { jwks: newJwks() }
   return {
@@ -139,6 +142,7 @@ async function federationRequests(admin: Administration, projectId: string): Pro
     'iam.federation.v2.TrustedIssuerService/GetTrustedIssuer': { issuerId },
     'iam.federation.v2.TrustedIssuerService/ListTrustedIssuers': {},
     'iam.federation.v2.TrustedIssuerService/UpdateTrustedIssuer': { issuerId, keys, updateMask: 'keys' },
+    'iam.federation.v2.TrustedIssuerService/RefreshTrustedIssuerKeys': { issuerId: trustedIssuer!.issuerId },
     'iam.federation.v2.TrustedIssuerService/DeleteTrustedIssuer': { issuerId: unwanted },
     'iam.federation.v2.FederatedIdentityService/AddFederatedIdentity': { userId, issuerId, subject: 'wanted' },
     'iam.federation.v2.FederatedIdentityService/ListFederatedIdentities': { userId },

@@ -205,15 +205,19 @@ describe('the rules of the proto files', () => {
   it('make one variant of a choice required', () => {
     const { oneOf } = document.components.schemas['iam.webkey.v2beta.WebKeyConfig']!
     expect(oneOf?.map(({ required }) => required)).toEqual([['rsa'], ['ecdsa'], ['ed25519']])
-    // A choice of one is none.
-    const keys = document.components.schemas['iam.federation.v2.IssuerKeysInput']
-    expect(keys).toMatchObject({ type: 'object', required: ['jwks'] })
+    const keys = document.components.schemas['iam.federation.v2.IssuerKeysInput']!
+    expect(keys.oneOf?.map(({ required }) => required)).toEqual([
+      ['jwks'],
+      ['discovery'],
+      ['jwksUrl'],
+      ['spiffeBundleUrl'],
+    ])
     // Generators name classes by them.
     const titles = Object.values(document.components.schemas).flatMap(({ oneOf = [] }) =>
       oneOf.map(({ title }) => title),
     )
-    expect(titles).toHaveLength(9)
-    expect(new Set(titles).size).toBe(9)
+    expect(titles).toHaveLength(17)
+    expect(new Set(titles).size).toBe(17)
   })
 
   type Type = MessageInitShape<typeof FieldRulesSchema>['type']

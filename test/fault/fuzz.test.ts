@@ -71,6 +71,9 @@ describe('a server that is sent anything', () => {
       issuer: ['https://cluster.example', 'spiffe://shop.example'],
       pointer: ['/repository', '/a~1b'],
       jwks: ['{}', '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'],
+      jwks_url: ['https://127.0.0.1:1/jwks'],
+      spiffe_bundle_url: ['https://127.0.0.1:1/bundle'],
+      ca_certificates: [''],
       key_id: ['x'.repeat(43)],
       public_jwk: [
         '{}',

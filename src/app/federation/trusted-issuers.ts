@@ -3,13 +3,15 @@
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
+import type { IssuerKey, KeySource } from '../../domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
   existingIssuer,
   type IssuerEdit,
-  type IssuerKey,
+  type IssuerKeyChoice,
   type NewIssuer,
+  refreshIssuerKeys,
   removeIssuer,
   type TrustedIssuer,
 } from '../../domain/federation/trusted-issuer.ts'
@@ -24,16 +26,18 @@ export interface TrustedIssuersOptions {
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
   /** Reads a JWK Set. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
+  /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
+  readonly parseCaCertificates: (pem: string) => string
   /** A new random UUID. */
   readonly newId: () => string
   /** The issuer of this service. */
   readonly issuer: string
 }
 
-/** Keys of an issuer as an administrator gives them: a JWK Set. */
-interface GivenKeys {
-  readonly jwks: string
-}
+/** Keys of an issuer as an administrator sets them: a JWK Set, or where to fetch them from. */
+export type KeyOrigin =
+  | { readonly kind: 'jwks'; readonly jwks: string }
+  | { readonly kind: 'fetched'; readonly source: KeySource }
 
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `trusted_issuer_not_found` if it takes an issuer's id; what changes
@@ -49,14 +53,12 @@ export class TrustedIssuers {
   /** @throws {DomainError} `trusted_issuer_taken`; `trusted_issuer_invalid`; `trusted_issuer_limit_reached`. */
   async create(
     actor: Actor,
-    { jwks, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & GivenKeys,
+    { keys: origin, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & { readonly keys: KeyOrigin },
   ): Promise<TrustedIssuer> {
-    const { parseIssuerKeys, newId, issuer: own } = this.#options
+    const { newId, issuer: own } = this.#options
     const issuerId = newId()
-    const keys = parseIssuerKeys(jwks)
-    return this.#change(actor, issuerId, (issuers, now) =>
-      addIssuer(issuers, { ...facts, issuerId, keys }, { at: now, own }),
-    )
+    const keys = this.#chosen(origin)
+    return this.#change(actor, issuerId, (issuers, at) => addIssuer(issuers, { ...facts, issuerId, keys }, { at, own }))
   }
 
   async get(issuerId: string): Promise<TrustedIssuer> {
@@ -72,10 +74,15 @@ export class TrustedIssuers {
   async edit(
     actor: Actor,
     issuerId: string,
-    { jwks, ...facts }: Omit<IssuerEdit, 'keys'> & Partial<GivenKeys>,
+    { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
   ): Promise<TrustedIssuer> {
-    const edit = jwks === undefined ? facts : { ...facts, keys: this.#options.parseIssuerKeys(jwks) }
-    return this.#change(actor, issuerId, (issuers) => editIssuer(issuers, issuerId, edit))
+    const edit = origin === undefined ? limits : { ...limits, keys: this.#chosen(origin) }
+    return this.#change(actor, issuerId, (issuers, at) => editIssuer(issuers, issuerId, { edit, at }))
+  }
+
+  /** Has the keys of an issuer fetched now. It does not wait for that. @throws {DomainError} `trusted_issuer_keys_given`. */
+  async refreshKeys(actor: Actor, issuerId: string): Promise<TrustedIssuer> {
+    return this.#change(actor, issuerId, (issuers, at) => refreshIssuerKeys(issuers, issuerId, at))
   }
 
   /** Deletes an issuer, and the federated identities that name it. */
@@ -84,6 +91,16 @@ export class TrustedIssuers {
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
     await store.change(entry, (issuers) => ({ next: removeIssuer(issuers, issuerId), result: undefined }))
     await replica.refreshAfterWrite()
+  }
+
+  #chosen(origin: KeyOrigin): IssuerKeyChoice {
+    const { parseIssuerKeys, parseCaCertificates } = this.#options
+    if (origin.kind === 'jwks') return { kind: 'given', keys: parseIssuerKeys(origin.jwks) }
+    const { caCertificates } = origin.source
+    return {
+      ...origin,
+      source: { ...origin.source, caCertificates: caCertificates && parseCaCertificates(caCertificates) },
+    }
   }
 
   async #change(

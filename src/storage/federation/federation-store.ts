@@ -26,6 +26,13 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
       })
       return decision.result
     },
-    list: () => usingStorageWithRetries(() => readTrustedIssuers(database.db, macs)),
+    list: () =>
+      usingStorageWithRetries(() =>
+        database.db
+          .transaction()
+          .setIsolationLevel('repeatable read')
+          .setAccessMode('read only')
+          .execute((trx) => readTrustedIssuers(trx, macs)),
+      ),
   }
 }

@@ -20,6 +20,7 @@ export interface Tables {
   personal_access_tokens: PersonalAccessTokenTable
   revoked_tokens: RevokedTokenTable
   trusted_issuers: TrustedIssuerTable
+  issuer_keys: IssuerKeyTable
   federated_identities: FederatedIdentityTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
@@ -182,7 +183,30 @@ interface TrustedIssuerTable {
   /** In seconds. */
   max_lifetime: number
   creation_date: ColumnType<Date, Date, never>
+  key_source: Generated<string>
+  key_url: ColumnType<string | null, string | null | undefined>
+  /** PEM. */
+  ca_certificates: ColumnType<string | null, string | null | undefined>
+  /** In seconds. Null: the keys are given. */
+  max_key_staleness: ColumnType<number | null, number | null | undefined>
   mac: Uint8Array
+}
+
+/** Keys that were fetched: one row for each issuer whose keys are not given. */
+interface IssuerKeyTable {
+  issuer_id: string
+  /** Written as JSON text, read parsed. */
+  keys: ColumnType<unknown, string, string>
+  /** Null: none have been fetched. */
+  fetch_date: Date | null
+  mac: Uint8Array | null
+  attempt_date: Date | null
+  next_fetch_date: Date
+  /** Null: no fetch is under way. */
+  lease: string | null
+  failure: string | null
+  failure_date: Date | null
+  failures: number
 }
 
 interface FederatedIdentityTable {

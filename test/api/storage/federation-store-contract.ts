@@ -31,7 +31,7 @@ export function describeFederationStore(current: () => Database): void {
     store().change(anEntry('change'), (issuers, now) => ({ next: decide(issuers, now), result: null }))
   const trust = async (issuer: string) => {
     const issuerId = randomUUID()
-    const keys = [{ ...newKeyPair().publicJwk, kid: 'first' }]
+    const keys = { kind: 'given', keys: [{ ...newKeyPair().publicJwk, kid: 'first' }] } as const
     const facts = { issuerId, issuer, keys, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 } as const
     await change((issuers, now) => addIssuer(issuers, facts, { at: now, own: 'https://id.example' }))
     return issuerId
@@ -53,7 +53,9 @@ export function describeFederationStore(current: () => Database): void {
       const [a, b] = await store().list()
       expect([a?.issuer, b?.issuer]).toEqual(['https://a.example', 'https://b.example'])
       expect(b).toMatchObject({ issuerId, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 })
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 900, algorithms: [] }))
+      await change((issuers) =>
+        editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 900, algorithms: [] }, at: new Date() }),
+      )
       const { version, trustedIssuers } = await reader().load()
       expect(version).toBe(3)
       expect(trustedIssuers).toEqual(await store().list())
@@ -67,14 +69,14 @@ export function describeFederationStore(current: () => Database): void {
     it('writes nothing when nothing changes', async () => {
       const issuerId = await trust('https://a.example')
       const { version } = await reader().status()
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 600 }))
+      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 600 }, at: new Date() }))
       expect((await reader().status()).version).toBe(version)
     })
 
     it('keeps the identities of users when an issuer changes, and deletes them with it', async () => {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       const identity = await addIdentity(userId, issuerId)
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
+      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 60 }, at: new Date() }))
       expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
       await change((issuers) => removeIssuer(issuers, issuerId))
       expect((await reader().load({ userIds: [userId] })).users.get(userId)?.federatedIdentities).toEqual([])

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
+import { endFetch, type FetchedKeys, type IssuerKey } from '../../../../src/domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   mayVouchFor,
+  noteKeyFetch,
   type TrustedIssuer,
   trustDomainOf,
 } from '../../../../src/domain/federation/trusted-issuer.ts'
@@ -9,7 +11,8 @@ import { ASSERTION_ALGORITHMS } from '../../../../src/domain/keys/assertion-algo
 
 const NOW = new Date(0)
 const WHEN = { at: NOW, own: 'https://id.example' }
-const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: [], algorithms: [], maxLifetimeSeconds: 0 })
+const GIVEN = { kind: 'given', keys: [] } as const
+const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: GIVEN, algorithms: [], maxLifetimeSeconds: 0 })
 
 describe('trusting an issuer', () => {
   it('takes every algorithm and an hour unless others are named', () => {
@@ -26,6 +29,37 @@ describe('trusting an issuer', () => {
     expect(() => addIssuer(issuers, facts('one more'), WHEN)).toThrow(
       expect.objectContaining({ code: 'trusted_issuer_limit_reached' }),
     )
+  })
+})
+
+describe('noting how fetching keys goes', () => {
+  const source = { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds: 600 } as const
+  const key = (kid: string): IssuerKey => ({ kty: 'OKP', crv: 'Ed25519', x: 'x', kid })
+  const [issuer] = addIssuer([], { ...facts('https://a.example'), keys: { kind: 'fetched', source } }, WHEN)
+  const fetched = (seconds: number, ...keys: IssuerKey[]): TrustedIssuer => {
+    const now = new Date(seconds * 1000)
+    const outcome = { kind: 'fetched', keys, freshSeconds: null } as const
+    return { ...issuer!, keys: endFetch(issuer!.keys as FetchedKeys, outcome, { now, random: 0 }).next }
+  }
+
+  it('keeps the keys in memory, which have been imported, and takes the dates', () => {
+    const known = fetched(1, key('a'), key('b'))
+    const [noted] = noteKeyFetch([known], fetched(2, key('b'), key('a')))
+    expect((noted!.keys as FetchedKeys).keys).toBe((known.keys as FetchedKeys).keys)
+    expect((noted!.keys as FetchedKeys).fetch.fetchedAt).toEqual(new Date(2000))
+  })
+
+  it('leaves alone an issuer with other keys, another source, or another id, and one whose keys are given', () => {
+    const known = fetched(1, key('a'))
+    const keys = fetched(2, key('a')).keys as FetchedKeys
+    for (const other of [
+      fetched(2, key('b')),
+      { ...known, keys: { ...keys, source: { ...source, caCertificates: 'other' } } },
+      { ...known, keys, issuerId: 'other' },
+      { ...known, keys: GIVEN },
+    ])
+      expect(noteKeyFetch([known], other)).toEqual([known])
+    expect(noteKeyFetch([{ ...known, keys: GIVEN }], { ...known, keys })).toEqual([{ ...known, keys: GIVEN }])
   })
 })
 
