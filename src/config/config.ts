@@ -50,6 +50,10 @@ export interface Config {
   /** Where the operator has put credentials for the first administrator. Null: they are generated. */
   readonly initialCredentialsFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
+  readonly mtls: {
+    /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
+    readonly source: 'off' | 'tls'
+  }
   /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
@@ -108,6 +112,7 @@ const schema = z.strictObject({
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
+  KEYTURN_MTLS: z.enum(['off', 'tls']).default('off'),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
@@ -159,6 +164,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (has('KEYTURN_TLS_CLIENT_CA_FILE') && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_TLS_CLIENT_CA_FILE: needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
   }
+  if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
+    problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
@@ -209,6 +217,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
+    mtls: { source: settings.KEYTURN_MTLS },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,

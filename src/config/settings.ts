@@ -103,6 +103,12 @@ export const SETTINGS = [
       'Certificates (PEM) of the authorities whose clients may connect: other clients are refused. Reloaded when the file changes; connections of an authority that was removed are closed.',
   },
   {
+    variable: 'KEYTURN_MTLS',
+    default: 'off',
+    meaning:
+      'Where certificates of clients are taken from, for tokens that are bound to them (RFC 8705): `off`, or `tls`, the TLS connections of this server, which then asks each client for a certificate.',
+  },
+  {
     variable: 'KEYTURN_TRUSTED_PROXIES',
     default: 'none',
     meaning:

@@ -52,6 +52,7 @@ export type DomainErrorCode =
   | 'token_invalid'
   | 'token_key_unknown'
   | 'token_bound'
+  | 'token_certificate_mismatch'
   | 'dpop_proof_invalid'
   | 'dpop_nonce_required'
   | 'permission_missing'

@@ -8,6 +8,7 @@ import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './iden
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
+import type { PresentedCertificate } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
 import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
@@ -329,6 +330,8 @@ export interface FederatedTokenVerifier {
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
+  /** The certificate of the client, also behind a trusted proxy, if the operator wants certificates to count. */
+  certificateOf(request: object): PresentedCertificate
   /** An object that stands for its connection. */
   connectionOf(request: object): object
   /**

@@ -45,7 +45,7 @@ import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-reque
 import { connectRevocation } from './issued-tokens/revocation.ts'
 import { PublishedKey } from './published-key.ts'
 import { limitFields } from './token/form-body.ts'
-import { bindToken } from './token/sender-constraint.ts'
+import { bindToKey, certificateConfirmation } from './token/sender-constraint.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
 /** What all providers of a process share. */
@@ -53,6 +53,8 @@ export interface ProviderOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** Whether certificates of clients count (RFC 8705). Default false. */
+  readonly mtls?: boolean
   /** Whether scopes of ZITADEL are understood, and discovery has what its clients need. */
   readonly acceptsZitadelScopes: boolean
   /** The accepted audience of client assertions. */
@@ -96,6 +98,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
     confirm: (client) => connected().confirm(client),
+    contexts: options.contexts,
   })
   const provider = new Provider(options.issuer, {
     ...configuration(ring, signer, policy, options),
@@ -188,7 +191,7 @@ function configuration(
   ring: KeyRing,
   signer: Signer,
   policy: TokenPolicy,
-  { tokenLifetimeSeconds, dpop }: ProviderOptions,
+  { tokenLifetimeSeconds, dpop, contexts }: ProviderOptions,
 ): Configuration {
   return {
     adapter: NoStorage,
@@ -238,7 +241,10 @@ function configuration(
       customizers: {
         jwt: async (ctx, token, { payload }) => {
           policy.customizeClaims(ctx, { payload })
-          await bindToken(ctx, token, { payload, dpop })
+          const { client } = ctx.oidc
+          const binding = client === undefined ? null : policy.bindingMethodOf(ctx, client)
+          if (binding === 'certificate') payload.cnf = certificateConfirmation(contexts.certificateOf(ctx.req))
+          if (binding === 'dpop') await bindToKey(ctx, token, { payload, dpop })
         },
       },
     },

@@ -37,6 +37,7 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
+import { createCertificateReader } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
 import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
@@ -131,7 +132,7 @@ async function start(
   await checkConfigFiles(config)
 
   // The port is opened before the database, because the base URL in the credentials file may depend on it.
-  const contexts = new RequestContexts(createAddressReader(config.trustedProxies))
+  const contexts = new RequestContexts(createAddressReader(config.trustedProxies), createCertificateReader(config))
   const logRequest = logRequests(log.requests)
   const listener = new PublicListener({
     config,

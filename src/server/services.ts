@@ -117,6 +117,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     assertionAudience: config.assertionAudience,
+    mtls: config.mtls.source !== 'off',
     acceptsZitadelScopes: config.zitadelApi,
     now,
     directory: {

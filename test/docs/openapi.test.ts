@@ -136,7 +136,7 @@ describe('the description of the API', () => {
     const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
     expect(mask).toMatchObject({
       description:
-        'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`, `boundTokensRequired`. Required.',
+        'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`, `boundTokensRequired`,\n`certificateBoundTokens`. Required.',
     })
     const names = new Set(
       requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),

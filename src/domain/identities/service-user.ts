@@ -24,6 +24,8 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly clientCredentialsEnabled: boolean
   /** Whether the user gets no bearer tokens, but only tokens that are bound to a key. */
   readonly boundTokensRequired: boolean
+  /** Whether its tokens are bound to the client certificate of the token request, if that has one (RFC 8705 §3.4). */
+  readonly certificateBoundTokens: boolean
   readonly secrets: readonly ClientSecret[]
   readonly keys: readonly UserKey[]
   readonly personalAccessTokens: readonly PersonalAccessToken[]
@@ -42,12 +44,13 @@ export type NewServiceUser = Pick<
   ServiceUser,
   'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
 > &
-  Partial<Pick<ServiceUser, 'boundTokensRequired'>>
+  Partial<Pick<ServiceUser, 'boundTokensRequired' | 'certificateBoundTokens'>>
 
-/** A new, enabled user without credentials, roles and scopes. Bound tokens are not required unless the facts say so. */
+/** A new, enabled user without credentials, roles and scopes. It has bearer tokens unless the facts say otherwise. */
 export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
   return {
     boundTokensRequired: false,
+    certificateBoundTokens: false,
     ...facts,
     createdAt: at,
     enabled: true,

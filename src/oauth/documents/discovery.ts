@@ -24,13 +24,13 @@ const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 const AUTHENTICATION_METHODS = [...CLIENT_AUTHENTICATION_METHODS, 'spiffe_jwt']
 
 /**
- * Authorization server metadata (RFC 8414 §2, RFC 9449 §5.1). It does not depend on the key ring (decision 20).
+ * Authorization server metadata (RFC 8414 §2, RFC 8705 §3.3, RFC 9449 §5.1). It does not depend on the key ring (decision 20).
  *
- * @param options `acceptsZitadelScopes`: whether clients of ZITADEL are served.
+ * @param options `acceptsZitadelScopes`: whether clients of ZITADEL are served; `mtls`: whether certificates of clients count.
  */
 export function discoveryDocument(
   issuer: string,
-  { acceptsZitadelScopes }: { readonly acceptsZitadelScopes: boolean },
+  { acceptsZitadelScopes, mtls = false }: { readonly acceptsZitadelScopes: boolean; readonly mtls?: boolean },
 ): Record<string, unknown> {
   const forZitadel = Object.entries(ZITADEL_MEMBERS).map(([name, path]) => [name, issuer + path])
   return {
@@ -50,6 +50,7 @@ export function discoveryDocument(
     revocation_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
     revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+    ...(mtls ? { tls_client_certificate_bound_access_tokens: true } : {}),
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.

@@ -63,6 +63,7 @@ const WIRE = {
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_bound: [Code.Unauthenticated, 'TOKEN_BOUND'],
+  token_certificate_mismatch: [Code.Unauthenticated, 'TOKEN_CERTIFICATE_MISMATCH'],
   dpop_proof_invalid: [Code.Unauthenticated, 'DPOP_PROOF_INVALID'],
   dpop_nonce_required: [Code.Unauthenticated, 'DPOP_NONCE_REQUIRED'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],

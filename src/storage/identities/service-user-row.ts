@@ -48,6 +48,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.token_claims',
       'u.token_revocation_date',
       'u.bound_tokens_required',
+      'u.certificate_bound_tokens',
       jsonArrayFrom(
         eb
           .selectFrom('client_secrets as s')
@@ -165,6 +166,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       enabled: row.enabled,
       clientCredentialsEnabled: row.client_credentials_enabled,
       boundTokensRequired: row.bound_tokens_required,
+      certificateBoundTokens: row.certificate_bound_tokens,
       secrets: row.secrets.map(toClientSecret),
       keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),

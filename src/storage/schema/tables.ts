@@ -113,6 +113,7 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   bound_tokens_required: ColumnType<boolean, boolean | undefined>
+  certificate_bound_tokens: ColumnType<boolean, boolean | undefined>
   creation_date: Date
   /** In seconds. Null: as the instance has it. */
   token_lifetime: ColumnType<number | null, number | null | undefined>

@@ -79,6 +79,7 @@ const userState = fc.record({
   enabled: fc.boolean(),
   clientCredentialsEnabled: fc.boolean(),
   boundTokensRequired: fc.boolean(),
+  certificateBoundTokens: fc.boolean(),
   instanceRoles: subset(['IAM_OWNER', 'IAM_OWNER_VIEWER'].map(parseInstanceRole)),
   projectRoles,
   customScopes: sorted(subset(SCOPES)),

@@ -91,6 +91,7 @@ export function describeInstanceReader(current: () => Database): void {
           enabled: false,
           clientCredentialsEnabled: false,
           boundTokensRequired: false,
+          certificateBoundTokens: false,
           secrets: [
             {
               secretId: ended.secretId,

@@ -21,6 +21,7 @@ const user: ServiceUser = {
   enabled: true,
   clientCredentialsEnabled: true,
   boundTokensRequired: false,
+  certificateBoundTokens: false,
   secrets: [],
   keys: [],
   personalAccessTokens: [],

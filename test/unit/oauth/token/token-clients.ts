@@ -78,6 +78,7 @@ export const clients: Clients = {
   withSettings: addUser(4, { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a', level: { of: [1, null] } } }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
   boundOnly: addUser(8, { boundTokensRequired: true }),
+  certificateBound: addUser(7, { certificateBoundTokens: true }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
   projectId: PROJECT,
   otherProjectId: OTHER_PROJECT,
