@@ -53,6 +53,8 @@ export interface Config {
   readonly mtls: {
     /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
     readonly source: 'off' | 'tls'
+    /** The authorities that vouch for names in certificates. Null: none does. */
+    readonly caFile: string | null
   }
   /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
@@ -113,6 +115,7 @@ const schema = z.strictObject({
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
   KEYTURN_MTLS: z.enum(['off', 'tls']).default('off'),
+  KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
@@ -167,6 +170,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
   }
+  if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
+    problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')
+  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
@@ -217,7 +223,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
-    mtls: { source: settings.KEYTURN_MTLS },
+    mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,

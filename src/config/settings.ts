@@ -106,7 +106,13 @@ export const SETTINGS = [
     variable: 'KEYTURN_MTLS',
     default: 'off',
     meaning:
-      'Where certificates of clients are taken from, for tokens that are bound to them (RFC 8705): `off`, or `tls`, the TLS connections of this server, which then asks each client for a certificate.',
+      'Where certificates of clients are taken from, for tokens that are bound to them and to authenticate clients (RFC 8705): `off`, or `tls`, the TLS connections of this server, which then asks each client for a certificate.',
+  },
+  {
+    variable: 'KEYTURN_MTLS_CA_FILE',
+    default: 'none',
+    meaning:
+      'Certificates (PEM) of the authorities that vouch for the names in certificates of clients (`tls_client_auth`). Reloaded when the file changes.',
   },
   {
     variable: 'KEYTURN_TRUSTED_PROXIES',

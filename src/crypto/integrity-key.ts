@@ -23,6 +23,7 @@ const USES = {
   userKeys: 'keyturn user keys',
   trustedIssuers: 'keyturn trusted issuers',
   federatedIdentities: 'keyturn federated identities',
+  clientCertificates: 'keyturn client certificates',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',

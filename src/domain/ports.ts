@@ -5,6 +5,7 @@ import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
+import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
@@ -324,6 +325,14 @@ export type FederatedVerification =
 /** Verifies JWTs of trusted issuers: signature, dates and that there is one audience. Who they stand for is decided elsewhere. */
 export interface FederatedTokenVerifier {
   verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
+}
+
+/** Verifies the certificates of clients. */
+export interface ClientCertificateVerifier {
+  /** Whether the operator trusts any authority. */
+  readonly trustsAuthorities: boolean
+  /** What is known about a certificate at a time. */
+  verify(certificate: Extract<PresentedCertificate, { kind: 'presented' }>, now: Date): VerifiedCertificate
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */

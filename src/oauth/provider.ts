@@ -7,6 +7,7 @@ import type { EventEmitter } from 'node:events'
 import {
   type Adapter,
   type AdapterPayload,
+  type Client,
   type Configuration,
   errors,
   type KoaContextWithOIDC,
@@ -19,10 +20,11 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import type { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
+import type { PresentedCertificate } from '../domain/identities/token-binding.ts'
 import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
+import type { ClientCertificateVerifier, CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
 import {
   type AssertionAudience,
   assertAssertionClaims,
@@ -36,7 +38,7 @@ import type { ClientDirectory } from './client-authentication/claimed-user.ts'
 import { type Clients, connectClients, failedClient, recordRefusals } from './client-authentication/clients.ts'
 import { delayRefusal, startAuthentication } from './client-authentication/constant-time-refusal.ts'
 import { inKeySetOrder } from './documents/jwks.ts'
-import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
+import { CLIENT_AUTHENTICATION_METHODS, MTLS_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { hideFederatedAssertion } from './federation/federated-form.ts'
 import type { Federation } from './federation/federated-proof.ts'
@@ -53,8 +55,8 @@ export interface ProviderOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
-  /** Whether certificates of clients count (RFC 8705). Default false. */
-  readonly mtls?: boolean
+  /** Undefined: certificates of clients do not count (RFC 8705). */
+  readonly certificates?: ClientCertificateVerifier
   /** Whether scopes of ZITADEL are understood, and discovery has what its clients need. */
   readonly acceptsZitadelScopes: boolean
   /** The accepted audience of client assertions. */
@@ -101,7 +103,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     contexts: options.contexts,
   })
   const provider = new Provider(options.issuer, {
-    ...configuration(ring, signer, policy, options),
+    ...configuration(ring, signer, policy, { ...options, hasProved: (client) => connected().mayAssert(client) }),
     assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
       // First: a disabled user learns nothing about claims.
       await connected().assertMayAssert(client)
@@ -187,11 +189,17 @@ function isAborted(error: unknown): boolean {
   return error.message === 'aborted' || /^(ECONNRESET|EPIPE|HPE_|ERR_HTTP|ERR_STREAM|ETIMEDOUT)/.test(code)
 }
 
+/** What the configuration needs to know besides. */
+interface ConfigurationOptions extends ProviderOptions {
+  /** Whether a client has proved who it is. */
+  readonly hasProved: (client: Client) => boolean
+}
+
 function configuration(
   ring: KeyRing,
   signer: Signer,
   policy: TokenPolicy,
-  { tokenLifetimeSeconds, dpop, contexts }: ProviderOptions,
+  { tokenLifetimeSeconds, dpop, certificates, contexts, hasProved }: ConfigurationOptions,
 ): Configuration {
   return {
     adapter: NoStorage,
@@ -204,7 +212,10 @@ function configuration(
       idTokenSigningAlgValues: [...KEY_ALGORITHM_NAMES],
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
-    clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
+    clientAuthMethods: [
+      ...CLIENT_AUTHENTICATION_METHODS,
+      ...(certificates === undefined ? [] : MTLS_AUTHENTICATION_METHODS),
+    ],
     clockTolerance: PROVIDER_TOLERANCE_SECONDS,
     routes: {
       token: OAUTH_PATHS.token,
@@ -233,6 +244,16 @@ function configuration(
         defaultResource: policy.defaultResource,
         getResourceServerInfo: policy.resourceServerInfo,
       },
+      // The certificate has been verified when the client was found: `client-authentication/certificate-proof.ts`.
+      mTLS: {
+        enabled: certificates !== undefined,
+        tlsClientAuth: true,
+        selfSignedTlsClientAuth: true,
+        getCertificate: ({ req }) => pemOf(contexts.certificateOf(req)),
+        certificateAuthorized: ({ oidc: { client } }) => client !== undefined && hasProved(client),
+        // Not called: no client has a name of its own.
+        certificateSubjectMatches: () => false,
+      },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
     },
@@ -249,6 +270,12 @@ function configuration(
       },
     },
   }
+}
+
+function pemOf(certificate: PresentedCertificate): string | undefined {
+  if (certificate.kind !== 'presented') return undefined
+  const [der = new Uint8Array()] = certificate.chain
+  return Buffer.from(der).toString('base64')
 }
 
 /** Access tokens are JWTs, the only thing that is issued, so there is nothing to store. */

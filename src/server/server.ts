@@ -37,7 +37,7 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
-import { createCertificateReader } from './client-certificates.ts'
+import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
 import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
@@ -130,6 +130,7 @@ async function start(
   stack.defer(() => tracing.stop())
 
   await checkConfigFiles(config)
+  const certificates = await openCertificateVerifier(config, { log, stack })
 
   // The port is opened before the database, because the base URL in the credentials file may depend on it.
   const contexts = new RequestContexts(createAddressReader(config.trustedProxies), createCertificateReader(config))
@@ -234,6 +235,7 @@ async function start(
     tracing,
     metrics,
     contexts,
+    certificates,
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base) }

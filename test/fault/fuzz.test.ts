@@ -6,6 +6,7 @@ import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -84,6 +85,7 @@ describe('a server that is sent anything', () => {
       ServiceUserService,
       TrustedIssuerService,
       FederatedIdentityService,
+      ClientCertificateService,
       AuditService,
     ]
     const requests = fuzzRequest({

@@ -50,7 +50,8 @@ export interface CertificateOptions {
 /** A type, a value and the tag of its encoding, by default that of a UTF-8 string. */
 export type Attribute = readonly [type: string, value: string, tag?: number]
 
-const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
+export const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
+export const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 
 const HOUR = 3_600_000
 const TYPES: Readonly<Record<string, string>> = {
@@ -104,12 +105,12 @@ export function newKey(kind: 'ec' | 'rsa' | 'ed25519' | 'weak' = 'ec'): KeyObjec
 }
 
 /** An extension. @param value In DER. */
-function extension(oid: string, critical: boolean, value: Uint8Array): Buffer {
+export function extension(oid: string, critical: boolean, value: Uint8Array): Buffer {
   return der(0x30, objectIdentifier(oid), ...(critical ? [der(0x01, [0xff])] : []), der(0x04, value))
 }
 
 /** A value in DER: its tag, its length and its content. */
-function der(tag: number, ...content: (Uint8Array | readonly number[])[]): Buffer {
+export function der(tag: number, ...content: (Uint8Array | readonly number[])[]): Buffer {
   const bytes = Buffer.concat(content.map((part) => Uint8Array.from(part)))
   const { length } = bytes
   const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]

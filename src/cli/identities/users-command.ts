@@ -1,6 +1,6 @@
 /**
  * `keyturn users list | create | show | rename | enable | disable | revoke-tokens | delete | client-credentials`, and the groups for
- * their grants, keys and tokens. Their client secrets are `keyturn secrets`.
+ * their grants, keys, certificates and tokens. Their client secrets are `keyturn secrets`.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { Argument, Command } from 'commander'
@@ -24,6 +24,7 @@ import { print } from '../print.ts'
 import { formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
 import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
+import { userCertificatesCommand } from './user-certificates-command.ts'
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
 import { showUserCommand } from './user-show-command.ts'
@@ -54,6 +55,7 @@ export function usersCommand(io: Io): Command {
     grantCommand(io),
     revokeCommand(io),
     userKeysCommand(io),
+    userCertificatesCommand(io),
     userTokensCommand(io),
   ]) {
     users.addCommand(command)

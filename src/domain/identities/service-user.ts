@@ -6,6 +6,7 @@
 
 import { DomainError } from '../errors.ts'
 import type { FederatedIdentity } from '../federation/federated-identity.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
 import type { RevokedTokens } from './token-revocation.ts'
@@ -30,6 +31,7 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly keys: readonly UserKey[]
   readonly personalAccessTokens: readonly PersonalAccessToken[]
   readonly federatedIdentities: readonly FederatedIdentity[]
+  readonly certificates: readonly ClientCertificate[]
   readonly instanceRoles: readonly InstanceRole[]
   /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
@@ -58,6 +60,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     keys: [],
     personalAccessTokens: [],
     federatedIdentities: [],
+    certificates: [],
     instanceRoles: [],
     projectRoles: new Map(),
     customScopes: [],

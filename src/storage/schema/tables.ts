@@ -21,6 +21,7 @@ export interface Tables {
   revoked_tokens: RevokedTokenTable
   trusted_issuers: TrustedIssuerTable
   federated_identities: FederatedIdentityTable
+  client_certificates: ClientCertificateTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -195,6 +196,16 @@ interface FederatedIdentityTable {
   /** Written as JSON text, read parsed. */
   claims: ColumnType<unknown, string, never>
   creation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
+}
+
+interface ClientCertificateTable {
+  certificate_id: string
+  user_id: string
+  match: string
+  value: string
+  creation_date: Date
+  expiration_date: Date | null
   mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 

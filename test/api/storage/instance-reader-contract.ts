@@ -113,6 +113,7 @@ export function describeInstanceReader(current: () => Database): void {
           keys: [],
           personalAccessTokens: [],
           federatedIdentities: [],
+          certificates: [],
           instanceRoles: ['IAM_OWNER', 'IAM_OWNER_VIEWER'],
           projectRoles: new Map([
             [billing.projectId, ['reader', 'writer']],
@@ -138,6 +139,7 @@ export function describeInstanceReader(current: () => Database): void {
         keys: [],
         personalAccessTokens: [],
         federatedIdentities: [],
+        certificates: [],
         instanceRoles: [],
         projectRoles: new Map(),
         customScopes: [],

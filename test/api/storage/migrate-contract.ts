@@ -64,7 +64,7 @@ async function undoPublication({ db }: Database): Promise<void> {
   }
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
-  await sql`drop table federated_identities, trusted_issuers`.execute(db)
+  await sql`drop table client_certificates, federated_identities, trusted_issuers`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -26,6 +26,7 @@ const user: ServiceUser = {
   keys: [],
   personalAccessTokens: [],
   federatedIdentities: [],
+  certificates: [],
   instanceRoles: ['IAM_OWNER'],
   projectRoles: new Map([
     ['own', ['writer']],

@@ -30,6 +30,8 @@ export interface Clients {
   readonly withSettings: string
   /** Gets bound tokens only. */
   readonly boundOnly: string
+  /** May authenticate with the certificate of its connections. */
+  readonly certified: string
   /** Its tokens are bound to its client certificate. */
   readonly certificateBound: string
   readonly unknown: string
@@ -117,6 +119,18 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     ...['none', 'unreadable'].map((kind) =>
       post(`a certificate that is ${kind}`, own, { headers: { 'x-certificate': kind }, ...plain }),
     ),
+    ...[clients.certified, clientId, clients.unknown, clients.disabled, ''].map((client_id) =>
+      post(`a certificate and no secret: ${client_id}`, { ...GRANT, client_id }),
+    ),
+    ...['none', 'unreadable'].map((kind) =>
+      post(
+        `no secret and a certificate that is ${kind}`,
+        { ...GRANT, client_id: clients.certified },
+        { headers: { 'x-certificate': kind } },
+      ),
+    ),
+    post('a certificate and a wrong secret', { ...own, client_id: clients.certified, client_secret: 'wrong' }),
+    post('a certificate and an empty secret', { ...own, client_id: clients.certified, client_secret: '' }),
     post('a wrong secret of a client with a certificate', {
       ...own,
       client_id: clients.certificateBound,
