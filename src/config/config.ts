@@ -52,11 +52,11 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   readonly mtls: {
     /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
-    readonly source: 'off' | 'tls'
+    readonly source: 'off' | 'tls' | 'client-cert' | 'x-forwarded-client-cert'
     /** The authorities that vouch for names in certificates. Null: none does. */
     readonly caFile: string | null
   }
-  /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks (CIDR) whose `X-Forwarded-For`, and header with a certificate, is believed. */
   readonly trustedProxies: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
@@ -114,7 +114,7 @@ const schema = z.strictObject({
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
-  KEYTURN_MTLS: z.enum(['off', 'tls']).default('off'),
+  KEYTURN_MTLS: z.enum(['off', 'tls', 'client-cert', 'x-forwarded-client-cert']).default('off'),
   KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
@@ -169,6 +169,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   }
   if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  if ((given.KEYTURN_MTLS ?? '').includes('client-cert') && !has('KEYTURN_TRUSTED_PROXIES')) {
+    problems.push('KEYTURN_MTLS: a header needs KEYTURN_TRUSTED_PROXIES, from which alone it is believed')
   }
   if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
     problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import type { CertificateContent } from '../crypto/certificate-content.ts'
 import { createClientCertificateVerifier, parseAuthorities } from '../crypto/client-certificate.ts'
 import type { ClientCertificateVerifier, Log } from '../domain/ports.ts'
+import { createHeaderReader } from '../http/requests/certificate-headers.ts'
 import { type CertificateReader, createHandshakeReader, noCertificates } from '../http/tls/client-certificates.ts'
 import { Reloader } from '../http/tls/reloader.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
@@ -15,12 +16,17 @@ import type { CleanupStack } from './cleanup-stack.ts'
 const POLL_INTERVAL = 1_000
 
 /** Makes the reader of the configured source. */
-export function createCertificateReader({ mtls }: Pick<Config, 'mtls'>): CertificateReader {
+export function createCertificateReader({
+  mtls,
+  trustedProxies,
+}: Pick<Config, 'mtls' | 'trustedProxies'>): CertificateReader {
   switch (mtls.source) {
     case 'off':
       return noCertificates
     case 'tls':
       return createHandshakeReader()
+    default:
+      return createHeaderReader(mtls.source, trustedProxies)
   }
 }
 

@@ -11,8 +11,8 @@ import type { PresentedCertificate } from '../../domain/identities/token-binding
 /** Reads the certificate of a request's client. */
 export type CertificateReader = (req: IncomingMessage | Http2ServerRequest) => PresentedCertificate
 
-const NONE: PresentedCertificate = { kind: 'none' }
-const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its connection is closed' }
+export const NONE: PresentedCertificate = { kind: 'none' }
+export const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its connection is closed' }
 
 /** The most certificates that are read of one client. */
 const MAX_CHAIN = 10
@@ -37,7 +37,7 @@ export function createHandshakeReader(): CertificateReader {
 }
 
 /** What a client has presented. @param chain In DER, the certificate first. */
-function presented(chain: readonly [Uint8Array, ...Uint8Array[]]): PresentedCertificate {
+export function presented(chain: readonly [Uint8Array, ...Uint8Array[]]): PresentedCertificate {
   return { kind: 'presented', thumbprint: hash('sha256', chain[0], 'base64url'), chain }
 }
 

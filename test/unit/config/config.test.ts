@@ -105,7 +105,7 @@ describe('the configuration', () => {
     ['KEYTURN_CHANGE_FEED', ['off']],
     ['KEYTURN_WORKERS', ['0', '65', 'all', '1.5', '-1']],
     ['KEYTURN_TLS_CLIENT_CA_FILE', ['/ca.pem']],
-    ['KEYTURN_MTLS', ['on', 'tls']],
+    ['KEYTURN_MTLS', ['on', 'tls', 'client-cert', 'x-forwarded-client-cert']],
     ['KEYTURN_MTLS_CA_FILE', ['/ca.pem']],
     ['KEYTURN_TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/129', '10.0.0.1,nothing', '10.0.0.0/', '/8']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
