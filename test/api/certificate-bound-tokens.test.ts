@@ -2,7 +2,9 @@
  * Tokens that are bound to client certificates (RFC 8705 §3), with TLS connections that end at the server.
  */
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { Agent } from 'node:https'
+import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
@@ -16,7 +18,7 @@ import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.
 import { authorityOf, certificateOf, newKey, type TestCertificate } from '../support/certificates.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Keyturn } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { fetchWith, overHttp2, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
 import {
   basicCredentials,
@@ -176,6 +178,19 @@ describe('a token request with a client certificate', () => {
     const bound = { 'x5t#S256': certificate.thumbprint }
     expect([await ask(robot), await ask(unbound), await ask(robot)]).toEqual([bound, undefined, bound])
     agent.destroy()
+  })
+
+  it('is bound too where only clients of an authority may connect (KEYTURN_TLS_CLIENT_CA_FILE)', async () => {
+    const folder = await temporaryFolder()
+    const authority = authorityOf('an authority')
+    const caFile = join(folder, 'ca.pem')
+    await writeFile(caFile, authority.pem)
+    const strict = await instance.startReplica({ KEYTURN_TLS_CLIENT_CA_FILE: caFile })
+    const admitted = certificateOf({ issuer: authority })
+    const answer = await bodyOf(await post(formOf(robot), admitted, { at: strict }))
+    expect(confirmationOf(answer.access_token)).toEqual({ 'x5t#S256': admitted.thumbprint })
+    for (const by of [certificate, undefined]) await expect(post(formOf(robot), by, { at: strict })).rejects.toThrow()
+    await removeFolder(folder)
   })
 
   it('is not bound by a server that takes no certificates, whatever its connection has', async () => {
