@@ -1,16 +1,18 @@
 /**
  * Tokens that are bound to client certificates (RFC 8705 §3), with TLS connections that end at the server.
  */
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { Agent } from 'node:https'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
+import { promisify } from 'node:util'
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { credentials, Client as GrpcJsClient, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { decodeJwt } from 'jose'
+import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -18,6 +20,7 @@ import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.
 import { authorityOf, certificateOf, newKey, type TestCertificate } from '../support/certificates.ts'
 import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
+import { missing } from '../support/foreign-tools.ts'
 import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { fetchWith, overHttp2, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
 import {
@@ -29,6 +32,7 @@ import {
   seen,
   startOAuthInstance,
 } from '../support/oauth-instance.ts'
+import { itUnless } from '../support/unless.ts'
 
 const LIST = 'iam.webkey.v2.WebKeyService/ListWebKeys'
 const JSON_CONTENT = { 'content-type': 'application/json' }
@@ -356,6 +360,26 @@ describe('clients that are not ours', () => {
     expect(await at(plain)).not.toHaveProperty('tls_client_certificate_bound_access_tokens')
   })
 
+  itUnless(missing({ needs: { curl: 'curl --version' } }))(
+    'get bound tokens with curl, and call the API with them',
+    async () => {
+      const folder = await temporaryFolder()
+      const [cert, key] = [join(folder, 'client.pem'), join(folder, 'client.key')]
+      await writeFile(cert, certificate.pem)
+      await writeFile(key, certificate.keyPem)
+      const curl = async (...args: string[]) => {
+        const tls = ['-s', '--cacert', TLS_SETTINGS.KEYTURN_TLS_CERT_FILE, '--cert', cert, '--key', key]
+        return (await promisify(execFile)('curl', [...tls, ...args])).stdout
+      }
+      const body = String(new URLSearchParams({ ...formOf(robot), scope: SERVICE_AUDIENCE_SCOPE }))
+      const { access_token } = JSON.parse(await curl(`${server.baseUrl}/oauth/v2/token`, '-d', body))
+      expect(confirmationOf(access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
+      const headers = ['-H', `authorization: Bearer ${access_token}`, '-H', 'content-type: application/json']
+      expect(JSON.parse(await curl(`${server.baseUrl}/${LIST}`, ...headers, '-d', '{}'))).toHaveProperty('webKeys')
+      await removeFolder(folder)
+    },
+  )
+
   it('get bound tokens with openid-client', async () => {
     const { clientId, clientSecret } = robot
     const metadata = { use_mtls_endpoint_aliases: true, tls_client_certificate_bound_access_tokens: true }
@@ -374,6 +398,18 @@ describe('clients that are not ours', () => {
     const headers = new Headers(JSON_CONTENT)
     const response = await client.fetchProtectedResource(config, access_token, url, 'POST', '{}', headers)
     expect(response.status).toBe(200)
+  })
+
+  it('get bound tokens with openid-client and private_key_jwt, as FAPI 2.0 asks for', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const publicJwk = JSON.stringify(await exportJWK(publicKey))
+    await call('iam.user.v2.ServiceUserService/AddUserKey', { userId: robot.userId, publicJwk })
+    const authentication = client.PrivateKeyJwt(privateKey)
+    const config = await client.discovery(new URL(server.baseUrl), robot.clientId, undefined, authentication, {
+      [client.customFetch]: fetchWith(certificate) as client.CustomFetch,
+    })
+    const { access_token } = await client.clientCredentialsGrant(config)
+    expect(confirmationOf(access_token)).toEqual({ 'x5t#S256': certificate.thumbprint })
   })
 
   it('get bound tokens with oauth4webapi', async () => {

@@ -44,7 +44,9 @@ afterEach(async () => {
 
 describe('a server that is sent anything', () => {
   it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
-    server = await startKeyturn({ env: INSPECTABLE })
+    // The fuzzer is its proxy.
+    const proxied = { KEYTURN_MTLS: 'client-cert', KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8' }
+    server = await startKeyturn({ env: { ...INSPECTABLE, ...proxied } })
     const admin = await server.admin()
     const token = await requestToken(admin)
     const masterKey = (await readFile(`${server.dataDir}/master.key`, 'utf8')).trim()

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
 import { createClientCertificateVerifier, parseAuthorities } from '../../../src/crypto/client-certificate.ts'
 import { readDer } from '../../../src/crypto/der.ts'
 import {
@@ -113,6 +114,28 @@ describe('a certificate of a client', () => {
       isUsable: false,
       names: null,
     })
+  })
+})
+
+describe('bytes in the place of a certificate', () => {
+  it('are refused, whatever they are, and never vouched for', () => {
+    const { der: good } = certified({ dns: ['a.example'], uris: ['urn:a'] })
+    const changed = fc
+      .array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { minLength: 1, maxLength: 3 })
+      .map((changes) => {
+        const bytes = Buffer.from(good)
+        for (const [at, byte] of changes) bytes[at] = byte
+        return bytes
+      })
+    const verifier = verifierFor(authority)
+    fc.assert(
+      fc.property(fc.oneof(changed, fc.uint8Array({ maxLength: 50 })), (bytes) => {
+        fc.pre(!good.equals(bytes))
+        const presented = { kind: 'presented', thumbprint: 'x', chain: [bytes, good, bytes] } as const
+        expect(verifier.verify(presented, new Date()).names).toBeNull()
+      }),
+      { numRuns: 300 },
+    )
   })
 })
 
