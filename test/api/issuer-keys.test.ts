@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
-import { createAuthority } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   DISCOVERY_PATH,
@@ -18,6 +17,7 @@ import {
 } from '../support/https-issuer.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+import { createAuthority } from '../support/server-certificates.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'

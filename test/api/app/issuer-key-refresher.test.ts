@@ -20,7 +20,6 @@ import { createInstanceReader } from '../../../src/storage/instance/instance-rea
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { anEntry } from '../../support/audit-entry.ts'
-import { createAuthority } from '../../support/certificates.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   type HttpsIssuer,
@@ -33,6 +32,7 @@ import { TEST_MACS } from '../../support/integrity.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND

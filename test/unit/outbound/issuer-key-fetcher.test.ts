@@ -7,8 +7,8 @@ import type { KeySource } from '../../../src/domain/federation/issuer-keys.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { createGetDocument } from '../../../src/outbound/https-document.ts'
 import { createIssuerKeyFetcher } from '../../../src/outbound/issuer-key-fetcher.ts'
-import { createAuthority } from '../../support/certificates.ts'
 import { DISCOVERY_PATH, type HttpsIssuer, json, newIssuerKey, startHttpsIssuer } from '../../support/https-issuer.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
 
 const authority = createAuthority()
 const key = newIssuerKey('first', { use: 'jwt-svid' })
