@@ -147,10 +147,11 @@ async function passTimeUntil(isTrue: () => void | Promise<void>): Promise<void> 
 
 /** Lets replicas look once, and ends what they begin. */
 async function look(...replicas: readonly TestReplica[]): Promise<void> {
-  for (const { replica } of replicas) await replica.refresh()
+  const refresh = () => Promise.all(replicas.map(({ replica }) => eventually(() => replica.refresh())))
+  await refresh()
   clock.advance(SECOND)
   for (const { refresher } of replicas) await refresher.settled()
-  for (const { replica } of replicas) await replica.refresh()
+  await refresh()
 }
 
 const fetches = () => issuer.count('/jwks')
