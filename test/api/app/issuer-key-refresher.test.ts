@@ -77,7 +77,7 @@ async function trust({ maxStalenessSeconds = 86_400 } = {}): Promise<string> {
     maxLifetimeSeconds: 0,
   } as const
   await createFederationStore(database, TEST_MACS).change(anEntry('trust'), (issuers) => ({
-    next: addIssuer(issuers, facts, { at: now(), own: 'https://id.example' }),
+    next: addIssuer(issuers, facts, { moment: { clock: now(), date: now() }, own: 'https://id.example' }),
     result: null,
   }))
   return issuerId
@@ -366,8 +366,8 @@ describe('fetching keys in the background', () => {
     clock.advance(SECOND)
     const { closed } = await asked
     const keys = { kind: 'given', keys: [] } as const
-    await createFederationStore(database, TEST_MACS).change(anEntry('change'), (issuers, at) => ({
-      next: what === 'is deleted' ? [] : editIssuer(issuers, issuerId, { edit: { keys }, at }),
+    await createFederationStore(database, TEST_MACS).change(anEntry('change'), (issuers, { clock }) => ({
+      next: what === 'is deleted' ? [] : editIssuer(issuers, issuerId, { edit: { keys }, clock }),
       result: null,
     }))
     await replica.replica.refresh()
