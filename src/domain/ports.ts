@@ -127,8 +127,14 @@ export interface IdentityStore {
 
 /** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface FederationStore {
-  /** Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
-  change<T>(entry: ChangeEntry, decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>): Promise<T>
+  /**
+   * Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because fetches are due by the clock.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => IssuersChange<T>,
+  ): Promise<T>
   /** Ordered by `issuer`. */
   list(): Promise<readonly TrustedIssuer[]>
 }
