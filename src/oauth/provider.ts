@@ -261,9 +261,7 @@ function configuration(
     formats: {
       customizers: {
         jwt: async (ctx, token, { payload }) => {
-          policy.customizeClaims(ctx, { payload })
-          const { client } = ctx.oidc
-          const binding = client === undefined ? null : policy.bindingMethodOf(ctx, client)
+          const binding = policy.customizeClaims(ctx, { payload })
           if (binding === 'certificate') payload.cnf = certificateConfirmation(contexts.certificateOf(ctx.req))
           if (binding === 'dpop') await bindToKey(ctx, token, { payload, dpop })
         },
