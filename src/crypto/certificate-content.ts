@@ -43,11 +43,16 @@ interface Extension {
   readonly value: Buffer
 }
 
-/** Reads a certificate. @throws {Error} if it is none, or says something that is not understood. */
-export function readCertificate(der: Uint8Array): CertificateContent {
+/** Parses a certificate and nothing else. @throws {Error} if it is none. */
+export function parseCertificate(der: Uint8Array): X509Certificate {
   const x509 = new X509Certificate(der)
   // What comes behind it would be ignored.
   if (!x509.raw.equals(der)) throw new Error('there is more than a certificate')
+  return x509
+}
+
+/** Reads a certificate. @throws {Error} if it says something that is not understood. */
+export function readCertificate(x509: X509Certificate): CertificateContent {
   const [certificate] = readDer(x509.raw)
   const [body, signatureAlgorithm] = valuesIn(certificate, TAG.sequence)
   const fields = valuesIn(body, TAG.sequence)

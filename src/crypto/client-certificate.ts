@@ -8,7 +8,7 @@ import { type KeyObject, X509Certificate } from 'node:crypto'
 import type { VerifiedCertificate } from '../domain/identities/client-certificate.ts'
 import type { PresentedCertificate } from '../domain/identities/token-binding.ts'
 import type { ClientCertificateVerifier } from '../domain/ports.ts'
-import { type CertificateContent, readCertificate } from './certificate-content.ts'
+import { type CertificateContent, parseCertificate, readCertificate } from './certificate-content.ts'
 
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 const ANY_PURPOSE = '2.5.29.37.0'
@@ -51,7 +51,7 @@ interface TrustedAuthority {
 export function parseAuthorities(pem: string): readonly CertificateContent[] {
   const authorities = (pem.match(CERTIFICATES) ?? []).map((text, i) => {
     try {
-      const content = readCertificate(new X509Certificate(text).raw)
+      const content = readCertificate(new X509Certificate(text))
       assertAuthority(content)
       return content
     } catch (error) {
@@ -85,18 +85,19 @@ function verify(
   const unusable = (error: unknown) => ({ thumbprint, isUsable: false, names: null, problem: reasonOf(error) })
   try {
     const [certificate, ...others] = chain
-    const content = readCertificate(certificate ?? new Uint8Array())
-    if (!isValidAt(content.x509, now)) throw new UnusableCertificate('it has expired, or is not valid yet')
-    assertKey(content.x509.publicKey)
+    const x509 = parseCertificate(certificate ?? new Uint8Array())
+    if (!isValidAt(x509, now)) throw new UnusableCertificate('it has expired, or is not valid yet')
+    assertKey(x509.publicKey)
     try {
+      const content = readCertificate(x509)
       assertOfClient(content)
       const trusted = authoritiesAmong(others, authorities, now)
       if (issuerOf(content, trusted) === undefined) throw new UnusableCertificate('no trusted authority has issued it')
+      const { subject, dnsNames, uris } = content
+      return { thumbprint, isUsable: true, names: { subject, dnsNames, uris }, problem: null }
     } catch (error) {
       return { ...unusable(error), isUsable: true }
     }
-    const { subject, dnsNames, uris } = content
-    return { thumbprint, isUsable: true, names: { subject, dnsNames, uris }, problem: null }
   } catch (error) {
     return unusable(error)
   }
@@ -129,7 +130,7 @@ function authoritiesAmong(
 /** A certificate that cannot be used is none, since clients send more than is needed. */
 function readIntermediate(der: Uint8Array): readonly CertificateContent[] {
   try {
-    const content = readCertificate(der)
+    const content = readCertificate(parseCertificate(der))
     assertAuthority(content)
     return [content]
   } catch {

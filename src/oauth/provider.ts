@@ -127,7 +127,7 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     noteSecretUse(ctx)
     const { client } = ctx.oidc
     if (client === undefined) return
-    const binding = policy.bindingMethodOf(ctx, client) ?? 'none'
+    const binding = policy.bindingOf(ctx) ?? 'none'
     options.contexts.granted(ctx.req, { credential: connected().credentialOf(client), binding })
   })
 
@@ -273,8 +273,7 @@ function configuration(
       customizers: {
         jwt: async (ctx, token, { payload }) => {
           policy.customizeClaims(ctx, { payload })
-          const { client } = ctx.oidc
-          const binding = client === undefined ? null : policy.bindingMethodOf(ctx, client)
+          const binding = policy.bindingOf(ctx)
           if (binding === 'certificate') payload.cnf = certificateConfirmation(contexts.certificateOf(ctx.req))
           if (binding === 'dpop') await bindToKey(ctx, token, { payload, dpop })
         },

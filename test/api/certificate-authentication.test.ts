@@ -2,6 +2,7 @@
  * Client certificates instead of a secret (RFC 8705 §2): `tls_client_auth` and `self_signed_tls_client_auth`.
  */
 import { writeFile } from 'node:fs/promises'
+import { Agent } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
@@ -92,17 +93,24 @@ async function robotWith(match: object): Promise<Robot> {
   return robot
 }
 
+interface PostOptions {
+  readonly others?: readonly TestCertificate[]
+  readonly at?: Keyturn
+  readonly path?: string
+  readonly agent?: Agent
+}
+
 const post = (
   form: Record<string, string>,
   by?: TestCertificate,
-  { others = [], at = server, path = 'token' }: { others?: TestCertificate[]; at?: Keyturn; path?: string } = {},
-) => fetchWith(by, { others })(`${at.listenUrl}/oauth/v2/${path}`, { method: 'POST', body: new URLSearchParams(form) })
+  { at = server, path = 'token', ...connection }: PostOptions = {},
+) => fetchWith(by, connection)(`${at.listenUrl}/oauth/v2/${path}`, { method: 'POST', body: new URLSearchParams(form) })
 
 const request = ({ clientId }: Pick<Robot, 'clientId'>) => ({ grant_type: 'client_credentials', client_id: clientId })
 
 const DENIED = refusal(401, 'invalid_client')
 
-async function expectGranted(robot: Robot, by: TestCertificate, options: Parameters<typeof post>[2] = {}) {
+async function expectGranted(robot: Robot, by: TestCertificate, options: PostOptions = {}) {
   const answer = await post(request(robot), by, options)
   expect(answer.status).toBe(200)
   const { access_token } = (await answer.json()) as { access_token: string }
@@ -110,11 +118,8 @@ async function expectGranted(robot: Robot, by: TestCertificate, options: Paramet
   return access_token
 }
 
-const expectDenied = async (
-  robot: Pick<Robot, 'clientId'>,
-  by?: TestCertificate,
-  options: Parameters<typeof post>[2] = {},
-) => expect(await seen(await post(request(robot), by, options))).toEqual(DENIED)
+const expectDenied = async (robot: Pick<Robot, 'clientId'>, by?: TestCertificate, options: PostOptions = {}) =>
+  expect(await seen(await post(request(robot), by, options))).toEqual(DENIED)
 
 describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
   it.each<[string, object, CertificateOptions]>([
@@ -334,7 +339,10 @@ describe('a token request without a secret', () => {
       await robotWith({ thumbprint: shared.thumbprint }),
       await robotWith({ thumbprint: shared.thumbprint }),
     ]
-    for (const robot of [...robots, ...robots]) await expectGranted(robot, shared)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (const robot of [...robots, ...robots]) await expectGranted(robot, shared, { agent })
+    await expectDenied(await instance.addRobot(), shared, { agent })
+    agent.destroy()
   })
 
   it('with a secret as well is one with a secret, and the certificate proves nothing', async () => {

@@ -9,6 +9,7 @@ import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationWith, NOBODY, refusalOf } from '../support/administration.ts'
+import { certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { type HttpsIssuer, json, startHttpsIssuer } from '../support/https-issuer.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
@@ -47,6 +48,9 @@ beforeAll(async () => {
     KEYTURN_ACTIVATION_GUARD: 'off',
     KEYTURN_CHANGE_FEED: 'poll',
     KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1',
+    // The test is the proxy.
+    KEYTURN_MTLS: 'client-cert',
+    KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
   }
   publisher = await startHttpsIssuer(authority)
   publisher.answer('/jwks', json(signingKeys()))
@@ -155,6 +159,18 @@ async function trust(issuer: string): Promise<string> {
   return (await admin.issuers.createTrustedIssuer({ issuer, keys })).trustedIssuer!.issuerId
 }
 
+/** What a client gets for its certificate. */
+async function answerTo({ der }: TestCertificate, { clientId }: Client) {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId })
+  const headers = { 'client-cert': `:${der.toString('base64')}:` }
+  return summaryOf(await fetch(`${there.listenUrl}/oauth/v2/token`, { method: 'POST', body, headers }))
+}
+
+async function addCertificate({ userId }: Client, { thumbprint }: TestCertificate): Promise<string> {
+  const match = { match: { case: 'thumbprint', value: thumbprint } } as const
+  return (await admin.certificates.addClientCertificate({ userId, match })).certificate!.certificateId
+}
+
 /** The key set of the replica, and how old it says that it is, in seconds. */
 async function publishedThere() {
   const response = await fetch(`${there.listenUrl}/.well-known/openid-configuration/jwks`)
@@ -220,6 +236,13 @@ describe('a replica that has not heard of a change, with the database there', ()
     expect(await summaryOf(await ask(form))).toEqual(GRANTED)
   })
 
+  it('takes a client certificate that was just added', async () => {
+    const [client, own] = [await newClient(), certificateOf()]
+    expect(await answerTo(own, client)).toEqual(REFUSED)
+    await addCertificate(client, own)
+    expect(await answerTo(own, client)).toEqual(GRANTED)
+  })
+
   it('takes a token of a key that was just activated, and a permission that was just given', async () => {
     // Often enough that no comparison of versions comes between each time.
     for (let i = 0; i < 3; i += 1) {
@@ -245,6 +268,9 @@ describe('a replica that is cut off from the database', () => {
   let revokedKeyId: string
   let token: string
   let issuerId: string
+  const [own, added] = [certificateOf(), certificateOf()]
+  /** Of the first one, which is removed while the replica is cut off. */
+  let certificateId: string
   let changes: { secret: Client; unmet: Client; token: string }
 
   beforeAll(async () => {
@@ -260,6 +286,8 @@ describe('a replica that is cut off from the database', () => {
     issuerId = (await admin.issuers.createTrustedIssuer({ issuer: CLUSTER, keys })).trustedIssuer!.issuerId
     await admin.identities.addFederatedIdentity({ userId: known.userId, issuerId, subject: 'known' })
     await eventually(async () => expect(await summaryOf(await ask(await jwtOf('known')))).toEqual(GRANTED))
+    certificateId = await addCertificate(known, own)
+    await eventually(async () => expect(await answerTo(own, known)).toEqual(GRANTED))
     const lastChange = await admin.webKeys.createWebKey(ED25519)
     await eventually(async () => expect((await publishedThere()).keyIds).toContain(lastChange.details!.keyId))
     token = await requestToken(owner)
@@ -276,6 +304,8 @@ describe('a replica that is cut off from the database', () => {
     await admin.users.enableServiceUser({ userId: disabled.userId })
     await admin.users.setInstanceRoles({ userId: known.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
     await addKey(known.userId, 'mine')
+    await addCertificate(known, added)
+    await admin.certificates.removeClientCertificate({ userId: known.userId, certificateId })
     const { serviceUser } = await admin.users.createServiceUser({
       projectId,
       name: 'x',
@@ -310,6 +340,13 @@ describe('a replica that is cut off from the database', () => {
     for (const jwt of [await jwtOf('stranger'), await jwtOf('known', 'https://other.example')])
       for (const more of [{}, { client_id }])
         expect(await summaryOf(await ask({ ...jwt, ...more }))).toEqual(UNAVAILABLE)
+  })
+
+  it('takes client certificates from memory, also one that was removed elsewhere, and refuses none that it may not know', async () => {
+    expect(await answerTo(own, known)).toEqual(GRANTED)
+    expect(await answerTo(added, known)).toEqual(UNAVAILABLE)
+    expect(await answerTo(certificateOf(), known)).toEqual(UNAVAILABLE)
+    expect(await answerTo(own, lost)).toEqual(UNAVAILABLE)
   })
 
   it('goes on with a key, a user and a scope that were taken away elsewhere, and its key set says its age', async () => {
@@ -350,6 +387,8 @@ describe('a replica that is cut off from the database', () => {
     expect(await answer(changes.secret)).toEqual(GRANTED)
     expect(await answer(disabled)).toEqual(GRANTED)
     expect(await answer(lost)).toEqual(REFUSED)
+    expect(await answerTo(added, known)).toEqual(GRANTED)
+    expect(await answerTo(own, known)).toEqual(REFUSED)
     expect((await publishedThere()).keyIds).not.toContain(revokedKeyId)
     expect(await answer(known, { scope: 'print' })).toEqual(GRANTED)
     expect(await answer({ ...known, clientSecret: 'wrong' })).toEqual(REFUSED)

@@ -26,6 +26,9 @@ const MEMBER = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|,|$)/y
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*/g
 
+/** The message says what is wrong, and repeats nothing of the header. */
+class MalformedHeader extends Error {}
+
 type ReadHeader = (headers: IncomingHttpHeaders) => readonly Buffer[]
 
 const READERS: Readonly<Record<CertificateHeader, ReadHeader>> = {
@@ -49,11 +52,12 @@ export function createHeaderReader(name: CertificateHeader, trustedProxies: read
 function toPresented(name: CertificateHeader, read: () => readonly Buffer[]): PresentedCertificate {
   try {
     const [certificate, ...others] = read()
-    if (certificate === undefined || others.length >= MAX_CHAIN) throw new Error('it has none, or too many')
+    if (certificate === undefined || others.length >= MAX_CHAIN) throw new MalformedHeader('it has none, or too many')
     for (const der of [certificate, ...others]) assertCertificate(der)
     return presented([certificate, ...others])
   } catch (error) {
-    return { kind: 'unreadable', reason: `the header ${name} is not valid: ${String(error)}` }
+    const reason = error instanceof MalformedHeader ? error.message : 'it has something that is no certificate'
+    return { kind: 'unreadable', reason: `the header ${name} is not valid: ${reason}` }
   }
 }
 
@@ -74,15 +78,15 @@ function readForwardedClientCert(headers: IncomingHttpHeaders): readonly Buffer[
   for (let at = 0, separator = ';'; separator !== ''; ) {
     MEMBER.lastIndex = at
     const [found, name = '', value = '', next = ''] = MEMBER.exec(text) ?? []
-    if (found === undefined || members.has(name.toLowerCase())) throw new Error('it is malformed')
+    if (found === undefined || members.has(name.toLowerCase())) throw new MalformedHeader('it is malformed')
     if (next === ',')
-      throw new Error('it has more than one element: the proxy must replace the header, not append to it')
+      throw new MalformedHeader('it has more than one element: the proxy must replace the header, not append to it')
     members.set(name.toLowerCase(), value)
     at += found.length
     separator = next
   }
   const [certificate, ...others] = certificatesIn(members.get('cert'))
-  if (certificate === undefined || others.length > 0) throw new Error('it must have one certificate in Cert')
+  if (certificate === undefined || others.length > 0) throw new MalformedHeader('it must have one certificate in Cert')
   const chain = certificatesIn(members.get('chain')).filter((der) => !der.equals(certificate))
   return [certificate, ...chain]
 }
@@ -91,17 +95,17 @@ function readForwardedClientCert(headers: IncomingHttpHeaders): readonly Buffer[
 function certificatesIn(value: string | undefined): readonly Buffer[] {
   if (value === undefined) return []
   const pem = decodeURIComponent(value.startsWith('"') ? value.slice(1, -1) : value)
-  if (pem.replace(CERTIFICATE, '') !== '') throw new Error('there is something else than certificates in it')
+  if (pem.replace(CERTIFICATE, '') !== '') throw new MalformedHeader('there is something else than certificates in it')
   return [...pem.matchAll(CERTIFICATE)].map(([, text = '']) => bytesOf(text.replace(/\s/g, '')))
 }
 
 /** The bytes of base64 in its one spelling. */
 function bytesOf(base64: string | undefined): Buffer {
   const bytes = Buffer.from(base64 ?? '', 'base64')
-  if (bytes.length === 0 || bytes.toString('base64') !== base64) throw new Error('it has no base64')
+  if (bytes.length === 0 || bytes.toString('base64') !== base64) throw new MalformedHeader('it has no base64')
   return bytes
 }
 
 function assertCertificate(der: Buffer): void {
-  if (!new X509Certificate(der).raw.equals(der)) throw new Error('there is more than a certificate')
+  if (!new X509Certificate(der).raw.equals(der)) throw new MalformedHeader('there is more than a certificate')
 }

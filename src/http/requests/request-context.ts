@@ -91,7 +91,10 @@ function factsOf(request: Request): MutableFacts {
   return request[FACTS]
 }
 
-/** The address of the connection; undefined once it is closed. `socket` of an HTTP/2 request would create a Proxy for each request; that of its session is created once. */
+/**
+ * The address of the connection; undefined once it is closed. `socket` of an HTTP/2 request would create a Proxy for each request; that of
+ * its session is created once.
+ */
 export function peerAddressOf(req: IncomingMessage | Http2ServerRequest): string | undefined {
   if (!('stream' in req)) return req.socket.remoteAddress
   const { session } = req.stream

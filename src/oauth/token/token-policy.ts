@@ -15,6 +15,12 @@ import { bindingMethodOf } from './sender-constraint.ts'
 /** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
 
+/** What a token says, and to what it is bound. Both depend on the user as it was then. */
+interface Decision<Grant = GrantedToken> {
+  readonly grant: Grant
+  readonly binding: TokenBinding['kind'] | null
+}
+
 /** What the policy needs. */
 export interface TokenPolicyOptions {
   readonly issuer: string
@@ -32,7 +38,7 @@ export interface TokenPolicyOptions {
 
 export class TokenPolicy {
   readonly #options: TokenPolicyOptions
-  readonly #grants = new WeakMap<KoaContextWithOIDC, GrantedToken>()
+  readonly #decisions = new WeakMap<KoaContextWithOIDC, Decision>()
   /** Requests that name no `resource`. */
   readonly #withoutResource = new WeakSet<KoaContextWithOIDC>()
 
@@ -54,8 +60,9 @@ export class TokenPolicy {
    */
   resourceServerInfo = async (ctx: KoaContextWithOIDC, _resource: string, client: Client): Promise<ResourceServer> => {
     const { signingKey, tokenLifetimeSeconds } = this.#options
-    const grant = this.#grants.get(ctx) ?? (await this.#grant(ctx, client))
-    this.#grants.set(ctx, grant)
+    const decision = this.#decisions.get(ctx) ?? (await this.#grant(ctx, client))
+    this.#decisions.set(ctx, decision)
+    const { grant } = decision
     // For this grant oidc-provider takes one resource server only. All resources of a request are audiences of one token.
     const { params, resourceServers = {} } = ctx.oidc
     for (const previous of Object.keys(resourceServers)) delete resourceServers[previous]
@@ -70,44 +77,51 @@ export class TokenPolicy {
     }
   }
 
-  async #grant(ctx: KoaContextWithOIDC, client: Client): Promise<GrantedToken> {
-    let grant = this.#decide(ctx, client)
-    if (grant.kind === 'denied') {
+  async #grant(ctx: KoaContextWithOIDC, client: Client): Promise<Decision> {
+    let decision = this.#decide(ctx, client)
+    if (decision.grant.kind === 'denied') {
       await this.#options.confirm(client)
-      grant = this.#decide(ctx, client)
+      decision = this.#decide(ctx, client)
     }
+    const { grant, binding } = decision
     if (grant.kind === 'denied') throw toOAuthError(grant)
-    return grant
+    return { grant, binding }
   }
 
-  #decide(ctx: KoaContextWithOIDC, client: Client): GrantedToken | DeniedToken {
-    const { issuer, userOf, acceptsZitadelScopes } = this.#options
+  #decide(ctx: KoaContextWithOIDC, client: Client): Decision<GrantedToken | DeniedToken> {
+    const { issuer, userOf, acceptsZitadelScopes, contexts } = this.#options
     const { user, projectName } = userOf(client)
     const { params } = ctx.oidc
-    return decideTokenGrant(user, {
+    const binding = bindingMethodOf(ctx.req, user, contexts)
+    const grant = decideTokenGrant(user, {
       projectName,
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
-      isBound: this.bindingMethodOf(ctx, client) !== null,
+      isBound: binding !== null,
       serviceAudience: issuer,
       resources: this.#withoutResource.has(ctx)
         ? []
         : [params?.resource].flat().filter((item) => typeof item === 'string'),
       acceptsZitadelScopes,
     })
-  }
-
-  /** To what the token of an authenticated client is going to be bound. */
-  bindingMethodOf = (ctx: KoaContextWithOIDC, client: Client): TokenBinding['kind'] | null => {
-    const { userOf, contexts } = this.#options
-    return bindingMethodOf(ctx.req, userOf(client).user, contexts)
+    return { grant, binding }
   }
 
   /** Sets the granted claims. */
   customizeClaims = (ctx: KoaContextWithOIDC, draft: TokenDraft): void => {
-    const grant = this.#grants.get(ctx)
-    if (grant === undefined) throw new Error('the token was not granted')
+    const { grant } = this.#granted(ctx)
     const { now, tokenLifetimeSeconds } = this.#options
     const lifetimeSeconds = lifetimeOf(grant, tokenLifetimeSeconds)
     Object.assign(draft.payload, grantedClaims(grant, { now: now(), lifetimeSeconds }))
+  }
+
+  /** To what the token of a request that was granted is to be bound. */
+  bindingOf(ctx: KoaContextWithOIDC): TokenBinding['kind'] | null {
+    return this.#granted(ctx).binding
+  }
+
+  #granted(ctx: KoaContextWithOIDC): Decision {
+    const decision = this.#decisions.get(ctx)
+    if (decision === undefined) throw new Error('the token was not granted')
+    return decision
   }
 }

@@ -4,6 +4,7 @@ import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
 import {
   type AdminCredentials,
   type Keyturn,
@@ -85,6 +86,32 @@ describe('a server that admits only clients with a certificate', () => {
     expect(stderr).toMatch(
       /^keyturn: cannot reach \S+ \(ECONNRESET\): the server does not take the client certificate: it must be valid, and signed by an authority of KEYTURN_TLS_CLIENT_CA_FILE of the server\n$/,
     )
+  })
+})
+
+describe('a server that binds tokens to client certificates [RFC 8705 §3]', () => {
+  it('is called with the certificate, also by a user who gets bound tokens only', async () => {
+    const env = { KEYTURN_TLS_CERT_FILE: CA, KEYTURN_TLS_KEY_FILE: file('first.key'), KEYTURN_MTLS: 'tls' }
+    const binding = await startKeyturnInProcess({ env })
+    try {
+      const { client_id: clientId } = await binding.admin()
+      const call = (...args: string[]) =>
+        runKeyturnInProcess([...args, '--ca', CA], { KEYTURN_DATA_DIR: binding.dataDir })
+      const ok = { code: 0, stderr: '' }
+      expect(await call('users', 'certificate-bound-tokens', clientId, 'on')).toMatchObject(ok)
+      expect(await call('keys', 'list', ...CLIENT)).toMatchObject(ok)
+      const { stdout } = await call('token', ...CLIENT)
+      expect(decodeJwt(stdout.trim())).toHaveProperty('cnf')
+      expect(await call('users', 'bound-tokens', clientId, 'required', ...CLIENT)).toMatchObject(ok)
+      expect(await call('keys', 'list', ...CLIENT)).toMatchObject(ok)
+      expect(await call('keys', 'list')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('bound tokens only'),
+      })
+    } finally {
+      await binding.stop()
+      await removeFolder(binding.dataDir)
+    }
   })
 })
 

@@ -99,6 +99,8 @@ describe('a certificate of a client', () => {
 
   it('that cannot be used for names can still be the one that is registered, unless its dates or its key are wrong', () => {
     expect(verify(certificateOf({ extendedKeyUsage: null })).isUsable).toBe(true)
+    const unknown = extension('1.2.3', true, der(0x05))
+    expect(verify(certificateOf({ extensions: [unknown] }))).toMatchObject({ isUsable: true, names: null })
     expect(verify(certificateOf({ key: newKey('weak') })).isUsable).toBe(false)
     expect(verify(certificateOf({ notAfter: new Date(Date.now() - 1000) })).isUsable).toBe(false)
   })
