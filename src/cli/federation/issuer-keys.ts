@@ -49,19 +49,27 @@ export function keyOptions(): readonly Option[] {
   ]
 }
 
-/** The keys that the options say; undefined if they say nothing. @throws {Error} if they say how to fetch keys and not from where. */
-export async function keysFrom(options: KeyOptions): Promise<MessageInitShape<typeof IssuerKeysSchema> | undefined> {
-  const { issuerCa, maxStaleness } = options
-  const source = await sourceFrom(options)
-  if (source === undefined) {
-    if (issuerCa === undefined && maxStaleness === undefined) return undefined
-    throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
-  }
-  return {
-    source,
+/**
+ * The keys that the options say; undefined if they say nothing.
+ *
+ * @param current Where the keys come from, unless the options name a source.
+ * @throws {Error} if they say how to fetch keys, and from where is said nowhere.
+ */
+export async function keysFrom(
+  options: KeyOptions,
+  current?: () => Promise<IssuerKeys | undefined>,
+): Promise<MessageInitShape<typeof IssuerKeysSchema> | undefined> {
+  const { issuerCa, maxStaleness: maxStalenessSeconds } = options
+  const settings = {
     ...(issuerCa === undefined ? {} : { caCertificates: await readCertificates(issuerCa) }),
-    ...(maxStaleness === undefined ? {} : { maxStalenessSeconds: maxStaleness }),
+    ...(maxStalenessSeconds === undefined ? {} : { maxStalenessSeconds }),
   }
+  const source = await sourceFrom(options)
+  if (source !== undefined) return { ...settings, source }
+  if (Object.keys(settings).length === 0) return undefined
+  const before = await current?.()
+  if (before !== undefined && before.source.case !== 'jwks') return { ...before, ...settings }
+  throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
 }
 
 /** A number of seconds. @throws {InvalidArgumentError} */

@@ -85,7 +85,13 @@ function updateCommand(io: Io): Command {
     .argument('<issuer>', 'name or id')
     .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
       const { algorithms, maxLifetime } = options
-      const keys = await keysFrom(options)
+      const api = await openApi(io, options)
+      const issuerId = await resolveIssuer(api, issuer)
+      const client = createClient(TrustedIssuerService, api)
+      const keys = await keysFrom(
+        options,
+        async () => (await client.getTrustedIssuer({ issuerId })).trustedIssuer?.keys,
+      )
       const paths = [
         ...(keys === undefined ? [] : ['keys']),
         ...(algorithms === undefined ? [] : ['algorithms']),
@@ -96,9 +102,6 @@ function updateCommand(io: Io): Command {
         algorithms: algorithms ?? [],
         ...lifetime(maxLifetime),
       }
-      const api = await openApi(io, options)
-      const issuerId = await resolveIssuer(api, issuer)
-      const client = createClient(TrustedIssuerService, api)
       const response = await client.updateTrustedIssuer({ issuerId, ...change, updateMask: { paths } })
       print(io, options, UpdateTrustedIssuerResponseSchema, response, () => `updated ${issuer}`)
     })

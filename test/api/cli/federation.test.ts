@@ -123,7 +123,13 @@ describe('keyturn federation', () => {
         /the keys of the issuer have not been fetched yet: .*169.* \(its keys have not been fetched yet; the last fetch failed \d+s ago: /,
       ),
     })
+    expect(await keyturn('issuers', 'update', issuer, '--max-staleness', '7200')).toEqual(says(`updated ${issuer}`))
+    const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
+    expect(trustedIssuer).toMatchObject({ keys: { jwksUrl: url, maxStalenessSeconds: 7200 } })
     expect(await keyturn('issuers', 'update', issuer, '--keys', keys)).toEqual(says(`updated ${issuer}`))
+    expect(await keyturn('issuers', 'update', issuer, '--max-staleness', '7200')).toEqual(
+      refuses('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url'),
+    )
     expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
       refuses('the keys of this issuer were given by hand: update them instead (TRUSTED_ISSUER_KEYS_GIVEN)'),
     )
