@@ -3,16 +3,16 @@
  * certificates and data are made for each run and removed after it.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { startResourceServer } from './resource-server.ts'
 
 const TLS = join(import.meta.dirname, '../support/tls')
 const CERTIFICATE = join(TLS, 'first.cert.pem')
+const PRIVATE_KEY = join(TLS, 'first.key.pem')
 const PROJECT = 'fapi'
-/** For calls of Keyturn's API, which is the protected resource. */
-const SCOPE = 'urn:service:iam:org:project:id:service:aud'
-
 /** The signature algorithms of FAPI 2.0 Security Profile §5.4.1, and how their keys are made. */
 const KEY_PAIRS = {
   PS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -32,9 +32,14 @@ export interface SuiteClient {
   readonly dpop_signing_alg: Algorithm
 }
 
+/** A protected resource: a method of Keyturn's API that only reads, or a service with the middleware of `keyturn/verify`. */
+export type Resource = 'API' | 'keyturn/verify'
+
 /** A running server. */
 export interface Instance {
   readonly baseUrl: string
+  /** Their addresses, for requests by GET. */
+  readonly resources: Readonly<Record<Resource, string>>
   /** Makes a service user that gets bound tokens only. */
   addClient(algorithm: Algorithm): Promise<SuiteClient>
   stop(): Promise<void>
@@ -46,20 +51,35 @@ export async function startInstance(): Promise<Instance> {
   const server = await startKeyturn({
     dataDir: folder,
     makesDatabase: true,
-    env: { KEYTURN_TLS_CERT_FILE: CERTIFICATE, KEYTURN_TLS_KEY_FILE: join(TLS, 'first.key.pem') },
+    env: { KEYTURN_TLS_CERT_FILE: CERTIFICATE, KEYTURN_TLS_KEY_FILE: PRIVATE_KEY },
   })
+  const { baseUrl } = server
   const stop = async () => {
     await server.stop()
     await removeFolder(folder)
   }
   try {
     await signWithEcdsa(folder)
-    await run(folder, 'projects', 'create', PROJECT)
+    const { project } = await run<{ project: { projectId: string } }>(folder, 'projects', 'create', PROJECT)
+    setDefaultCACertificates([...getCACertificates('default'), await readFile(CERTIFICATE, 'utf8')])
+    const tls = { certFile: CERTIFICATE, keyFile: PRIVATE_KEY }
+    const service = await startResourceServer(baseUrl, project.projectId, tls)
+    return {
+      baseUrl,
+      resources: {
+        API: `${baseUrl}/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&encoding=json&base64=1&message=e30`,
+        'keyturn/verify': service.url,
+      },
+      addClient: (algorithm) => addClient(folder, project.projectId, algorithm),
+      stop: async () => {
+        service.stop()
+        await stop()
+      },
+    }
   } catch (error) {
     await stop()
     throw error
   }
-  return { baseUrl: server.baseUrl, addClient: (algorithm) => addClient(folder, algorithm), stop }
 }
 
 /** The first key of an instance signs with PKCS #1 v1.5, which FAPI 2.0 Security Profile §5.4.1 does not allow. */
@@ -68,7 +88,7 @@ async function signWithEcdsa(folder: string): Promise<void> {
   await run(folder, 'keys', 'activate', webKey.keyId)
 }
 
-async function addClient(folder: string, algorithm: Algorithm): Promise<SuiteClient> {
+async function addClient(folder: string, projectId: string, algorithm: Algorithm): Promise<SuiteClient> {
   const name = randomUUID()
   const created = await run<{ serviceUser: { clientId: string } }>(
     folder,
@@ -85,7 +105,8 @@ async function addClient(folder: string, algorithm: Algorithm): Promise<SuiteCli
   await run(folder, 'users', 'bound-tokens', clientId, 'required')
   return {
     client_id: clientId,
-    scope: SCOPE,
+    // For both resources.
+    scope: `urn:service:iam:org:project:id:service:aud urn:service:iam:org:project:id:${projectId}:aud`,
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), ...members }] },
     dpop_signing_alg: algorithm,
   }
