@@ -3,6 +3,8 @@
  */
 import { createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
+import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { EcdsaCurve, RsaBits, RsaHasher } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
@@ -65,6 +67,31 @@ export class Administrator {
     await this.webKeys.activateWebKey({ keyId: await this.createKey(algorithm) })
   }
 
+  /** Lets a client authenticate with assertions (RFC 7523) by a key. */
+  async addKey(client: Credentials, publicJwk: object): Promise<void> {
+    const users = createClient(ServiceUserService, this.#transport)
+    await users.addUserKey({ userId: userIdOf(client), publicJwk: JSON.stringify(publicJwk) })
+  }
+
+  /** Lets a client authenticate with JWTs of an issuer that this key signs. */
+  async federate(
+    client: Credentials,
+    from: { readonly issuer: string; readonly subject: string; readonly publicJwk: object },
+  ): Promise<void> {
+    const { issuer, subject, publicJwk } = from
+    const keys = { source: { case: 'jwks', value: JSON.stringify({ keys: [publicJwk] }) } } as const
+    const { trustedIssuer } = await createClient(TrustedIssuerService, this.#transport).createTrustedIssuer({
+      issuer,
+      keys,
+    })
+    const identities = createClient(FederatedIdentityService, this.#transport)
+    await identities.addFederatedIdentity({
+      userId: userIdOf(client),
+      issuerId: trustedIssuer?.issuerId ?? '',
+      subject,
+    })
+  }
+
   /** Creates a project with service users who have a secret each. */
   async createClients(projectName: string, count: number): Promise<Credentials[]> {
     const users = createClient(ServiceUserService, this.#transport)
@@ -81,6 +108,11 @@ export class Administrator {
     }
     return clients
   }
+}
+
+/** The id of the user behind a client id. */
+function userIdOf({ clientId }: Credentials): string {
+  return clientId.slice(0, clientId.indexOf('@'))
 }
 
 /** The form that asks for a token. */

@@ -4,6 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Answer, Connection } from './connection.ts'
 import type { HttpJob, Measurement } from './job.ts'
+import { requestsOf } from './signed-requests.ts'
 import { Window } from './window.ts'
 
 /** How many requests may wait for a connection, at a fixed rate, before the server counts as overloaded. */
@@ -34,12 +35,12 @@ export async function runHttpLoad(job: HttpJob): Promise<Measurement> {
 type Ask = (connection: Connection, dueAt: number, done: (failed: boolean) => void) => void
 
 function asker(job: HttpJob, window: Window): Ask {
-  const { requests, expectedStatus } = job
+  const { expectedStatus } = job
+  const nextRequest = requestsOf(job)
   const sampleEvery = job.samples === 0 ? Number.POSITIVE_INFINITY : (job.seconds * 1000) / job.samples
   let nextSampleAt = 0
   return (connection, dueAt, done) => {
-    const request = requests[Math.floor(Math.random() * requests.length)] ?? ''
-    connection.ask(request, (answer: Answer | Error) => {
+    connection.ask(nextRequest(), (answer: Answer | Error) => {
       const now = performance.now()
       if (answer instanceof Error || answer.status !== expectedStatus) {
         window.failed(answer instanceof Error ? answer.message : `${answer.status} ${answer.body}`)

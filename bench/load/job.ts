@@ -22,6 +22,8 @@ export interface HttpJob extends Common {
   readonly kind: 'http'
   /** Whole requests as they are sent, taken by chance in turn. */
   readonly requests: readonly string[]
+  /** What is signed anew for each request, because it is good once. */
+  readonly signing?: Signing
   readonly expectedStatus: number
   /** How many requests a second are sent whether or not there are answers. Without it: the next after each answer. */
   readonly ratePerSecond?: number
@@ -29,6 +31,13 @@ export interface HttpJob extends Common {
   readonly staysAwake?: boolean
   /** How many bodies of answers are handed back, spread over the window. */
   readonly samples: number
+}
+
+/** A JWT with a `jti` of its own, `iat` and `exp`, signed with ES256, which takes the place of `SIGNED` in the request. */
+export interface Signing {
+  readonly header: Readonly<Record<string, unknown>>
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly privateJwk: Readonly<Record<string, unknown>>
 }
 
 /** One unary gRPC method over HTTP/2 without TLS, again and again. */

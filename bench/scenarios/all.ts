@@ -4,6 +4,7 @@
 import { ALGORITHMS } from '../contenders/contender.ts'
 import { api } from './api.ts'
 import { commandLine } from './command-line.ts'
+import { credentials } from './credentials.ts'
 import { growth } from './growth.ts'
 import { keySet } from './key-set.ts'
 import { manyUsers } from './many-users.ts'
@@ -21,6 +22,7 @@ export function allScenarios(): ReadonlyMap<string, Scenario> {
   ])
   return new Map([
     ...tokenScenarios,
+    ['credentials', credentials],
     ['key-set', keySet],
     ['api', api],
     ['rotation', rotation],

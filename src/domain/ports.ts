@@ -186,14 +186,22 @@ export interface InstanceState extends InstanceStatus {
   readonly trustedIssuers: readonly TrustedIssuer[]
   /** The users that were asked for and exist. */
   readonly users: ReadonlyMap<string, ServiceUser>
+  /** For each subject that was asked for, in that order, the users whom it names, like `findFederatedUsers`. */
+  readonly federatedUsers: readonly (readonly string[])[]
+}
+
+/** The identities that a replica has in memory. */
+export interface NeededIdentities {
+  readonly userIds?: readonly string[]
+  readonly subjects?: readonly FederatedSubject[]
 }
 
 /** Consistent reads of the instance. Every method throws {DomainError} `storage_unavailable` like `KeyStore`. */
 export interface InstanceReader {
   /** At which change the instance is. */
   status(): Promise<InstanceStatus>
-  /** The web keys and the named users, all as of the same version. Unknown ids are left out. */
-  load(userIds: readonly string[]): Promise<InstanceState>
+  /** Everything that a replica serves, with the users and subjects that it needs, all as of the same version. */
+  load(needed?: NeededIdentities): Promise<InstanceState>
   /** One user, and the version at which it was so. */
   findServiceUser(userId: string): Promise<{ readonly version: number; readonly user: ServiceUser | undefined }>
   /** The ids of users who have a federated identity with this subject, two at most, and the version at which it was so. */
@@ -325,6 +333,12 @@ export interface FederatedTokenVerifier {
   verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
 }
 
+/** By what a token request was authenticated, and to what its token is bound. */
+export interface GrantFacts {
+  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt'
+  readonly binding: 'none' | 'dpop'
+}
+
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
@@ -336,6 +350,8 @@ export interface RequestContext {
    * the form of one must not be given, because it could be a secret in the wrong field.
    */
   identified(request: object, clientId: string): void
+  /** It gets a token. Without a call, it was a secret, and the token is bound to nothing. */
+  granted(request: object, facts: GrantFacts): void
   /** Why it was refused: a word of a fixed list, such as an OAuth error code or the reason of an RPC error. */
   refused(request: object, reason: string): void
   /** What exactly was wrong, in words of the server's own. For the log only. */

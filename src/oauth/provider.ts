@@ -44,7 +44,7 @@ import { connectIntrospection } from './issued-tokens/introspection.ts'
 import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-requests.ts'
 import { connectRevocation } from './issued-tokens/revocation.ts'
 import { PublishedKey } from './published-key.ts'
-import { limitFields } from './token/form-body.ts'
+import { formRefusalOf, limitForm } from './token/form-body.ts'
 import { bindToken } from './token/sender-constraint.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
@@ -118,11 +118,17 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     const secretId = client === undefined ? null : connected().secretIdOf(client)
     if (secretId !== null) options.secretUses.note(secretId, options.now())
   }
-  provider.on('grant.success', noteSecretUse)
+  provider.on('grant.success', (ctx) => {
+    noteSecretUse(ctx)
+    const { client, entities } = ctx.oidc
+    if (client === undefined) return
+    const binding = entities.ClientCredentials?.jkt === undefined ? 'none' : 'dpop'
+    options.contexts.granted(ctx.req, { credential: connected().credentialOf(client), binding })
+  })
 
   provider.use(async (ctx, next) => {
     startAuthentication(ctx.req)
-    limitFields(ctx.req)
+    limitForm(ctx.req)
     hideFederatedAssertion(ctx.req)
     await next()
     const request = ctx as typeof ctx & Partial<KoaContextWithOIDC>
@@ -141,6 +147,11 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     const userId = ctx.status === 401 ? connected().claimedUserIdOf(failed) : undefined
     // After the response, which is sent in this turn of the event loop: its time must not reveal whether the user exists.
     if (userId !== undefined) setImmediate(() => auditFailure(ctx.req, userId, options))
+    const unread = formRefusalOf(ctx.req)
+    if (unread !== undefined) {
+      ctx.status = unread.status
+      ctx.body = { error: 'invalid_request', error_description: unread.description }
+    }
     if (ctx.status === 429) ctx.body = TOO_MANY_FAILURES
     if (ctx.status === 503) ctx.set('retry-after', String(RETRY_AFTER_SECONDS))
     // oidc-provider leaves it out at the revocation endpoint.

@@ -177,7 +177,7 @@ async function verifiedKeyId(): Promise<string | undefined> {
 
 describe('private keys in another process', () => {
   it('sign the tokens of an instance from its first key on', async () => {
-    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load()).ring
     expect(await verifiedKeyId()).toBe(first?.keyId)
   })
 

@@ -1,4 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { SignJWT } from 'jose'
+import { administrationWith } from '../support/administration.ts'
+import { newProofKey, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
@@ -32,8 +36,8 @@ async function measured(name: string, labels: Record<string, string> = {}): Prom
   return found.reduce((sum, { value }) => sum + value, 0)
 }
 
-async function post(form: Record<string, string>): Promise<number> {
-  const response = await fetch(admin.token_endpoint, { method: 'POST', body: new URLSearchParams(form) })
+async function post(form: Record<string, string>, headers: Record<string, string> = {}): Promise<number> {
+  const response = await fetch(admin.token_endpoint, { method: 'POST', body: new URLSearchParams(form), headers })
   await response.text()
   return response.status
 }
@@ -83,6 +87,50 @@ describe('the metrics of a server', () => {
     expect(await measured('keyturn_tokens_issued_total', { algorithm: 'EdDSA' })).toBe(1)
     expect(await measured('keyturn_web_keys', { state: 'inactive' })).toBe(1)
     expect(await measured('keyturn_can_sign')).toBe(1)
+  })
+
+  it('count tokens by the credential that got them and by their binding', async () => {
+    const { client_id, client_secret } = admin
+    const credentials = { grant_type: 'client_credentials', client_id, client_secret }
+    const secrets = await measured('keyturn_token_grants_total', { credential: 'client_secret', binding: 'none' })
+    expect(await post(credentials)).toBe(200)
+    // Such a request is not plain.
+    expect(await post({ ...credentials, resource: server.baseUrl })).toBe(200)
+    const granted = { credential: 'client_secret', binding: 'none' }
+    expect(await measured('keyturn_token_grants_total', granted)).toBe(secrets + 2)
+
+    const proof = await proofOf(await newProofKey(), { url: `${server.baseUrl}/oauth/v2/token` })
+    expect(await post(credentials, { dpop: proof })).toBe(200)
+    expect(await measured('keyturn_token_grants_total', { ...granted, binding: 'dpop' })).toBe(1)
+
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const { users } = administrationWith(server, await requestToken(admin))
+    const [userId = ''] = client_id.split('@')
+    await users.addUserKey({ userId, publicJwk: JSON.stringify(pair.publicKey.export({ format: 'jwk' })) })
+    const assertion = await new SignJWT()
+      .setProtectedHeader({ alg: 'ES256' })
+      .setIssuer(client_id)
+      .setSubject(client_id)
+      .setAudience(server.baseUrl)
+      .setJti('once')
+      .setIssuedAt()
+      .setExpirationTime('1m')
+      .sign(pair.privateKey)
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+    const form = { grant_type: 'client_credentials', client_assertion_type, client_assertion: assertion }
+    expect(await post(form)).toBe(200)
+    expect(await measured('keyturn_token_grants_total', { credential: 'private_key_jwt' })).toBe(1)
+  })
+
+  it('count refused requests for introspection and revocation apart', async () => {
+    const { client_id } = admin
+    for (const path of ['introspect', 'revoke']) {
+      const url = `${server.listenUrl}/oauth/v2/${path}`
+      const body = new URLSearchParams({ token: 'x', client_id, client_secret: 'wrong' })
+      expect((await fetch(url, { method: 'POST', body })).status).toBe(401)
+    }
+    for (const endpoint of ['introspection', 'revocation'])
+      expect(await measured('keyturn_oauth_failures_total', { endpoint, reason: 'invalid_client' })).toBe(1)
   })
 
   it.each(['Connect with JSON over HTTP/1.1', 'gRPC over h2c', 'gRPC-Web over h2c'] as const)(

@@ -58,7 +58,7 @@ describe('the OAuth endpoints over cleartext HTTP/2, on the port of HTTP/1.1', (
   it.each([
     ['no form', {}, '', 400],
     ['an empty form', { 'content-length': '0' }, '', 400],
-    ['a form that is too long', {}, `scope=${'x'.repeat(70_000)}`, 400],
+    ['a form that is too long', {}, `scope=${'x'.repeat(70_000)}`, 413],
     ['a form that says it is too long', { 'content-length': '70006' }, `scope=${'x'.repeat(70_000)}`, 413],
   ])('refuse %s as invalid_request', async (_, moreHeaders, form, status) => {
     const { headers, content } = await ask({ ...POST_FORM, ...moreHeaders }, form)

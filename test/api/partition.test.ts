@@ -247,8 +247,9 @@ describe('a replica that is cut off from the database', () => {
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
     issuerId = await trust(CLUSTER)
     await admin.identities.addFederatedIdentity({ userId: known.userId, issuerId, subject: 'known' })
-    // The last change, after which both are in memory.
     await eventually(async () => expect(await summaryOf(await ask(await jwtOf('known')))).toEqual(GRANTED))
+    const lastChange = await admin.webKeys.createWebKey(ED25519)
+    await eventually(async () => expect((await publishedThere()).keyIds).toContain(lastChange.details!.keyId))
     token = await requestToken(owner)
     revokedKeyId = decodeProtectedHeader(token).kid!
     await administrationWith(there, token).keys.listWebKeys({})

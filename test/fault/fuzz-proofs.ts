@@ -1,7 +1,7 @@
 /**
  * DPoP proofs (RFC 9449): right, nearly right and wrong.
  */
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
 import fc from 'fast-check'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -9,18 +9,21 @@ const JWK = publicKey.export({ format: 'jwk' })
 
 const wild = fc.constantFrom<unknown>(null, 0, -1, 1e300, '', 'x', '\0', '__proto__', [], {}, true, 'y'.repeat(3_000))
 
-/** A value of the header `DPoP`. @param baseUrl Of the server. */
-export function fuzzProof(baseUrl: string): fc.Arbitrary<string> {
+/** A proof for a token request. */
+export function rightProof(uri: string): string {
+  return proofWith({}, { htm: 'POST', htu: uri })
+}
+
+/** A value of the header `DPoP`. @param uri Of the request. @param accessToken The bound token that goes with it. */
+export function fuzzProof(uri: string, accessToken?: string): fc.Arbitrary<string> {
+  const ath = accessToken === undefined ? {} : { ath: hash('sha256', accessToken, 'base64url') }
   const claims = fc.record({
     htm: mostly('POST', wild),
-    htu: mostly(
-      `${baseUrl}/oauth/v2/token`,
-      fc.oneof(wild, fc.constantFrom('//', 'http://[', 'http://x:99999', baseUrl)),
-    ),
+    htu: mostly(uri, fc.oneof(wild, fc.constantFrom('//', 'http://[', 'http://x:99999', new URL(uri).origin))),
     iat: mostly(undefined, wild),
     jti: mostly(undefined, wild),
     more: fc.oneof(
-      { weight: 6, arbitrary: fc.constant({}) },
+      { weight: 6, arbitrary: fc.constant(ath) },
       { weight: 1, arbitrary: fc.dictionary(fc.constantFrom('nonce', 'ath', 'exp', 'nbf', 'iss'), wild) },
     ),
   })

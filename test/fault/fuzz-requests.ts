@@ -24,6 +24,8 @@ export interface FuzzTarget {
   readonly known: Known
   /** Of the owner. */
   readonly token: string
+  /** The same, bound to the key of `fuzz-proofs.ts`. */
+  readonly boundToken: string
   readonly clientId: string
   readonly clientSecret: string
   readonly baseUrl: string
@@ -68,6 +70,7 @@ export function fuzzRequest(target: FuzzTarget): fc.Arbitrary<FuzzRequest> {
       weight: 12,
       arbitrary: fc.oneof({ weight: 30, arbitrary: rpc(cheap) }, { weight: 1, arbitrary: rpc(costly) }),
     },
+    { weight: 3, arbitrary: fc.oneof(...cheap.map((method) => boundRequest(target, method))) },
     { weight: 3, arbitrary: fc.oneof(...cheap.map((method) => getRequest(target, method, parts))) },
     { weight: 4, arbitrary: anyRequest(methods, parts) },
     { weight: 1, arbitrary: garbage() },
@@ -174,7 +177,7 @@ function tokenRequest({ clientId, clientSecret, baseUrl }: FuzzTarget): fc.Arbit
     .record({
       body,
       authorization: fc.option(basic, { freq: 3 }),
-      dpop: fc.option(fuzzProof(baseUrl), { freq: 1 }),
+      dpop: fc.option(fuzzProof(`${baseUrl}/oauth/v2/token`), { freq: 1 }),
       contentType: fc.oneof(
         { weight: 9, arbitrary: fc.constant('application/x-www-form-urlencoded') },
         {
@@ -199,6 +202,24 @@ function tokenRequest({ clientId, clientSecret, baseUrl }: FuzzTarget): fc.Arbit
         body,
       }),
     )
+}
+
+/** Calls with a bound token (RFC 9449 §7.1). Each proof is about its own method, so there are no parts to share. */
+function boundRequest({ known, baseUrl, boundToken }: FuzzTarget, method: DescMethod): fc.Arbitrary<FuzzRequest> {
+  const path = pathOf(method)
+  const type = fc.constantFrom('application/json', 'application/proto', 'application/grpc-web+proto')
+  const authorization = fc.oneof(
+    { weight: 8, arbitrary: fc.constant(`DPoP ${boundToken}`) },
+    { weight: 1, arbitrary: fc.constant(`Bearer ${boundToken}`) },
+  )
+  return fc
+    .tuple(type, messageOf(method.input, known), authorization, fuzzProof(baseUrl + path, boundToken))
+    .map(([type, message, authorization, dpop]) => {
+      const payload = encoded(method.input, message, type.includes('json') ? 'json' : 'proto') ?? Buffer.from('{}')
+      const body = type.includes('grpc') ? envelope(payload, 0) : payload
+      const headers = { 'content-type': type, authorization, dpop }
+      return { ...request('bound', 'POST', path, { headers, body }), method }
+    })
 }
 
 function rpcRequest(

@@ -12,6 +12,7 @@ import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/
 import { heldMebibytes, INSPECTABLE } from '../support/held-memory.ts'
 import { type KeyturnProcess, removeFolder, startKeyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
+import { rightProof } from './fuzz-proofs.ts'
 import { type FuzzRequest, fuzzRequest } from './fuzz-requests.ts'
 import { type RawAnswer, RawHttp1 } from './raw-http1.ts'
 
@@ -86,10 +87,13 @@ describe('a server that is sent anything', () => {
       FederatedIdentityService,
       AuditService,
     ]
+    const proof = rightProof(`${admin.base_url}/oauth/v2/token`)
+    const boundToken = await requestToken(admin, undefined, { dpop: proof })
     const requests = fuzzRequest({
       services,
       known,
       token,
+      boundToken,
       clientId: admin.client_id,
       clientSecret: admin.client_secret,
       baseUrl: admin.base_url,
@@ -164,7 +168,17 @@ describe('a server that is sent anything', () => {
     expect(secrets.filter((secret) => stderr.includes(secret))).toEqual([])
     expect((held.at(-1) ?? 0) - (held[0] ?? 0)).toBeLessThan(MAX_GROWTH_MEBIBYTES)
     // Otherwise the requests would all be refused at the first door.
-    for (const kind of ['token 200', 'token 401', 'rpc 200', 'get 200', 'gzip 200', 'gzip 400', 'gzip 429'])
+    for (const kind of [
+      'token 200',
+      'token 401',
+      'rpc 200',
+      'bound 200',
+      'bound 401',
+      'get 200',
+      'gzip 200',
+      'gzip 400',
+      'gzip 429',
+    ])
       expect(statuses.get(kind) ?? 0).toBeGreaterThan(REQUESTS / 1_000)
   })
 })

@@ -26,9 +26,10 @@ const SERVICE_SCOPE = 'openid urn:service:iam:org:project:id:service:aud'
 export async function requestToken(
   { token_endpoint, client_id, client_secret }: AdminCredentials,
   scope = SERVICE_SCOPE,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret, scope })
-  const response = await fetch(token_endpoint, { method: 'POST', body })
+  const response = await fetch(token_endpoint, { method: 'POST', body, headers })
   const answer = (await response.json()) as { access_token?: string }
   if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`)
   return answer.access_token

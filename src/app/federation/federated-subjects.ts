@@ -1,12 +1,12 @@
 /**
  * Which service users the subjects of trusted issuers name, in memory as of the version of the replica, for requests without a client
- * id. A subject is read from the database at its first use, after each change of the instance, and before a denial. Subjects that name
- * no user are not cached.
+ * id. A subject is read from the database at its first use and before a denial, and those in memory again with each change of the
+ * instance, because any change may have given a subject to another user. Subjects that name no user are not cached.
  */
 import { LRUCache } from 'lru-cache'
 import { databaseBusy } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
-import type { InstanceReader } from '../../domain/ports.ts'
+import type { InstanceReader, InstanceState } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { SingleFlightByKey } from '../replica/single-flight.ts'
 
@@ -16,9 +16,13 @@ const CAPACITY = 10_000
 const MAX_READS = 2
 const MAX_WAITING = 1000
 
+interface Entry {
+  userIds: readonly string[]
+}
+
 export class FederatedSubjects {
   readonly #reader: Pick<InstanceReader, 'findFederatedUsers'>
-  readonly #users = new LRUCache<string, readonly string[]>({ max: CAPACITY })
+  readonly #entries = new LRUCache<string, Entry>({ max: CAPACITY })
   readonly #semaphore = new Semaphore({ maxRunning: MAX_READS, maxWaiting: MAX_WAITING, refusal: databaseBusy })
   readonly #reads = new SingleFlightByKey((key) => this.#semaphore.run(() => this.#read(key)))
   #version = -1
@@ -29,7 +33,7 @@ export class FederatedSubjects {
 
   /** The ids of the users with this subject, if they are in memory. */
   recall(subject: FederatedSubject): readonly string[] | undefined {
-    return this.#users.get(keyOf(subject))
+    return this.#entries.get(keyOf(subject))?.userIds
   }
 
   /** The same as the database has them. @throws {DomainError} `storage_unavailable`. */
@@ -37,10 +41,24 @@ export class FederatedSubjects {
     return this.#reads.request(keyOf(subject))
   }
 
-  /** Forgets everything, because the instance is at another version. */
-  replace(version: number): void {
+  /** The subjects to ask for in the `InstanceState` that `replace` takes next. */
+  cachedSubjects(): FederatedSubject[] {
+    return [...this.#entries.keys()].map(subjectOf)
+  }
+
+  /** Takes over another state, which was loaded with these subjects. A subject that it does not confirm is forgotten. */
+  replace(
+    { version, federatedUsers }: Pick<InstanceState, 'version' | 'federatedUsers'>,
+    asked: readonly FederatedSubject[],
+  ): void {
+    const confirmed = new Map(asked.map((subject, index) => [keyOf(subject), federatedUsers[index] ?? []]))
     this.#version = version
-    this.#users.clear()
+    for (const [key, entry] of [...this.#entries.entries()]) {
+      const userIds = confirmed.get(key) ?? []
+      // In place, because this is no use of the entry.
+      if (userIds.length > 0) entry.userIds = userIds
+      else this.#entries.delete(key)
+    }
   }
 
   /** Marks what is in memory as up to date at a version that this process has made, and that changed no user. */
@@ -51,7 +69,7 @@ export class FederatedSubjects {
   async #read(key: string): Promise<readonly string[]> {
     const { version, userIds } = await this.#reader.findFederatedUsers(subjectOf(key))
     // An answer that is older than memory may lack a change, and one that is newer will be read again.
-    if (version === this.#version && userIds.length > 0) this.#users.set(key, userIds)
+    if (version === this.#version && userIds.length > 0) this.#entries.set(key, { userIds })
     return userIds
   }
 }

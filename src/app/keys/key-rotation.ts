@@ -126,7 +126,7 @@ export class KeyRotation {
 
   /** Every key that is published. */
   async list(): Promise<KeyRing> {
-    return (await this.#options.reader.load([])).ring
+    return (await this.#options.reader.load()).ring
   }
 
   /** The keys that were revoked last. */
@@ -141,7 +141,7 @@ export class KeyRotation {
   }
 
   async policy(): Promise<RotationPolicy> {
-    return (await this.#options.reader.load([])).rotation.policy
+    return (await this.#options.reader.load()).rotation.policy
   }
 
   /**
@@ -174,7 +174,7 @@ export class KeyRotation {
   /** The steps that follow if no administrator interferes, in order. */
   async schedule(count: number): Promise<readonly PlannedStep[]> {
     const { reader, limits, now } = this.#options
-    const { ring, rotation } = await reader.load([])
+    const { ring, rotation } = await reader.load()
     return schedule(rotation, ring, { now: now(), limits, count })
   }
 

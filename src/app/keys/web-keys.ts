@@ -97,7 +97,7 @@ export class WebKeys {
 
   /** All web keys, oldest first, as the database has them. */
   async list(): Promise<KeyRing> {
-    return (await this.#options.reader.load([])).ring
+    return (await this.#options.reader.load()).ring
   }
 
   /** Deletes an inactive key and returns when. */

@@ -62,9 +62,9 @@ export class ReplicaMemory {
   /** Takes over the state of the database. What the reader or a listener of the keys throws passes through. */
   async load(reader: Pick<InstanceReader, 'load'>): Promise<void> {
     const before = this.#revision
-    const userIds = this.identities.cachedIds()
+    const needed = { userIds: this.identities.cachedIds(), subjects: this.subjects.cachedSubjects() }
     const startedAt = this.#clock.monotonic()
-    const state = await reader.load(userIds)
+    const state = await reader.load(needed)
     const snapshot = await this.keys.prepare(state)
     // `adopt` has taken over a newer state in the meantime.
     if (this.#revision !== before && state.version <= this.#revision.version) return
@@ -72,8 +72,8 @@ export class ReplicaMemory {
       this.#log.warn({ before: before.version, now: state.version }, GONE_BACK)
     // Synchronous from here, so that no request sees the keys of one version and the users of another.
     // The revision comes last, so that a failure on the way is tried again.
-    this.identities.replace(state, userIds)
-    this.subjects.replace(state.version)
+    this.identities.replace(state, needed.userIds)
+    this.subjects.replace(state, needed.subjects)
     this.keys.publish(snapshot)
     this.#rotation = state.rotation
     this.#trustedIssuers = state.trustedIssuers

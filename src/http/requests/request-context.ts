@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { GrantFacts, RequestContext } from '../../domain/ports.ts'
 import type { AddressReader } from './client-address.ts'
 
 /** The facts about one request. */
@@ -18,6 +18,8 @@ export interface RequestFacts {
   readonly failure?: string
   /** What exactly was wrong, in the server's own words. */
   readonly detail?: string
+  /** Of a request that got a token by other means than a secret, or a token that is bound. */
+  readonly grant?: GrantFacts
 }
 
 type MutableFacts = { -readonly [name in keyof RequestFacts]: RequestFacts[name] }
@@ -59,6 +61,10 @@ export class RequestContexts implements RequestContext {
 
   identified(request: Request, clientId: string): void {
     factsOf(request).clientId = clientId
+  }
+
+  granted(request: Request, facts: GrantFacts): void {
+    factsOf(request).grant = facts
   }
 
   /** The first reason stays: a later one is a consequence. */

@@ -11,12 +11,19 @@ import { type Client, errors, type KoaContextWithOIDC, Provider } from 'oidc-pro
 import type { Attempt, AttemptLimiter } from '../../app/access/attempt-limiter.ts'
 import { splitClientId } from '../../domain/identities/client-id.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
-import type { RequestContext } from '../../domain/ports.ts'
+import type { GrantFacts, RequestContext } from '../../domain/ports.ts'
 import { toTooManyFailures, toUnavailable } from '../errors.ts'
 import { federatedAssertionOf } from '../federation/federated-form.ts'
 import { FederatedProof, type FederatedProofOptions } from '../federation/federated-proof.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
-import { type Claim, ClaimedUser, type ReadOptions, readClaimedUser, rememberedLookup } from './claimed-user.ts'
+import {
+  type Claim,
+  ClaimedUser,
+  type Proof,
+  type ReadOptions,
+  readClaimedUser,
+  rememberedLookup,
+} from './claimed-user.ts'
 import { verifySecret } from './secret-verification.ts'
 
 /** The user and the project that a client ID names. The user may not exist. */
@@ -40,6 +47,8 @@ export interface Clients {
   claimedUserIdOf(client: Client | undefined): string | undefined
   /** The secret that a client has proved; null if it has proved anything else. */
   secretIdOf(client: Client): string | null
+  /** By what a client has authenticated. */
+  credentialOf(client: Client): GrantFacts['credential']
   /** Whether the user of an authenticated client, as it is stored, is enabled and the proved credential is live. */
   isProved(client: Client, user: ServiceUser, now: Date): boolean
   /**
@@ -67,6 +76,12 @@ export interface ClientsOptions extends ReadOptions, FederatedProofOptions {
   /** The time at which credentials must be live. */
   readonly now: () => Date
   readonly contexts: RequestContext
+}
+
+const CREDENTIALS: Readonly<Record<Proof['kind'], GrantFacts['credential']>> = {
+  secret: 'client_secret',
+  key: 'private_key_jwt',
+  federated: 'federated_jwt',
 }
 
 const NOT_NAMED = Promise.resolve(undefined)
@@ -128,6 +143,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       const { proof } = claimedBy(client).user
       return proof?.kind === 'secret' ? proof.secretId : null
     },
+    credentialOf: (client) => CREDENTIALS[claimedBy(client).user.proof?.kind ?? 'secret'],
     isProved: (client, user, now) => claimedBy(client).user.isProvedFor(user, now),
     confirm: async (client) => {
       const { user } = claimedBy(client)

@@ -31,13 +31,10 @@ const TYPES: Readonly<Record<string, FederatedAssertionType>> = {
 /** The types of assertions that a token request may have. */
 export const ASSERTION_TYPES = Object.keys(TYPES)
 
-/** Longer than any form with a JWT that is verified, in bytes. */
-const MAX_FORM_BYTES = 32 * 1024
-
 /** Stands for the client id of a request without one, and for the secret. Neither can be a credential. */
 const STAND_IN = 'federated'
 
-/** Translates the form of the request when oidc-provider reads it. Call it before. */
+/** Translates the form of the request when oidc-provider reads it. Call it before, and after `limitForm`. */
 export function hideFederatedAssertion(req: IncomingMessage): void {
   const iterate = req.iterator.bind(req)
   req.iterator = (options) => translated(iterate(options), req)
@@ -57,14 +54,8 @@ async function* translated(
   req: RequestWithAssertion,
 ): AsyncGenerator<Uint8Array, undefined> {
   const form: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of chunks) {
-    length += chunk.length
-    form.push(chunk)
-    if (length > MAX_FORM_BYTES) yield* form.splice(0)
-  }
-  if (length > MAX_FORM_BYTES) yield* form
-  else yield translate(Buffer.concat(form), req)
+  for await (const chunk of chunks) form.push(chunk)
+  yield translate(Buffer.concat(form), req)
 }
 
 function translate(form: Buffer, req: RequestWithAssertion): Uint8Array {

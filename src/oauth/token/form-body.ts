@@ -1,10 +1,13 @@
 /**
- * The form of a token request: its content coding, reading it for the fast path, and the limit of its fields for oidc-provider.
+ * The form of a token request: its content coding, reading it for the fast path, and its limits for oidc-provider.
  */
 import type { IncomingMessage } from 'node:http'
 
 /** Far more than a client ID, a secret and scopes take, in bytes. */
 const MAX_SMALL_FORM_BYTES = 4096
+
+/** Far more than a JWT that is verified, scopes and resources take, in bytes. */
+const MAX_FORM_BYTES = 32 * 1024
 
 /** The parser of oidc-provider, `node:querystring`, silently ignores later fields. */
 const MAX_FIELDS = 1000
@@ -62,21 +65,48 @@ export function takeForm<T>(
   })
 }
 
+/** Why a form is refused before it is understood. */
+export interface FormRefusal {
+  readonly status: 400 | 413
+  readonly description: string
+}
+
+const TOO_LONG: FormRefusal = { status: 413, description: `the form is longer than ${MAX_FORM_BYTES} bytes` }
+
+const TOO_MANY_FIELDS: FormRefusal = { status: 400, description: `the form has more than ${MAX_FIELDS} fields` }
+
+const REFUSAL = Symbol('form refusal')
+
+type RequestWithRefusal = IncomingMessage & { [REFUSAL]?: FormRefusal }
+
 /**
- * Makes reading the body fail after 1000 fields, which oidc-provider answers with `invalid_request`. A repeated parameter must be
- * refused (RFC 6749 §3.2), and its parser would not see it there.
+ * Makes reading the body fail after 32 KiB or 1000 fields; `formRefusalOf` tells. A repeated parameter must be refused (RFC 6749
+ * §3.2), and the parser of oidc-provider would not see it there.
  */
-export function limitFields(req: IncomingMessage): void {
+export function limitForm(req: RequestWithRefusal): void {
+  // Of an announced length that is far too great, oidc-provider reads nothing.
+  if (Number(req.headers['content-length']) > MAX_FORM_BYTES) req[REFUSAL] = TOO_LONG
   const iterate = req.iterator.bind(req)
-  req.iterator = (options) => withFieldLimit(iterate(options))
+  req.iterator = (options) => withLimits(iterate(options), req)
+}
+
+/** Why the form could not be read; undefined if it was. */
+export function formRefusalOf(req: RequestWithRefusal): FormRefusal | undefined {
+  return req[REFUSAL]
 }
 
 /** Every character set that oidc-provider reads has this byte in each separator. */
-async function* withFieldLimit(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  let fields = 1
+async function* withLimits(
+  chunks: AsyncIterable<Uint8Array>,
+  req: RequestWithRefusal,
+): AsyncGenerator<Uint8Array, undefined> {
+  let [length, fields] = [0, 1]
   for await (const chunk of chunks) {
+    length += chunk.length
     for (let at = chunk.indexOf(SEPARATOR); at >= 0; at = chunk.indexOf(SEPARATOR, at + 1)) fields += 1
-    if (fields > MAX_FIELDS) throw new Error(`the form has more than ${MAX_FIELDS} fields`)
+    if (length > MAX_FORM_BYTES) req[REFUSAL] = TOO_LONG
+    else if (fields > MAX_FIELDS) req[REFUSAL] = TOO_MANY_FIELDS
+    if (req[REFUSAL] !== undefined) throw new Error(req[REFUSAL].description)
     yield chunk
   }
 }

@@ -3,7 +3,7 @@
  * (`service-user-row.ts`).
  */
 import { sql, type Transaction } from 'kysely'
-import type { FederatedIdentity, RequiredClaim } from '../../domain/federation/federated-identity.ts'
+import type { FederatedIdentity, FederatedSubject, RequiredClaim } from '../../domain/federation/federated-identity.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { difference } from '../identities/difference.ts'
 import { stringMember } from '../keys/public-jwk.ts'
@@ -35,6 +35,24 @@ export function toFederatedIdentity(
     throw new Error(`federated identity ${identityId}: ${reason}`, { cause: error })
   }
   return { ...facts, createdAt: new Date(json.creation_date) }
+}
+
+/** The ids of the users who have an identity with each of the subjects, two at most: more than one names no user. */
+export async function readFederatedUserIds(
+  trx: Transaction<Tables>,
+  subjects: readonly FederatedSubject[],
+): Promise<string[][]> {
+  const issuerIds = subjects.map(({ issuerId }) => issuerId)
+  const names = subjects.map(({ subject }) => subject)
+  const { rows } = await sql<{ user_ids: string[] }>`
+    select array(
+      select distinct user_id from federated_identities
+      where issuer_id = asked.issuer_id and subject = asked.subject
+      limit 2
+    )::text[] as user_ids
+    from unnest(${issuerIds}::uuid[], ${names}::text[]) with ordinality as asked (issuer_id, subject, position)
+    order by asked.position`.execute(trx)
+  return rows.map(({ user_ids }) => user_ids)
 }
 
 /** Writes the difference, and returns whether there is one. An identity never changes. */

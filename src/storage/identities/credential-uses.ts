@@ -1,8 +1,10 @@
 /**
  * The `CredentialUses` on a database: last uses of secrets, and used assertions (`jti`). Written outside of the lock and without
- * a new version, because they come with token requests.
+ * a new version, because they come with token requests. Assertions that come together are written together.
  */
 import { sql } from 'kysely'
+import { Batches } from '../../domain/batches.ts'
+import { databaseBusy } from '../../domain/errors.ts'
 import type { CredentialUses } from '../../domain/ports.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Database } from '../postgres/database.ts'
@@ -11,14 +13,24 @@ import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 /** How long used assertions are kept after they expire: the clocks of replicas and database may differ. */
 const CLOCK_TOLERANCE_SECONDS = 300
 
-/** After each interval of uses a batch of expired ones is deleted: more than were added in the interval. */
+/** After each interval of uses a batch of expired ones is deleted: more than were added in the interval, which is as long as a batch. */
 const CLEANUP_INTERVAL = 100
 const CLEANUP_BATCH = 1000
+
+/** So that a batch which waits for a lock does not hold up all others. */
+const BATCHES_AT_ONCE = 2
+const BATCH_SIZE = 100
+const MAX_WAITING = 1000
+
+interface AssertionUse {
+  readonly id: string
+  readonly expiresAt: Date
+}
 
 /** The uses of credentials in a migrated database. */
 export function createCredentialUses({ db }: Database): CredentialUses {
   const expiredBefore = sql<Date>`clock_timestamp() - make_interval(secs => ${sql.lit(CLOCK_TOLERANCE_SECONDS)})`
-  let uses = 0
+  let usesSinceCleanup = 0
 
   const deleteExpired = async (): Promise<void> => {
     const expired = db
@@ -29,6 +41,40 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       .limit(CLEANUP_BATCH)
     await db.deleteFrom('used_assertions').where('id', 'in', expired).execute()
   }
+
+  /** The ids that were not in use yet. */
+  const insert = async (uses: readonly AssertionUse[]): Promise<string[]> => {
+    const ids = uses.map(({ id }) => id)
+    const dates = uses.map(({ expiresAt }) => expiresAt.toISOString())
+    const { rows } = await sql<{ id: string }>`
+      insert into used_assertions (id, expiration_date)
+      select id, expiration_date from unnest(${ids}::text[], ${dates}::timestamptz[]) as use (id, expiration_date)
+      on conflict (id) do update set expiration_date = excluded.expiration_date
+      where used_assertions.expiration_date < ${expiredBefore}
+      returning id`.execute(db)
+    return rows.map(({ id }) => id)
+  }
+
+  const useOnce = async (uses: readonly AssertionUse[]): Promise<boolean[]> => {
+    usesSinceCleanup += uses.length
+    // Before the uses, so that the clients can try again if it fails.
+    if (usesSinceCleanup >= CLEANUP_INTERVAL) {
+      await usingStorageWithRetries(deleteExpired)
+      usesSinceCleanup = 0
+    }
+    const first = new Map(uses.toReversed().map((use) => [use.id, use]))
+    // In the same order everywhere, so that batches of two replicas do not wait for each other.
+    const distinct = [...first.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    const inserted = new Set(await usingStorageWithRetries(() => insert(distinct)))
+    return uses.map((use) => first.get(use.id) === use && inserted.has(use.id))
+  }
+  const batches = new Batches({
+    run: useOnce,
+    maxRunning: BATCHES_AT_ONCE,
+    maxItems: BATCH_SIZE,
+    maxWaiting: MAX_WAITING,
+    refusal: databaseBusy,
+  })
 
   return {
     recordSecretUses: async (lastUses) => {
@@ -44,24 +90,6 @@ export function createCredentialUses({ db }: Database): CredentialUses {
       })
     },
 
-    useAssertionOnce: async (id, expiresAt) => {
-      uses += 1
-      // Before the use, so that the client can try again if it fails.
-      if (uses % CLEANUP_INTERVAL === 0) await usingStorageWithRetries(deleteExpired)
-      return await usingStorageWithRetries(async () => {
-        const inserted = await db
-          .insertInto('used_assertions')
-          .values({ id, expiration_date: expiresAt })
-          .onConflict((conflict) =>
-            conflict
-              .column('id')
-              .doUpdateSet({ expiration_date: expiresAt })
-              .where('used_assertions.expiration_date', '<', expiredBefore),
-          )
-          .returning('id')
-          .executeTakeFirst()
-        return inserted !== undefined
-      })
-    },
+    useAssertionOnce: (id, expiresAt) => batches.request({ id, expiresAt }),
   }
 }

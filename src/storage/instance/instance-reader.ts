@@ -2,9 +2,11 @@
  * The `InstanceReader` on a database: every method reads one snapshot, in one transaction.
  */
 import type { Transaction } from 'kysely'
+import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { InstanceReader } from '../../domain/ports.ts'
+import { readFederatedUserIds } from '../federation/federated-identity-row.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readServiceUsers } from '../identities/service-user-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
@@ -14,7 +16,7 @@ import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readStatus } from './instance-row.ts'
 
-const USERS_AT_ONCE = 1000
+const ROWS_AT_ONCE = 1000
 
 /** Reads of a migrated database. */
 export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicKeyMacs): InstanceReader {
@@ -27,7 +29,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
   return {
     status: () => snapshot(readStatus),
 
-    load: (userIds) =>
+    load: ({ userIds = [], subjects = [] } = {}) =>
       snapshot(async (trx) => ({
         ...(await readStatus(trx)),
         ring: await readKeyRing(trx, macs),
@@ -35,6 +37,7 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
         rotation: await readRotation(trx),
         trustedIssuers: await readTrustedIssuers(trx, macs),
         users: await readUsers(trx, userIds, macs),
+        federatedUsers: await readFederatedUsers(trx, subjects),
       })),
 
     findServiceUser: (userId) =>
@@ -43,19 +46,11 @@ export function createInstanceReader({ db }: Pick<Database, 'db'>, macs: PublicK
         user: (await readServiceUsers(trx, [userId], macs)).get(userId),
       })),
 
-    findFederatedUsers: ({ issuerId, subject }) =>
-      snapshot(async (trx) => {
-        const rows = await trx
-          .selectFrom('federated_identities')
-          .select('user_id')
-          .distinct()
-          .where('issuer_id', '=', issuerId)
-          .where('subject', '=', subject)
-          // More than one names no user.
-          .limit(2)
-          .execute()
-        return { version: (await readStatus(trx)).version, userIds: rows.map(({ user_id }) => user_id) }
-      }),
+    findFederatedUsers: (subject) =>
+      snapshot(async (trx) => ({
+        version: (await readStatus(trx)).version,
+        userIds: (await readFederatedUsers(trx, [subject]))[0] ?? [],
+      })),
   }
 }
 
@@ -66,11 +61,22 @@ async function readUsers(
   macs: PublicKeyMacs,
 ): Promise<ReadonlyMap<string, ServiceUser>> {
   const users = new Map<string, ServiceUser>()
-  for (let start = 0; start < userIds.length; start += USERS_AT_ONCE) {
-    const some = await readServiceUsers(trx, userIds.slice(start, start + USERS_AT_ONCE), macs)
+  for (let start = 0; start < userIds.length; start += ROWS_AT_ONCE) {
+    const some = await readServiceUsers(trx, userIds.slice(start, start + ROWS_AT_ONCE), macs)
     for (const [userId, user] of some) users.set(userId, user)
   }
   return users
+}
+
+/** In batches too. */
+async function readFederatedUsers(
+  trx: Transaction<Tables>,
+  subjects: readonly FederatedSubject[],
+): Promise<(readonly string[])[]> {
+  const userIds: (readonly string[])[] = []
+  for (let start = 0; start < subjects.length; start += ROWS_AT_ONCE)
+    userIds.push(...(await readFederatedUserIds(trx, subjects.slice(start, start + ROWS_AT_ONCE))))
+  return userIds
 }
 
 /** A serving process reads no other private key than the active one. */

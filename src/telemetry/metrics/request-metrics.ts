@@ -4,7 +4,7 @@
  * No label has a value that a client can choose, so the number of series is bounded.
  */
 import { Counter, type Registry } from 'prom-client'
-import type { Signer, SignerFactory } from '../../domain/ports.ts'
+import type { GrantFacts, Signer, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { OAUTH_PATHS } from '../../oauth/endpoints.ts'
 import { restMethodOf } from '../../rpc/keys/zitadel-rest.ts'
@@ -22,11 +22,13 @@ export interface MeasuredRequest {
   readonly seconds: number
   /** Why it was refused: an OAuth error code, the reason of an RPC error, or `aborted`. */
   readonly failure?: string
+  /** Undefined for a token request: by a secret, and bound to nothing. */
+  readonly grant?: GrantFacts
 }
 
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Why a token is refused (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5 and §8) or not issued. */
+/** Why a request of the OAuth endpoints is refused (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5 and §8) or fails. */
 const TOKEN_FAILURES = [
   'invalid_request',
   'invalid_client',
@@ -45,6 +47,15 @@ const TOKEN_FAILURES = [
 ] as const
 
 const KNOWN_TOKEN_FAILURES: ReadonlySet<string> = new Set(TOKEN_FAILURES)
+
+/** The endpoints of OAuth that issue no token. */
+const OTHER_ENDPOINTS: ReadonlyMap<string, string> = new Map([
+  [OAUTH_PATHS.introspection, 'introspection'],
+  [OAUTH_PATHS.revocation, 'revocation'],
+])
+
+/** What the fast path answers. */
+const PLAIN: GrantFacts = { credential: 'client_secret', binding: 'none' }
 
 /** The form of the reasons of RPC errors, which come from a fixed list. */
 const RPC_REASON = /^(?:[A-Z][A-Z_]{1,63}|aborted|server_error)$/
@@ -80,6 +91,21 @@ export function measureRequests(registry: Registry) {
   })
   // The first increase of a series is seen by alerts only if the series was there before.
   for (const reason of TOKEN_FAILURES) tokenFailures.inc({ reason }, 0)
+  const grants = new Counter({
+    name: 'keyturn_token_grants_total',
+    help: 'Token requests that got a token, by credential and binding.',
+    labelNames: ['credential', 'binding'],
+    registers: [registry],
+  })
+  const plainGrants = grants.labels({ ...PLAIN })
+  const otherFailures = new Counter({
+    name: 'keyturn_oauth_failures_total',
+    help: 'Requests for introspection and revocation that were refused, by endpoint and reason.',
+    labelNames: ['endpoint', 'reason'],
+    registers: [registry],
+  })
+  for (const endpoint of OTHER_ENDPOINTS.values())
+    for (const reason of TOKEN_FAILURES) otherFailures.inc({ endpoint, reason }, 0)
   const rpcFailures = new Counter({
     name: 'keyturn_rpc_failures_total',
     help: 'RPCs that failed, by method and reason.',
@@ -93,6 +119,16 @@ export function measureRequests(registry: Registry) {
     read: () => inFlight,
   })
 
+  const recordTokenRequest = (request: MeasuredRequest): void => {
+    if (request.status !== 200) {
+      tokenFailures.inc({ reason: oauthFailureOf(request) })
+      return
+    }
+    issueSeconds.record(request.seconds)
+    if (request.grant === undefined) plainGrants.inc()
+    else grants.inc({ ...request.grant })
+  }
+
   return {
     around: (handler: Handler): Handler => {
       return (req, res) => {
@@ -104,11 +140,9 @@ export function measureRequests(registry: Registry) {
       inFlight--
       const { route, method = 'other', status } = request
       secondsOf(route, status, method).record(request.seconds)
-      if (route === OAUTH_PATHS.token) {
-        if (status === 200) issueSeconds.record(request.seconds)
-        else tokenFailures.inc({ reason: tokenFailureOf(request) })
-        return
-      }
+      if (route === OAUTH_PATHS.token) recordTokenRequest(request)
+      const endpoint = OTHER_ENDPOINTS.get(route)
+      if (endpoint !== undefined && status !== 200) otherFailures.inc({ endpoint, reason: oauthFailureOf(request) })
       const rpcMethod = isRpc(route) ? rpcMethodOf(route) : restMethodOf(method, route)
       const reason = rpcMethod === undefined ? undefined : rpcFailureOf(request)
       if (rpcMethod !== undefined && reason !== undefined) rpcFailures.inc({ method: rpcMethod, reason })
@@ -151,7 +185,7 @@ function counting(signer: Signer, signed: Counter.Internal): Signer {
   }
 }
 
-function tokenFailureOf({ status, failure = 'other' }: MeasuredRequest): string {
+function oauthFailureOf({ status, failure = 'other' }: MeasuredRequest): string {
   // The OAuth error is the same for a rate limit and for a server that cannot issue tokens.
   if (status === TOO_MANY_REQUESTS) return 'too_many_failures'
   return KNOWN_TOKEN_FAILURES.has(failure) ? failure : 'other'

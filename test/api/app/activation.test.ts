@@ -141,7 +141,7 @@ describe('an activation', () => {
 
   it('leaves in memory what the database has', async () => {
     await webKeys.activate(actor, standby)
-    const stored = await createInstanceReader(other, TEST_MACS).load([])
+    const stored = await createInstanceReader(other, TEST_MACS).load()
     expect(replica.keys().ring).toEqual(stored.ring)
     expect(replica.status()).toMatchObject({ version: stored.version, rotation: stored.rotation })
     // One comparison, and nothing to take over.

@@ -138,11 +138,11 @@ async function passTimeUntil(clocks: readonly ManualClock[], isTrue: () => void 
 }
 
 async function states(): Promise<string[]> {
-  return (await createInstanceReader(database, TEST_MACS).load([])).ring.map(({ state }) => state)
+  return (await createInstanceReader(database, TEST_MACS).load()).ring.map(({ state }) => state)
 }
 
 async function undated(): Promise<KeyRing> {
-  return unpublishedKeys((await createInstanceReader(database, TEST_MACS).load([])).ring)
+  return unpublishedKeys((await createInstanceReader(database, TEST_MACS).load()).ring)
 }
 
 async function events(): Promise<string[]> {
@@ -174,7 +174,7 @@ describe('a rotator', () => {
 
   it('tries again to date a publication, and makes the steps that do not need it', async () => {
     await seed(0, { rotationIntervalSeconds: 3600 * 24, retentionSeconds: 3600, rollbackWindowSeconds: 0 })
-    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load()).ring
     await store.update(anEntry('by hand'), (ring, now) => {
       const created = planCreation(ring, newKeyPair(), { now, maxWebKeys: 10 })
       const options = { guard: 'off', jwksMaxAgeSeconds: 0, now } as const
@@ -191,7 +191,7 @@ describe('a rotator', () => {
     const { clock } = await startRotator({ publish })
     await passTimeUntil([clock], async () => expect(await undated()).toEqual([]))
     expect(tries).toBeGreaterThanOrEqual(3)
-    const { ring } = await createInstanceReader(database, TEST_MACS).load([])
+    const { ring } = await createInstanceReader(database, TEST_MACS).load()
     expect(ring.find(({ keyId }) => keyId === first!.keyId)).toMatchObject({ hasPrivateKey: false })
   })
 
@@ -388,7 +388,7 @@ describe('a rotator', () => {
     }
     await look()
     expect(told()).toHaveLength(1)
-    const [first] = (await createInstanceReader(database, TEST_MACS).load([])).ring
+    const [first] = (await createInstanceReader(database, TEST_MACS).load()).ring
     expect(told()[0]).toContain(`warn the active web key is dated`)
     expect(told()[0]).toContain(first!.keyId)
     expect(rotator.status).toMatchObject({ overdueSeconds: 0, failures: 0 })

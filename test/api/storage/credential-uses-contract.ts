@@ -83,6 +83,20 @@ export function describeCredentialUses(current: () => Database): void {
       }
     })
 
+    it('works for exactly one of many who try at once in each of two replicas, whatever else is used with it', async () => {
+      const replicas = [uses(), uses()]
+      for (let round = 0; round < 5; round += 1) {
+        const ids = Array.from({ length: 150 }, (_, index) => `round ${round}, ${index % 50}`)
+        const attempts = replicas.flatMap((replica, number) =>
+          (number === 0 ? ids : ids.toReversed()).map(async (id) => {
+            return { id, isFirst: await replica.useAssertionOnce(id, inSeconds(60)) }
+          }),
+        )
+        const first = (await Promise.all(attempts)).filter(({ isFirst }) => isFirst).map(({ id }) => id)
+        expect(first.toSorted()).toEqual([...new Set(ids)].toSorted())
+      }
+    })
+
     it('works again, once, long after the assertion has expired, but not right after', async () => {
       const { db } = current()
       await db

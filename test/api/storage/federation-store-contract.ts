@@ -54,7 +54,7 @@ export function describeFederationStore(current: () => Database): void {
       expect([a?.issuer, b?.issuer]).toEqual(['https://a.example', 'https://b.example'])
       expect(b).toMatchObject({ issuerId, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 })
       await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 900, algorithms: [] }))
-      const { version, trustedIssuers } = await reader().load([])
+      const { version, trustedIssuers } = await reader().load()
       expect(version).toBe(3)
       expect(trustedIssuers).toEqual(await store().list())
       expect(trustedIssuers[1]).toEqual({
@@ -77,7 +77,7 @@ export function describeFederationStore(current: () => Database): void {
       await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
       expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
       await change((issuers) => removeIssuer(issuers, issuerId))
-      expect((await reader().load([userId])).users.get(userId)?.federatedIdentities).toEqual([])
+      expect((await reader().load({ userIds: [userId] })).users.get(userId)?.federatedIdentities).toEqual([])
       expect(await store().list()).toEqual([])
     })
   })
@@ -87,6 +87,35 @@ export function describeFederationStore(current: () => Database): void {
       await expect(addIdentity(await newUser(), randomUUID())).rejects.toMatchObject({
         code: 'trusted_issuer_not_found',
       })
+    })
+
+    it('are found by their subjects, in the order that is asked: no user, one, and two if there are more', async () => {
+      const [issuerId, elsewhere] = [await trust('https://a.example'), await trust('https://b.example')]
+      const subject = { issuerId, subject: 'robot' }
+      const unknown = { issuerId: elsewhere, subject: 'robot' }
+      const userId = await newUser()
+      await addIdentity(userId, issuerId)
+      await addIdentity(userId, issuerId)
+      expect((await reader().load({ subjects: [unknown, subject, unknown] })).federatedUsers).toEqual([
+        [],
+        [userId],
+        [],
+      ])
+      expect(await reader().findFederatedUsers(subject)).toMatchObject({ userIds: [userId] })
+      for (const other of [await newUser(), await newUser()]) await addIdentity(other, issuerId)
+      expect((await reader().load({ subjects: [subject] })).federatedUsers[0]).toHaveLength(2)
+      expect((await reader().findFederatedUsers(unknown)).userIds).toEqual([])
+    })
+
+    it('are found for thousands of subjects at once', async () => {
+      const issuerId = await trust('https://a.example')
+      const subjects = Array.from({ length: 2_500 }, (_, index) => ({ issuerId, subject: `robot-${index}` }))
+      subjects.push({ issuerId, subject: 'robot' })
+      const userId = await newUser()
+      await addIdentity(userId, issuerId)
+      const { federatedUsers } = await reader().load({ subjects })
+      expect(federatedUsers).toHaveLength(2_501)
+      expect(federatedUsers.at(-1)).toEqual([userId])
     })
 
     it('end with the user', async () => {
@@ -112,7 +141,7 @@ export function describeFederationStore(current: () => Database): void {
       await trust('https://a.example')
       await sql`update trusted_issuers set ${assignment}`.execute(current().db)
       const unreadable = { name: 'UnreadableRow', kind: 'trusted_issuer', message: expect.stringContaining(MAC) }
-      await expect(reader().load([])).rejects.toMatchObject(unreadable)
+      await expect(reader().load()).rejects.toMatchObject(unreadable)
       await expect(store().list()).rejects.toMatchObject(unreadable)
       await expect(change((issuers) => issuers)).rejects.toMatchObject(unreadable)
     })
@@ -127,7 +156,7 @@ export function describeFederationStore(current: () => Database): void {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       await addIdentity(userId, issuerId)
       await sql`update federated_identities set ${assignment}`.execute(current().db)
-      await expect(reader().load([userId])).rejects.toThrow(MAC)
+      await expect(reader().load({ userIds: [userId] })).rejects.toThrow(MAC)
     })
 
     it('is no identity of another user, and none of another issuer', async () => {

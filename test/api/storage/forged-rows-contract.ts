@@ -20,7 +20,7 @@ const MAC = 'its mac does not fit'
 const THUMBPRINT = 'its key_id is not the thumbprint of its public_jwk'
 
 export function describeForgedRows(current: () => Database): void {
-  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
+  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load({ userIds })
   const change = () => createKeyStore(current(), TEST_MACS).update(anEntry('look'), () => ({ steps: [], result: 0 }))
 
   /** Puts a key into the table of web keys, as far as its constraints let a writer. */

@@ -73,7 +73,7 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
       const [database, proxy] = await openFrozen(url)
       await migrate(database)
       await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})
-      const { ring } = await createInstanceReader(database, TEST_MACS).load([])
+      const { ring } = await createInstanceReader(database, TEST_MACS).load()
       leaked = ring[0]!.keyId
       const before = proxy.statements.length
       await keyOperations(database).create()
@@ -114,7 +114,7 @@ export function describeFrozenClient({ version, obstacle, points, at, shared }: 
       }
       proxy.thaw()
       const outcome = await created
-      const { ring } = await createInstanceReader(other, TEST_MACS).load([])
+      const { ring } = await createInstanceReader(other, TEST_MACS).load()
       const isThere = ring.some(({ keyId }) => keyId === pair.keyId)
       return { statement, point, outcome, isThere, isRevoked: !ring.some(({ keyId }) => keyId === leaked) }
     }

@@ -187,7 +187,7 @@ async function runOnStore(database: Database, operation: Operation): Promise<unk
 
 /** What a replica finds. */
 async function stateOf(database: Database) {
-  const { version, users } = await createInstanceReader(database, TEST_MACS).load(USERS)
+  const { version, users } = await createInstanceReader(database, TEST_MACS).load({ userIds: USERS })
   return { version, access: new Map([...users].map(([id, found]) => [id, accessOf(found)])) }
 }
 

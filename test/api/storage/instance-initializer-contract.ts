@@ -15,7 +15,7 @@ const nothing = async () => {}
 
 export function describeInstanceInitializer(current: () => Database): void {
   const initializer = () => createInstanceInitializer(current())
-  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load(userIds)
+  const load = (...userIds: string[]) => createInstanceReader(current(), TEST_MACS).load({ userIds })
 
   describe('initialising the instance', () => {
     it('stores the issuer, an administrator with a secret, and one active web key', async () => {

@@ -18,7 +18,7 @@ export function describeInstanceReader(current: () => Database): void {
 
   describe('reading the instance', () => {
     it('finds an empty instance', async () => {
-      const { clock, ...state } = await reader().load([])
+      const { clock, ...state } = await reader().load()
       expect(state).toEqual({
         version: 0,
         changedAt: null,
@@ -29,6 +29,7 @@ export function describeInstanceReader(current: () => Database): void {
         rotation: { policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null },
         trustedIssuers: [],
         users: new Map(),
+        federatedUsers: [],
       })
     })
 
@@ -40,7 +41,7 @@ export function describeInstanceReader(current: () => Database): void {
       expect(after.changedAt?.getTime()).toBeGreaterThanOrEqual(before.clock.databaseTime.getTime())
       expect(after.changedAt?.getTime()).toBeLessThanOrEqual(after.clock.databaseTime.getTime())
       expect(after.clock.notBefore).toBeLessThanOrEqual(after.clock.notAfter)
-      expect(await reader().load([])).toMatchObject({ version: 1, changedAt: after.changedAt })
+      expect(await reader().load()).toMatchObject({ version: 1, changedAt: after.changedAt })
 
       await keyOperations(current()).look()
       expect((await reader().status()).changedAt).toEqual(after.changedAt)
@@ -56,11 +57,11 @@ export function describeInstanceReader(current: () => Database): void {
       const [first, second] = [newKeyPair(), newKeyPair()]
       await keys.create(first)
       await keys.create(second)
-      expect((await reader().load([])).sealedActiveKey).toBeNull()
+      expect((await reader().load()).sealedActiveKey).toBeNull()
       await keys.activate(first.keyId)
-      expect((await reader().load([])).sealedActiveKey).toBe(first.sealedPrivateKey)
+      expect((await reader().load()).sealedActiveKey).toBe(first.sealedPrivateKey)
       await keys.activate(second.keyId)
-      expect((await reader().load([])).sealedActiveKey).toBe(second.sealedPrivateKey)
+      expect((await reader().load()).sealedActiveKey).toBe(second.sealedPrivateKey)
     })
 
     it('reads a user with all that belongs to it', async () => {
@@ -147,7 +148,8 @@ export function describeInstanceReader(current: () => Database): void {
       const project = await seedProject(current())
       const [first, second] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
       await seedUser(current(), { project })
-      const { users } = await reader().load([second.userId, randomUUID(), first.userId, first.userId, 'x', '{}', ''])
+      const userIds = [second.userId, randomUUID(), first.userId, first.userId, 'x', '{}', '']
+      const { users } = await reader().load({ userIds })
       expect([...users.keys()].toSorted()).toEqual([first.userId, second.userId].toSorted())
       expect(users.get(first.userId)?.userId).toBe(first.userId)
     })
@@ -169,7 +171,7 @@ export function describeInstanceReader(current: () => Database): void {
           trx,
         )
       })
-      expect((await reader().load(userIds)).users.size).toBe(5_000)
+      expect((await reader().load({ userIds })).users.size).toBe(5_000)
     })
 
     it('reads version, ring, active key and users in one snapshot while they change', async () => {
@@ -183,7 +185,7 @@ export function describeInstanceReader(current: () => Database): void {
       }
       const look = async () => {
         for (let count = 0; count < 40; count += 1) {
-          const { version, ring, sealedActiveKey } = await reader().load([])
+          const { version, ring, sealedActiveKey } = await reader().load()
           const expected = version === start ? undefined : pairs[(version - start - 1) % 2]
           expect(activeKey(ring)?.keyId).toBe(expected?.keyId)
           expect(sealedActiveKey).toBe(expected?.sealedPrivateKey ?? null)
@@ -198,8 +200,8 @@ export function describeInstanceReader(current: () => Database): void {
       await db.deleteFrom(table).execute()
       const reads =
         table === 'rotation'
-          ? [() => reader().load([])]
-          : [() => reader().load([]), () => reader().status(), () => reader().findServiceUser(randomUUID())]
+          ? [() => reader().load()]
+          : [() => reader().load(), () => reader().status(), () => reader().findServiceUser(randomUUID())]
       try {
         for (const read of reads) {
           await expect(read()).rejects.toMatchObject({
@@ -220,7 +222,7 @@ export function describeInstanceReader(current: () => Database): void {
     ])('refuses a stored public key that its algorithm cannot have: %s', async (_, jwk) => {
       const { keyId } = await keyOperations(current()).create()
       await sql`update web_keys set public_jwk = ${JSON.stringify(jwk)}::jsonb`.execute(current().db)
-      await expect(reader().load([])).rejects.toMatchObject({
+      await expect(reader().load()).rejects.toMatchObject({
         name: 'UnreadableRow',
         kind: 'web_key',
         id: keyId,
@@ -231,7 +233,7 @@ export function describeInstanceReader(current: () => Database): void {
     it('passes on only the public members that it knows', async () => {
       const created = await keyOperations(current()).create()
       await sql`update web_keys set public_jwk = public_jwk || '{"note":"mine"}'`.execute(current().db)
-      expect((await reader().load([])).ring).toEqual([created])
+      expect((await reader().load()).ring).toEqual([created])
     })
   })
 }

@@ -184,7 +184,7 @@ export function describeKeyStore(current: () => Database): void {
         }
         const before = await revision()
         const { result: _, ...change } = await store.update(anEntry('change'), decide)
-        const { ring, rotation } = await reader.load([])
+        const { ring, rotation } = await reader.load()
         expect(change).toEqual({ ring, rotation, before, after: await revision() })
       }
     })

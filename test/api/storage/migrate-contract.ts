@@ -119,7 +119,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
 
       expect(await migrate(database, { takeOver, onTakenOver: () => {} })).toEqual(ALL.slice(3))
       expect(await createInstanceInitializer(database).initialise(newInstanceContent(), async () => {})).toBe(false)
-      const { ring, rotation } = await createInstanceReader(database, takeOver.publicKeys).load([])
+      const { ring, rotation } = await createInstanceReader(database, takeOver.publicKeys).load()
       expect(ring).toMatchObject([{ keyId: activeKeyId, state: 'active' }])
       expect(rotation).toEqual({ policy: { ...DEFAULT_ROTATION_POLICY, enabled: false }, requestedAt: null })
       const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 3600, maxStalenessSeconds: 300, maxWebKeys: 50 }
@@ -138,7 +138,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await db.updateTable('audit_events').set({ event_date: newest }).where('action', '=', 'activate').execute()
 
       expect(await migrate(database)).toEqual(ALL.slice(ALL.indexOf('0006-publication')))
-      const { ring, clock } = await createInstanceReader(database, TEST_MACS).load([])
+      const { ring, clock } = await createInstanceReader(database, TEST_MACS).load()
       expect(ring).toContainEqual({ ...initial, publishedAt: initial.createdAt })
       expect(clock.latestChange).toEqual(newest)
     })
@@ -149,7 +149,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
       await addLaterMigration(database)
       expect(await migrate(database)).toEqual([])
       const { keyId } = await keyOperations(database).create()
-      const { ring, version } = await createInstanceReader(database, TEST_MACS).load([])
+      const { ring, version } = await createInstanceReader(database, TEST_MACS).load()
       expect({ version, keyIds: ring.map((key) => key.keyId) }).toEqual({ version: 1, keyIds: [keyId] })
     })
 
@@ -171,7 +171,7 @@ export function describeMigrations(openEmpty: () => Promise<Database>): void {
         () => keys.activate(keyId),
         () => createInstanceInitializer(database).initialise(newInstanceContent(), async () => {}),
         () => reader.status(),
-        () => reader.load([]),
+        () => reader.load(),
         () => reader.findServiceUser(randomUUID()),
       ]) {
         await expect(call()).rejects.toMatchObject({ code: 'storage_unavailable', message: REFUSAL })

@@ -71,9 +71,9 @@ describeUnless(WITHOUT_PGBOUNCER)('pgbouncer in transaction mode', () => {
     const keys = keyOperations(database)
     await database.db.transaction().execute(async (trx) => {
       await sql`select 1 from instance for update`.execute(trx)
-      expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load([])).version).toBe(0)
+      expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load()).version).toBe(0)
     })
     await keys.create()
-    expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load([])).version).toBe(1)
+    expect((await createInstanceReader({ db: database.serving }, TEST_MACS).load()).version).toBe(1)
   })
 })

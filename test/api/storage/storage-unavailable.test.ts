@@ -68,7 +68,7 @@ describe('a database that is not available', () => {
   const everyCall = (database: Database): [string, () => Promise<unknown>][] => [
     ['KeyStore.update', () => keyOperations(database).look()],
     ['InstanceReader.status', () => createInstanceReader(database, TEST_MACS).status()],
-    ['InstanceReader.load', () => createInstanceReader(database, TEST_MACS).load([])],
+    ['InstanceReader.load', () => createInstanceReader(database, TEST_MACS).load()],
     ['InstanceReader.findServiceUser', () => createInstanceReader(database, TEST_MACS).findServiceUser('x')],
     ['InstanceInitializer.isInitialised', () => createInstanceInitializer(database).isInitialised()],
     [

@@ -80,7 +80,7 @@ describe('taking over an instance from before there were integrity keys', () => 
     expect(await takeOver(database)).toBeUndefined()
 
     const { publicKeys, secrets } = await integrityOf(database)
-    const { ring, users } = await createInstanceReader(database, publicKeys).load([older.userId])
+    const { ring, users } = await createInstanceReader(database, publicKeys).load({ userIds: [older.userId] })
     expect(ring.map(({ keyId, state }) => `${keyId} ${state}`).sort()).toEqual(
       [`${older.activeKeyId} active`, `${initial} initial`, `${inactive} inactive`].sort(),
     )
@@ -112,7 +112,7 @@ describe('taking over an instance from before there were integrity keys', () => 
     const outcomes = await Promise.all([takeOver(database), takeOver(database), takeOver(database)])
     expect(outcomes.filter((taken) => taken !== undefined)).toHaveLength(1)
     const { publicKeys } = await integrityOf(database)
-    expect((await createInstanceReader(database, publicKeys).load([])).ring).toHaveLength(1)
+    expect((await createInstanceReader(database, publicKeys).load()).ring).toHaveLength(1)
   })
 
   it('is refused without the master keys, and the database stays as it was', async () => {
@@ -168,7 +168,7 @@ describe('taking over an instance from before there were integrity keys', () => 
     expect(await takeOver(database)).toMatchObject({ webKeys: 1, revoked: [keyId] })
 
     const { publicKeys } = await integrityOf(database)
-    expect((await createInstanceReader(database, publicKeys).load([])).ring).toHaveLength(1)
+    expect((await createInstanceReader(database, publicKeys).load()).ring).toHaveLength(1)
     const record = await createKeyStore(database, publicKeys).findRevoked(keyId)
     expect(record).toMatchObject({ keyId, state: 'revoked' })
     const { rows } = await sql`select resource from audit_events where action = 'integrity/revoke'`.execute(database.db)

@@ -101,6 +101,7 @@ async function startAccess() {
       sealedActiveKey: null,
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       trustedIssuers: [],
+      federatedUsers: [],
       users: new Map(),
     }),
     findServiceUser: async () => {

@@ -2,7 +2,13 @@ import { describe, expect, it } from '@jest/globals'
 import { LiveIdentities } from '../../../../src/app/identities/live-identities.ts'
 import { createServiceUser, type ServiceUser } from '../../../../src/domain/identities/service-user.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
-import type { ClockReading, InstanceReader, InstanceState, InstanceStatus } from '../../../../src/domain/ports.ts'
+import type {
+  ClockReading,
+  InstanceReader,
+  InstanceState,
+  InstanceStatus,
+  NeededIdentities,
+} from '../../../../src/domain/ports.ts'
 
 const now = new Date(0)
 const clock: ClockReading = { databaseTime: now, latestChange: null, notBefore: 0, notAfter: 0 }
@@ -33,7 +39,7 @@ class Instance implements InstanceReader {
     return { version: this.#version, changedAt: null, issuer: null, clock }
   }
 
-  async load(userIds: readonly string[]): Promise<InstanceState> {
+  async load({ userIds = [] }: NeededIdentities = {}): Promise<InstanceState> {
     const users = new Map([...this.#users].filter(([userId]) => userIds.includes(userId)))
     return {
       ...(await this.status()),
@@ -42,6 +48,7 @@ class Instance implements InstanceReader {
       rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
       trustedIssuers: [],
       users,
+      federatedUsers: [],
     }
   }
 
@@ -64,7 +71,7 @@ function user(userId: string, name = userId): ServiceUser {
 
 async function refresh(identities: LiveIdentities, instance: Instance): Promise<void> {
   const userIds = identities.cachedIds()
-  identities.replace(await instance.load(userIds), userIds)
+  identities.replace(await instance.load({ userIds }), userIds)
 }
 
 describe('the identities in memory', () => {
@@ -125,7 +132,7 @@ describe('the identities in memory', () => {
     const identities = new LiveIdentities(instance)
     for (const userId of ['a', 'b']) await identities.find(userId)
     const userIds = identities.cachedIds()
-    const state = await instance.load(userIds)
+    const state = await instance.load({ userIds })
     instance.set(user('a', 'renamed'))
     instance.remove('b')
     expect([await identities.read('a'), await identities.read('b')]).toEqual([user('a', 'renamed'), undefined])
@@ -203,7 +210,7 @@ describe('the identities in memory', () => {
     instance.held = []
     const early = identities.find('c')
     instance.goBack(1)
-    identities.replace(await instance.load(requested), requested)
+    identities.replace(await instance.load({ userIds: requested }), requested)
     for (const release of instance.held) release()
     instance.held = null
     await early

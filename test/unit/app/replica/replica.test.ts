@@ -56,6 +56,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
         rotation: { policy: DEFAULT_ROTATION_POLICY, requestedAt: null },
         trustedIssuers: [],
         users: new Map(),
+        federatedUsers: [],
       }
     },
     findServiceUser: async () => {

@@ -38,6 +38,36 @@ describe('the metrics of requests', () => {
     await metrics.stop()
   })
 
+  it('count tokens by credential and binding, and refusals of the other OAuth endpoints apart', async () => {
+    const metrics = createMetrics()
+    metrics.recordRequest({ ...POST, route: TOKEN, status: 200 })
+    metrics.recordRequest({
+      ...POST,
+      route: TOKEN,
+      status: 200,
+      grant: { credential: 'client_secret', binding: 'none' },
+    })
+    metrics.recordRequest({
+      ...POST,
+      route: TOKEN,
+      status: 200,
+      grant: { credential: 'federated_jwt', binding: 'dpop' },
+    })
+    metrics.recordRequest({ ...POST, route: '/oauth/v2/introspect', status: 200 })
+    metrics.recordRequest({ ...POST, route: '/oauth/v2/introspect', status: 401, failure: 'invalid_client' })
+    metrics.recordRequest({ ...POST, route: '/oauth/v2/revoke', status: 429 })
+    expect(await valuesOf(metrics, 'keyturn_token_grants_total')).toEqual({
+      'client_secret none': 2,
+      'federated_jwt dpop': 1,
+    })
+    expect(await valuesOf(metrics, 'keyturn_oauth_failures_total')).toEqual({
+      'introspection invalid_client': 1,
+      'revocation too_many_failures': 1,
+    })
+    expect(await valuesOf(metrics, 'keyturn_token_failures_total')).toEqual({})
+    await metrics.stop()
+  })
+
   it('begin with 0 for each reason, or an alert would not see the first failure', async () => {
     const metrics = createMetrics()
     const { samples } = (await scrape(metrics)).get('keyturn_token_failures_total')!

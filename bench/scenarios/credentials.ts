@@ -1,0 +1,149 @@
+/**
+ * What a token costs by the credential that gets it, and by its binding, and how much of that is signatures.
+ */
+import { generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
+import { Administrator, tokenForm } from '../contenders/administrator.ts'
+import { type Credentials, SCOPE } from '../contenders/contender.ts'
+import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
+import type { Place } from '../contenders/references.ts'
+import type { Signing } from '../load/job.ts'
+import { postRequest } from '../load/requests.ts'
+import { placeholderOf, signedOnce } from '../load/signed-requests.ts'
+import type { Bench, Result, Row } from './scenario.ts'
+import { type HttpLoad, takeTurns } from './turns.ts'
+
+const CONCURRENCY = 16
+const ISSUER = 'https://cluster.example'
+const SUBJECT = 'system:serviceaccount:shop:checkout'
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** A kind of request, and how many signatures are verified for it. Each token has one signature besides. */
+interface Kind {
+  readonly load: HttpLoad
+  readonly verifies: 0 | 1
+}
+
+/** All kinds of token requests, on one instance. */
+export async function credentials({ postgres, load, effort }: Bench, place: Place): Promise<Result> {
+  const keyturn = await startKeyturn(postgresInstance(await postgres.createDatabase()), place)
+  const administrator = new Administrator(keyturn, await keyturn.admin())
+  await administrator.signWith('ES256')
+  const [client] = await administrator.createClients('bench', 1)
+  if (client === undefined) throw new Error('no client was created')
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicJwk = pair.publicKey.export({ format: 'jwk' })
+  await administrator.addKey(client, publicJwk)
+  await administrator.federate(client, { issuer: ISSUER, subject: SUBJECT, publicJwk })
+
+  const kinds = kindsOf(keyturn, client, pair)
+  const turns = await takeTurns(
+    load,
+    effort,
+    Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, kind.load])),
+  )
+  const costs = signatureCosts(pair)
+  const rows = Object.entries(kinds).map(([name, { verifies }]): Row => {
+    const own = turns[name]
+    if (own === undefined) throw new Error(`${name} had no turn`)
+    const signatures = costs.sign + verifies * costs.verify
+    return {
+      name,
+      cells: {
+        'CPU µs': own.cpuMicros.median,
+        min: own.cpuMicros.min,
+        max: own.cpuMicros.max,
+        'per CPU s': 1e6 / own.cpuMicros.median,
+        'per s': own.answersPerSecond.median,
+        'signatures µs': signatures,
+        'of limit %': (100 * signatures) / own.cpuMicros.median,
+        errors: own.errors,
+      },
+    }
+  })
+  const errors = Object.entries(turns).flatMap(([name, { firstError }]) =>
+    firstError === null ? [] : [`${name}: ${firstError}`],
+  )
+  const { sign: signs, verify: verifies } = costs
+  const note = `node:crypto signs with ES256 in ${signs.toFixed(0)} µs and verifies in ${verifies.toFixed(0)} µs here.`
+  return { title: 'tokens by credential, ES256', rows, targets: [], notes: [note, ...errors] }
+}
+
+function kindsOf(
+  keyturn: Keyturn,
+  client: Credentials,
+  { privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },
+): Readonly<Record<string, Kind>> {
+  const { issuer, tokenUrl } = keyturn
+  const privateJwk = { ...privateKey.export({ format: 'jwk' }) }
+  const loadOf = (requests: readonly string[], signing?: Signing): HttpLoad => ({
+    kind: 'http',
+    url: keyturn.url,
+    pids: keyturn.pids(),
+    concurrency: CONCURRENCY,
+    requests,
+    expectedStatus: 200,
+    samples: 0,
+    ...(signing === undefined ? {} : { signing }),
+  })
+  const asserting = (assertion: string) =>
+    String(
+      new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_assertion_type: ASSERTION_TYPE,
+        client_assertion: assertion,
+        scope: SCOPE,
+      }),
+    )
+  const assertion: Signing = {
+    header: {},
+    claims: { iss: client.clientId, sub: client.clientId, aud: issuer },
+    privateJwk,
+  }
+  const proof: Signing = {
+    header: { typ: 'dpop+jwt', jwk: publicKey.export({ format: 'jwk' }) },
+    claims: { htm: 'POST', htu: `${issuer}/oauth/v2/token` },
+    privateJwk,
+  }
+  const federated: Signing = { header: {}, claims: { iss: ISSUER, sub: SUBJECT, aud: issuer }, privateJwk }
+  const secret = tokenForm(client)
+  const post = (body: string, headers: Readonly<Record<string, string>> = {}) =>
+    postRequest(tokenUrl, { headers: { ...FORM, ...headers }, body })
+  return {
+    'client secret': { load: loadOf([post(secret)]), verifies: 0 },
+    // A request that is not plain.
+    'client secret, through oidc-provider': {
+      load: loadOf([post(`${secret}&${new URLSearchParams({ resource: issuer })}`)]),
+      verifies: 0,
+    },
+    private_key_jwt: {
+      // The placeholder is not encoded, and a JWT needs no encoding.
+      load: loadOf(
+        [post(asserting('').replace('client_assertion=&', `client_assertion=${placeholderOf(assertion)}&`))],
+        assertion,
+      ),
+      verifies: 1,
+    },
+    'federated JWT': { load: loadOf([post(asserting(signedOnce(federated)))]), verifies: 1 },
+    'client secret, DPoP': { load: loadOf([post(secret, { dpop: placeholderOf(proof) })], proof), verifies: 1 },
+  }
+}
+
+/** What one signature and one verification cost, in microseconds of CPU time. */
+function signatureCosts({ privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: KeyObject }) {
+  const data = Buffer.alloc(400, 'x')
+  const signature = sign('sha256', data, privateKey)
+  return {
+    sign: microsOf(() => sign('sha256', data, privateKey)),
+    verify: microsOf(() => verify('sha256', data, publicKey, signature)),
+  }
+}
+
+function microsOf(work: () => unknown): number {
+  const times = 5_000
+  for (let time = 0; time < times; time += 1) work()
+  const before = process.cpuUsage()
+  for (let time = 0; time < times; time += 1) work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / times
+}

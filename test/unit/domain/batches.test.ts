@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals'
+import { Batches } from '../../../src/domain/batches.ts'
+
+function setUp(limits: { maxRunning?: number; maxItems?: number; maxWaiting?: number } = {}) {
+  const running: { items: readonly number[]; end: () => void; fail: (error: Error) => void }[] = []
+  const batches = new Batches<number, string>({
+    run: (items) =>
+      new Promise((resolve, reject) => {
+        running.push({ items, end: () => resolve(items.map((item) => `result of ${item}`)), fail: reject })
+      }),
+    maxRunning: limits.maxRunning ?? 1,
+    maxItems: limits.maxItems ?? 10,
+    maxWaiting: limits.maxWaiting ?? 100,
+    refusal: () => new Error('too many'),
+  })
+  return { batches, running }
+}
+
+describe('batches', () => {
+  it('run at once what comes alone, and together what comes meanwhile', async () => {
+    const { batches, running } = setUp()
+    const results = [1, 2, 3].map((item) => batches.request(item))
+    expect(running.map(({ items }) => items)).toEqual([[1]])
+    running[0]!.end()
+    expect(await results[0]).toBe('result of 1')
+    expect(running.map(({ items }) => items)).toEqual([[1], [2, 3]])
+    running[1]!.end()
+    expect(await Promise.all(results)).toEqual(['result of 1', 'result of 2', 'result of 3'])
+  })
+
+  it('are as many and as large as they may be', async () => {
+    const { batches, running } = setUp({ maxRunning: 2, maxItems: 2 })
+    const results = [1, 2, 3, 4, 5].map((item) => batches.request(item))
+    expect(running.map(({ items }) => items)).toEqual([[1], [2]])
+    running[1]!.end()
+    await results[1]
+    expect(running.map(({ items }) => items)).toEqual([[1], [2], [3, 4]])
+    running[0]!.end()
+    await results[0]
+    expect(running.map(({ items }) => items)).toEqual([[1], [2], [3, 4], [5]])
+  })
+
+  it('fail for all who are in them, and for nobody else', async () => {
+    const { batches, running } = setUp()
+    const results = [1, 2, 3].map((item) => batches.request(item))
+    const failures = Promise.allSettled(results.slice(1))
+    running[0]!.end()
+    await results[0]
+    running[1]!.fail(new Error('the database is away'))
+    for (const outcome of await failures)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the database is away' } })
+    const later = batches.request(4)
+    running[2]!.end()
+    expect(await later).toBe('result of 4')
+  })
+
+  it('let no more wait than they may', async () => {
+    const { batches, running } = setUp({ maxWaiting: 2 })
+    const results = [1, 2, 3].map((item) => batches.request(item))
+    await expect(batches.request(4)).rejects.toThrow('too many')
+    running[0]!.end()
+    await results[0]
+    const last = batches.request(5)
+    running[1]!.end()
+    await Promise.all(results)
+    running[2]!.end()
+    expect(await last).toBe('result of 5')
+  })
+})
