@@ -18,6 +18,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   oauth: ['domain', 'app', 'node:', 'oidc-provider'],
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
+  outbound: ['domain', 'node:'],
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
@@ -30,6 +31,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'oauth',
     'rpc',
     'http',
+    'outbound',
     'config',
     'telemetry',
     'secret-files',
@@ -78,6 +80,7 @@ describe('the source', () => {
   it('acts by the right of the system only where no caller asks for it', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
+      'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
@@ -88,7 +91,7 @@ describe('the source', () => {
   })
 
   it('makes the parts of a server in server/ only', () => {
-    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http']
+    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http', 'outbound']
     const partsOf = (room: string): string[] => {
       const files = sources.filter((file) => folderOf(file) === room)
       return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))
