@@ -19,8 +19,12 @@ export async function startResourceServer(
   audience: string,
   tls: { readonly certFile: string; readonly keyFile: string },
 ): Promise<ResourceServer> {
-  // The protocol versions and cipher suites of Keyturn.
-  const server = createServer(await readCertificate({ ...tls, clientCaFile: null }))
+  // The protocol versions and cipher suites of Keyturn. Certificates of clients need nobody's trust: tokens name them.
+  const server = createServer({
+    ...(await readCertificate({ ...tls, clientCaFile: null })),
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `https://localhost:${(server.address() as AddressInfo).port}`
   const guard = expressMiddleware(createVerifier({ issuer, audience, dpop: { origin } }))
