@@ -13,8 +13,8 @@ export function toOAuthError(denied: DeniedToken): Error {
     case 'grant_not_enabled':
       return new errors.UnauthorizedClient('the client credentials grant is not enabled for the service user')
     case 'binding_required':
-      // RFC 9449 §5.2 requires the refusal and names no code for it.
-      return new errors.InvalidDpopProof(
+      // RFC 9449 §5.2 requires the refusal and names no code for it. `invalid_dpop_proof` would be wrong for clients with certificates.
+      return new errors.InvalidRequest(
         'the service user gets bound tokens only: send a proof in the header DPoP, or a client certificate if its tokens are bound to one',
       )
     case 'scope_not_allowed':

@@ -151,13 +151,13 @@ describe('a token request with a client certificate', () => {
   it('without one gets a token that is bound to nothing, unless bound tokens are required', async () => {
     expect(confirmationOf(await tokenOf(robot))).toBeUndefined()
     const strict = await boundRobot({ certificateBoundTokens: true, boundTokensRequired: true })
-    expect(await seen(await post(formOf(strict)))).toEqual(refusal(400, 'invalid_dpop_proof'))
+    expect(await seen(await post(formOf(strict)))).toEqual(refusal(400, 'invalid_request'))
     expect(confirmationOf(await tokenOf(strict, certificate))).toEqual({ 'x5t#S256': certificate.thumbprint })
   })
 
   it('does not satisfy a user whose tokens must be bound, and not to certificates', async () => {
     const strict = await boundRobot({ boundTokensRequired: true })
-    expect(await seen(await post(formOf(strict), certificate))).toEqual(refusal(400, 'invalid_dpop_proof'))
+    expect(await seen(await post(formOf(strict), certificate))).toEqual(refusal(400, 'invalid_request'))
   })
 
   it('and with a DPoP proof gets a token that is bound to the key of the proof alone [RFC 9449 §5]', async () => {

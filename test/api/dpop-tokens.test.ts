@@ -130,7 +130,7 @@ describe('a user who gets bound tokens only', () => {
   it('is refused without a proof, on all replicas [RFC 9449 §5.2]', async () => {
     await eventually(async () => {
       for (const at of [instance.keyturn, replica]) {
-        expect(await seen(await instance.postForm(formOf(user), {}, at))).toEqual(refusal(400, 'invalid_dpop_proof'))
+        expect(await seen(await instance.postForm(formOf(user), {}, at))).toEqual(refusal(400, 'invalid_request'))
       }
     })
   })

@@ -1,65 +1,83 @@
 /**
- * A server for the conformance suite, set up through the command line as an operator does for FAPI 2.0 (docs/conformance.md). Keys,
- * certificates and data are made for each run and removed after it.
+ * A server for the conformance suite, set up through the command line as an operator does for FAPI 2.0 (docs/conformance.md), and a service
+ * behind it. Keys of clients, their certificates and all data are made for each run and removed after it.
  */
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { authorityOf, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { newSuiteKey, type SuiteKey } from './keys.ts'
+import { startResourceServer } from './resource-server.ts'
 
 const TLS = join(import.meta.dirname, '../support/tls')
 const CERTIFICATE = join(TLS, 'first.cert.pem')
+const PRIVATE_KEY = join(TLS, 'first.key.pem')
 const PROJECT = 'fapi'
-/** For calls of Keyturn's API, which is the protected resource. */
-const SCOPE = 'urn:service:iam:org:project:id:service:aud'
 
-/** The signature algorithms of FAPI 2.0 Security Profile §5.4.1, and how their keys are made. */
-const KEY_PAIRS = {
-  PS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-  EdDSA: () => generateKeyPairSync('ed25519'),
+/** How a client authenticates and to what its tokens are bound, by the names of the suite, and with which kind of key. */
+export interface ClientChoice {
+  readonly clientAuthType: 'private_key_jwt' | 'mtls'
+  readonly senderConstrain: 'dpop' | 'mtls'
+  readonly algorithm: SuiteKey['algorithm']
 }
 
-/** An algorithm of assertions and DPoP proofs. */
-export type Algorithm = keyof typeof KEY_PAIRS
-
-/** A service user, as the configuration of the suite has it. */
-export interface SuiteClient {
-  readonly client_id: string
-  readonly scope: string
-  /** With the private key. */
-  readonly jwks: { readonly keys: readonly object[] }
-  readonly dpop_signing_alg: Algorithm
-}
+/** A protected resource: a method of Keyturn's API that only reads, or a service with the middleware of `keyturn/verify`. */
+export type Resource = 'API' | 'keyturn/verify'
 
 /** A running server. */
 export interface Instance {
   readonly baseUrl: string
-  /** Makes a service user that gets bound tokens only. */
-  addClient(algorithm: Algorithm): Promise<SuiteClient>
+  /** Their addresses, for requests by GET. */
+  readonly resources: Readonly<Record<Resource, string>>
+  /** Makes two service users that get bound tokens only, as the configuration of the suite has them. */
+  addClients(choice: ClientChoice): Promise<Readonly<Record<'client' | 'client2' | 'mtls' | 'mtls2', object>>>
   stop(): Promise<void>
 }
 
 /** Starts a server. */
 export async function startInstance(): Promise<Instance> {
   const folder = await temporaryFolder()
+  const authority = authorityOf('fapi')
+  const authorities = join(folder, 'authorities.pem')
+  await writeFile(authorities, authority.pem)
   const server = await startKeyturn({
     dataDir: folder,
     makesDatabase: true,
-    env: { KEYTURN_TLS_CERT_FILE: CERTIFICATE, KEYTURN_TLS_KEY_FILE: join(TLS, 'first.key.pem') },
+    env: {
+      KEYTURN_TLS_CERT_FILE: CERTIFICATE,
+      KEYTURN_TLS_KEY_FILE: PRIVATE_KEY,
+      KEYTURN_MTLS: 'tls',
+      KEYTURN_MTLS_CA_FILE: authorities,
+    },
   })
+  const { baseUrl } = server
   const stop = async () => {
     await server.stop()
     await removeFolder(folder)
   }
   try {
     await signWithEcdsa(folder)
-    await run(folder, 'projects', 'create', PROJECT)
+    const { project } = await run<{ project: { projectId: string } }>(folder, 'projects', 'create', PROJECT)
+    setDefaultCACertificates([...getCACertificates('default'), await readFile(CERTIFICATE, 'utf8')])
+    const tls = { certFile: CERTIFICATE, keyFile: PRIVATE_KEY }
+    const service = await startResourceServer(baseUrl, project.projectId, tls)
+    return {
+      baseUrl,
+      resources: {
+        API: `${baseUrl}/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&encoding=json&base64=1&message=e30`,
+        'keyturn/verify': service.url,
+      },
+      addClients: (choice) => addClients({ folder, authority, projectId: project.projectId }, choice),
+      stop: async () => {
+        service.stop()
+        await stop()
+      },
+    }
   } catch (error) {
     await stop()
     throw error
   }
-  return { baseUrl: server.baseUrl, addClient: (algorithm) => addClient(folder, algorithm), stop }
 }
 
 /** The first key of an instance signs with PKCS #1 v1.5, which FAPI 2.0 Security Profile §5.4.1 does not allow. */
@@ -68,25 +86,52 @@ async function signWithEcdsa(folder: string): Promise<void> {
   await run(folder, 'keys', 'activate', webKey.keyId)
 }
 
-async function addClient(folder: string, algorithm: Algorithm): Promise<SuiteClient> {
-  const name = randomUUID()
-  const created = await run<{ serviceUser: { clientId: string } }>(
-    folder,
-    ...['users', 'create', name, '--project', PROJECT],
-  )
+interface Setting {
+  readonly folder: string
+  /** Whom the server trusts to name clients. */
+  readonly authority: TestCertificate
+  readonly projectId: string
+}
+
+async function addClients(setting: Setting, choice: ClientChoice): ReturnType<Instance['addClients']> {
+  const { folder, authority } = setting
+  // As `tls_client_auth` and as `self_signed_tls_client_auth` authenticate.
+  const named = certificateOf({ issuer: authority, subject: [['CN', 'named']], dns: ['client.example.com'] })
+  const selfSigned = certificateOf({ subject: [['CN', 'self-signed']] })
+  const file = join(folder, 'self-signed.pem')
+  await writeFile(file, selfSigned.pem)
+  return {
+    client: await addClient(setting, choice, ['--dns', 'client.example.com']),
+    mtls: { cert: named.pem, key: named.keyPem, ca: authority.pem },
+    client2: await addClient(setting, choice, ['--file', file]),
+    mtls2: { cert: selfSigned.pem, key: selfSigned.keyPem },
+  }
+}
+
+/** @param certificate The options that say by which certificate it authenticates, if it does. */
+async function addClient(
+  { folder, projectId }: Setting,
+  { clientAuthType, senderConstrain, algorithm }: ClientChoice,
+  certificate: readonly string[],
+): Promise<object> {
+  const keyturn = <T>(...args: readonly string[]) => run<T>(folder, ...args)
+  const key = newSuiteKey(algorithm)
+  const created = await keyturn<{ serviceUser: { clientId: string } }>('users', 'create', key.id, '--project', PROJECT)
   const { clientId } = created.serviceUser
-  const { privateKey, publicKey } = KEY_PAIRS[algorithm]()
-  // With `alg` in the public key Keyturn takes no other algorithm from it.
-  const members = { kid: name, alg: algorithm, use: 'sig' }
-  const file = join(folder, `${name}.json`)
-  await writeFile(file, JSON.stringify({ ...publicKey.export({ format: 'jwk' }), ...members }))
-  await run(folder, 'users', 'keys', 'add', clientId, file)
-  await run(folder, 'users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
-  await run(folder, 'users', 'bound-tokens', clientId, 'required')
+  if (clientAuthType === 'mtls') await keyturn('users', 'certificates', 'add', clientId, ...certificate)
+  else {
+    const file = join(folder, `${key.id}.json`)
+    await writeFile(file, JSON.stringify(key.publicJwk))
+    await keyturn('users', 'keys', 'add', clientId, file)
+  }
+  await keyturn('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+  await keyturn('users', 'bound-tokens', clientId, 'required')
+  if (senderConstrain === 'mtls') await keyturn('users', 'certificate-bound-tokens', clientId, 'on')
   return {
     client_id: clientId,
-    scope: SCOPE,
-    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), ...members }] },
+    // For both resources.
+    scope: `urn:service:iam:org:project:id:service:aud urn:service:iam:org:project:id:${projectId}:aud`,
+    jwks: { keys: [key.privateJwk] },
     dpop_signing_alg: algorithm,
   }
 }

@@ -2,20 +2,23 @@
  * `npm run test:conformance -- SUITE_URL`: runs the plans of the OpenID Foundation's conformance suite that fit an issuer of tokens for
  * machines, and prints what came of each module as in docs/conformance.md. Fails unless all is as it is there.
  */
-import { type Algorithm, type Instance, startInstance } from './instance.ts'
+import { type ClientChoice, type Instance, type Resource, startInstance } from './instance.ts'
 import { type Finding, type Outcome, type PlanRequest, Suite } from './suite.ts'
 
-/** A variant of the plan for FAPI 2.0, by the names of the suite, and the algorithm of the clients' keys. */
-interface FapiRun {
-  readonly clientAuthType: 'private_key_jwt'
-  readonly senderConstrain: 'dpop'
-  readonly algorithm: Algorithm
+/** A variant of the plan for FAPI 2.0, and what the clients call with their tokens. */
+interface FapiRun extends ClientChoice {
+  readonly resource: Resource
 }
 
 const FAPI_RUNS: readonly FapiRun[] = [
-  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256' },
-  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'ES256' },
-  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'EdDSA' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'API' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'ES256', resource: 'API' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'EdDSA', resource: 'API' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'keyturn/verify' },
+  { clientAuthType: 'mtls', senderConstrain: 'dpop', algorithm: 'PS256', resource: 'API' },
+  { clientAuthType: 'private_key_jwt', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'API' },
+  { clientAuthType: 'mtls', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'API' },
+  { clientAuthType: 'mtls', senderConstrain: 'mtls', algorithm: 'PS256', resource: 'keyturn/verify' },
 ]
 
 /** What the suite finds missing because Keyturn has no end users, and so no authorization endpoint, claims or user info. */
@@ -38,27 +41,24 @@ try {
   await instance.stop()
 }
 
-/** The plan for authorization servers. The protected resource is a method of Keyturn's API that only reads, called by GET. */
+/** The plan for authorization servers. */
 async function fapiPlan(
-  { baseUrl, addClient }: Instance,
-  { clientAuthType, senderConstrain, algorithm }: FapiRun,
+  { baseUrl, resources, addClients }: Instance,
+  { resource, ...choice }: FapiRun,
 ): Promise<PlanRequest> {
   return {
     name: 'fapi2-security-profile-final-test-plan',
     variant: {
       fapi_profile: 'fapi_client_credentials_grant',
       openid: 'plain_oauth',
-      client_auth_type: clientAuthType,
-      sender_constrain: senderConstrain,
+      client_auth_type: choice.clientAuthType,
+      sender_constrain: choice.senderConstrain,
     },
     configuration: {
-      description: `${clientAuthType}, ${senderConstrain}, ${algorithm}`,
+      description: [choice.clientAuthType, choice.senderConstrain, choice.algorithm, resource].join(', '),
       server: { discoveryUrl: `${baseUrl}/.well-known/oauth-authorization-server` },
-      client: await addClient(algorithm),
-      client2: await addClient(algorithm),
-      resource: {
-        resourceUrl: `${baseUrl}/iam.webkey.v2.WebKeyService/ListWebKeys?connect=v1&encoding=json&base64=1&message=e30`,
-      },
+      ...(await addClients(choice)),
+      resource: { resourceUrl: resources[resource] },
     },
   }
 }
