@@ -23,6 +23,8 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
     KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,
     KEYTURN_TLS_CLIENT_CA_FILE: config.tls?.clientCaFile ?? null,
+    KEYTURN_MTLS: config.mtls.source,
+    KEYTURN_MTLS_CA_FILE: config.mtls.caFile,
     KEYTURN_TRUSTED_PROXIES: config.trustedProxies.join(','),
     KEYTURN_ISSUER_NETWORKS: config.issuerNetworks.join(','),
     KEYTURN_DRAIN_SECONDS: config.drainSeconds,

@@ -24,6 +24,7 @@ const USES = {
   trustedIssuers: 'keyturn trusted issuers',
   fetchedKeys: 'keyturn fetched keys of issuers',
   federatedIdentities: 'keyturn federated identities',
+  clientCertificates: 'keyturn client certificates',
   clientSecrets: 'keyturn client secrets',
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',

@@ -1,6 +1,6 @@
 /**
- * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers and federated identities,
- * and thumbprints of keys.
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers, federated identities and
+ * client certificates, and thumbprints of keys.
  *
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
@@ -23,6 +23,7 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   const trustedIssuers = mac(keys.trustedIssuers)
   const fetchedKeys = mac(keys.fetchedKeys)
   const federatedIdentities = mac(keys.federatedIdentities)
+  const clientCertificates = mac(keys.clientCertificates)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
     if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
     return webKeys([keyId, algorithm, canonical(publicJwk)])
@@ -50,6 +51,8 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     const claims = identity.claims.flatMap(({ pointer, value }) => [pointer, value])
     return federatedIdentities([userId, identityId, issuerId, subject, audience, ...claims])
   }
+  const ofClientCertificate: PublicKeyMacs['ofClientCertificate'] = (userId, { certificateId, match, value }) =>
+    clientCertificates([userId, certificateId, match, value])
   return {
     ofWebKey,
     assertWebKey: (key, found) => assertSame(ofWebKey(key), found),
@@ -63,6 +66,9 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     assertFetchedKeys: (issuerId, fetched, found) => assertSame(ofFetchedKeys(issuerId, fetched), found),
     ofFederatedIdentity,
     assertFederatedIdentity: (userId, identity, found) => assertSame(ofFederatedIdentity(userId, identity), found),
+    ofClientCertificate,
+    assertClientCertificate: (userId, certificate, found) =>
+      assertSame(ofClientCertificate(userId, certificate), found),
   }
 }
 

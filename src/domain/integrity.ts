@@ -5,6 +5,7 @@
 import type { FederatedIdentity } from './federation/federated-identity.ts'
 import type { IssuerKey, KeySource } from './federation/issuer-keys.ts'
 import type { IssuerKeyChoice, TrustedIssuer } from './federation/trusted-issuer.ts'
+import type { ClientCertificate } from './identities/client-certificate.ts'
 import type { UserKey } from './identities/credential.ts'
 import type { SealedWebKey } from './keys/sealed-keys.ts'
 import type { KeyPairFacts } from './keys/web-key.ts'
@@ -38,7 +39,14 @@ export interface PublicKeyMacs {
   ofFederatedIdentity(userId: string, identity: FederatedIdentityFacts): Uint8Array
   /** @throws {Error} if this is not its code. */
   assertFederatedIdentity(userId: string, identity: FederatedIdentityFacts, mac: Uint8Array): void
+  /** Of a client certificate of a service user, and of no other user. */
+  ofClientCertificate(userId: string, certificate: ClientCertificateFacts): Uint8Array
+  /** @throws {Error} if this is not its code. */
+  assertClientCertificate(userId: string, certificate: ClientCertificateFacts, mac: Uint8Array): void
 }
+
+/** What the code of a client certificate covers. */
+export type ClientCertificateFacts = Pick<ClientCertificate, 'certificateId' | 'match' | 'value'>
 
 /** What the code of an issuer covers: keys that are fetched have codes of their own. */
 export type TrustedIssuerFacts = Omit<TrustedIssuer, 'createdAt' | 'keys'> & { readonly keys: IssuerKeyChoice }

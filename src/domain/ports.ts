@@ -6,9 +6,11 @@ import type { FederatedSubject, FederatedToken } from './federation/federated-id
 import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
+import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
+import type { PresentedCertificate, TokenBinding } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
 import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
@@ -125,8 +127,14 @@ export interface IdentityStore {
 
 /** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface FederationStore {
-  /** Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
-  change<T>(entry: ChangeEntry, decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>): Promise<T>
+  /**
+   * Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because fetches are due by the clock.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => IssuersChange<T>,
+  ): Promise<T>
   /** Ordered by `issuer`. */
   list(): Promise<readonly TrustedIssuer[]>
 }
@@ -361,16 +369,26 @@ export interface FederatedTokenVerifier {
   verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
 }
 
+/** Verifies the certificates of clients. */
+export interface ClientCertificateVerifier {
+  /** Whether the operator trusts any authority. */
+  readonly trustsAuthorities: boolean
+  /** What is known about a certificate at a time. */
+  verify(certificate: Extract<PresentedCertificate, { kind: 'presented' }>, now: Date): VerifiedCertificate
+}
+
 /** By what a token request was authenticated, and to what its token is bound. */
 export interface GrantFacts {
-  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt'
-  readonly binding: 'none' | 'dpop'
+  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt' | 'client_certificate'
+  readonly binding: 'none' | TokenBinding['kind']
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
+  /** The certificate of the client, also behind a trusted proxy, if the operator wants certificates to count. */
+  certificateOf(request: object): PresentedCertificate
   /** An object that stands for its connection. */
   connectionOf(request: object): object
   /**

@@ -106,7 +106,7 @@ function parse(text: string): URL {
 
 async function get(url: URL, options: Parameters<typeof request>[1]): Promise<HttpsDocument> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    request(url, options, resolve).once('error', reject).end()
+    request(url, options, resolve).on('error', reject).end()
   })
   try {
     const { statusCode = 0, headers } = response

@@ -14,6 +14,7 @@ import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -23,6 +24,7 @@ import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import type { ClientCertificates } from '../app/identities/client-certificates.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
@@ -34,6 +36,7 @@ import { authorize, permissionsOf, reauthorize } from './authorization/authorize
 import { auditRefusals } from './authorization/refusal-audit.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
+import { clientCertificateService } from './identities/client-certificate-service.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
@@ -71,6 +74,7 @@ export const SERVICES = [
   WebKeyService,
   ProjectService,
   ServiceUserService,
+  ClientCertificateService,
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
@@ -86,6 +90,7 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
@@ -131,7 +136,7 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
-  const { trustedIssuers, federatedIdentities } = options
+  const { certificates, trustedIssuers, federatedIdentities } = options
   const callContexts = new CallContexts(options.requestContext)
   const router = createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
@@ -155,6 +160,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
     .service(WebKeyService, webKeyService(webKeys, rotation))
     .service(ProjectService, projectService(projects))
     .service(ServiceUserService, serviceUserService(users, credentials))
+    .service(ClientCertificateService, clientCertificateService(certificates))
     .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
     .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
     .service(AuditService, auditService(audit))

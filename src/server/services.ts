@@ -12,6 +12,7 @@ import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import { IssuerKeyRefresher } from '../app/federation/issuer-key-refresher.ts'
 import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import { ClientCertificates } from '../app/identities/client-certificates.ts'
 import { Credentials } from '../app/identities/credentials.ts'
 import { Projects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
@@ -30,7 +31,7 @@ import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
+import type { ClientCertificateVerifier, KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
@@ -79,6 +80,8 @@ export interface ServicesOptions {
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  /** Undefined: certificates of clients do not count. */
+  readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
   readonly attempts: AttemptLimiter
 }
@@ -141,7 +144,7 @@ function startIssuerKeyRefresher({
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
-  const { tracing, contexts, audit, attempts } = options
+  const { tracing, contexts, audit, attempts, certificates } = options
   const refresher = startIssuerKeyRefresher(options)
   const uses = createCredentialUses(database)
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
@@ -152,6 +155,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     assertionAudience: config.assertionAudience,
+    ...(certificates === undefined ? {} : { certificates }),
     acceptsZitadelScopes: config.zitadelApi,
     now,
     directory: {
@@ -250,6 +254,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
+    certificates: new ClientCertificates({ store, replica, newId: randomUUID }),
     trustedIssuers: new TrustedIssuers({
       store: issuers,
       replica,

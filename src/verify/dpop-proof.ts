@@ -5,6 +5,7 @@
  */
 import { base64url, calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
 import type { Runtime } from '../discovery/runtime.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 
 /** What accepting bound tokens needs. */
 export interface DpopOptions {
@@ -25,6 +26,8 @@ export interface ProvedRequest {
   readonly method: string
   /** The path as the client sent it, or a URL whose origin is ignored. */
   readonly url: string
+  /** Reads the certificate of the client, which a token may be bound to (RFC 8705). Default: there is none. */
+  readonly certificate?: (() => ClientCertificate) | undefined
 }
 
 /** A bound token, as far as a proof is about it. */

@@ -18,6 +18,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...projectRequests(projectId, await newProject(admin, 'unwanted')),
     ...(await userRequests(admin, projectId)),
     ...(await credentialRequests(admin, projectId)),
+    ...(await certificateRequests(admin, projectId)),
     ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
   }
@@ -120,6 +121,20 @@ async function credentialRequests(admin: Administration, projectId: string): Pro
     },
     'iam.user.v2.ServiceUserService/ListPersonalAccessTokens': { userId },
     'iam.user.v2.ServiceUserService/RevokePersonalAccessToken': { userId, tokenId: personalAccessToken!.tokenId },
+  }
+}
+
+async function certificateRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const userId = await newUser(admin, projectId)
+  const match = { match: { case: 'sanDns', value: 'unwanted.example' } } as const
+  const { certificate } = await admin.certificates.addClientCertificate({ userId, match })
+  return {
+    'iam.user.v2.ClientCertificateService/AddClientCertificate': { userId, match: { sanDns: 'wanted.example' } },
+    'iam.user.v2.ClientCertificateService/ListClientCertificates': { userId },
+    'iam.user.v2.ClientCertificateService/RemoveClientCertificate': {
+      userId,
+      certificateId: certificate!.certificateId,
+    },
   }
 }
 

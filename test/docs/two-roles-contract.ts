@@ -211,6 +211,15 @@ export function describeTwoRoles({
       await identities('RemoveFederatedIdentity', { userId, identityId: identity.identityId })
       await issuers('DeleteTrustedIssuer', { issuerId })
 
+      const certificates = <T>(method: string, request: object) =>
+        call<T>(`iam.user.v2.ClientCertificateService/${method}`, request)
+      const { certificate } = await certificates<{ certificate: { certificateId: string } }>('AddClientCertificate', {
+        userId,
+        match: { sanDns: 'stock.example' },
+      })
+      await certificates('ListClientCertificates', { userId })
+      await certificates('RemoveClientCertificate', { userId, certificateId: certificate.certificateId })
+
       for (const method of ['GetServiceUser', 'ListClientSecrets', 'ListUserKeys', 'ListPersonalAccessTokens']) {
         await users(method, { userId })
       }

@@ -6,6 +6,7 @@ import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -44,7 +45,9 @@ afterEach(async () => {
 
 describe('a server that is sent anything', () => {
   it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
-    server = await startKeyturn({ env: INSPECTABLE })
+    // The fuzzer is its proxy.
+    const proxied = { KEYTURN_MTLS: 'client-cert', KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8' }
+    server = await startKeyturn({ env: { ...INSPECTABLE, ...proxied } })
     const admin = await server.admin()
     const token = await requestToken(admin)
     const masterKey = (await readFile(`${server.dataDir}/master.key`, 'utf8')).trim()
@@ -88,6 +91,7 @@ describe('a server that is sent anything', () => {
       ServiceUserService,
       TrustedIssuerService,
       FederatedIdentityService,
+      ClientCertificateService,
       AuditService,
     ]
     const proof = rightProof(`${admin.base_url}/oauth/v2/token`)

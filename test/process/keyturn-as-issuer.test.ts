@@ -5,10 +5,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { createAuthority } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type KeyturnProcess, removeFolder, runKeyturn, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { createAuthority } from '../support/server-certificates.ts'
 
 const authority = createAuthority()
 

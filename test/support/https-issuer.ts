@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
-import type { TestAuthority, TestCertificate } from './certificates.ts'
+import type { ServerCertificate, TestAuthority } from './server-certificates.ts'
 
 /** Answers one request. */
 export type Answer = (response: ServerResponse, request: IncomingMessage) => void
@@ -59,7 +59,7 @@ export function jwtBy(key: IssuerKeyPair, claims: Record<string, unknown>): Prom
 /** Starts one on a free port of 127.0.0.1. */
 export async function startHttpsIssuer(
   authority: TestAuthority,
-  certificate: TestCertificate = authority.issue(),
+  certificate: ServerCertificate = authority.issue(),
 ): Promise<HttpsIssuer> {
   const requests: string[] = []
   const answers = new Map<string, Answer>()

@@ -17,6 +17,7 @@ import {
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { FederationStore } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -58,7 +59,9 @@ export class TrustedIssuers {
     const { newId, issuer: own } = this.#options
     const issuerId = newId()
     const keys = this.#chosen(origin)
-    return this.#change(actor, issuerId, (issuers, at) => addIssuer(issuers, { ...facts, issuerId, keys }, { at, own }))
+    return this.#change(actor, issuerId, (issuers, moment) =>
+      addIssuer(issuers, { ...facts, issuerId, keys }, { moment, own }),
+    )
   }
 
   async get(issuerId: string): Promise<TrustedIssuer> {
@@ -77,12 +80,12 @@ export class TrustedIssuers {
     { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
   ): Promise<TrustedIssuer> {
     const edit = origin === undefined ? limits : { ...limits, keys: this.#chosen(origin) }
-    return this.#change(actor, issuerId, (issuers, at) => editIssuer(issuers, issuerId, { edit, at }))
+    return this.#change(actor, issuerId, (issuers, { clock }) => editIssuer(issuers, issuerId, { edit, clock }))
   }
 
   /** Has the keys of an issuer fetched now. It does not wait for that. @throws {DomainError} `trusted_issuer_keys_given`. */
   async refreshKeys(actor: Actor, issuerId: string): Promise<TrustedIssuer> {
-    return this.#change(actor, issuerId, (issuers, at) => refreshIssuerKeys(issuers, issuerId, at))
+    return this.#change(actor, issuerId, (issuers, { clock }) => refreshIssuerKeys(issuers, issuerId, clock))
   }
 
   /** Deletes an issuer, and the federated identities that name it. */
@@ -106,12 +109,12 @@ export class TrustedIssuers {
   async #change(
     actor: Actor,
     issuerId: string,
-    decide: (issuers: readonly TrustedIssuer[], now: Date) => readonly TrustedIssuer[],
+    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[],
   ): Promise<TrustedIssuer> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
-    const issuer = await store.change(entry, (issuers, now) => {
-      const next = decide(issuers, now)
+    const issuer = await store.change(entry, (issuers, moment) => {
+      const next = decide(issuers, moment)
       return { next, result: existingIssuer(next, issuerId) }
     })
     await replica.refreshAfterWrite()

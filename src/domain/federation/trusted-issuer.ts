@@ -4,6 +4,7 @@
  */
 import { DomainError } from '../errors.ts'
 import { ASSERTION_ALGORITHMS, type AssertionAlgorithm } from '../keys/assertion-algorithm.ts'
+import type { ChangeMoment } from '../time.ts'
 import { isSameName } from '../uri.ts'
 import {
   type GivenKeys,
@@ -56,7 +57,7 @@ export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'algorithms'
 export function addIssuer(
   issuers: readonly TrustedIssuer[],
   facts: NewIssuer,
-  { at, own }: { readonly at: Date; readonly own: string },
+  { moment: { clock, date }, own }: { readonly moment: ChangeMoment; readonly own: string },
 ): readonly TrustedIssuer[] {
   if (isSameName(facts.issuer, own)) {
     throw new DomainError(
@@ -74,19 +75,19 @@ export function addIssuer(
       `at most ${MAX_ISSUERS} issuers are trusted: delete one first`,
     )
   }
-  return [...issuers, { ...withDefaults(facts), keys: chosenKeys(facts.keys, undefined, at), createdAt: at }]
+  return [...issuers, { ...withDefaults(facts), keys: chosenKeys(facts.keys, undefined, clock), createdAt: date }]
 }
 
 /** The same list if nothing changes. @throws {DomainError} `trusted_issuer_not_found`; `trusted_issuer_invalid`. */
 export function editIssuer(
   issuers: readonly TrustedIssuer[],
   issuerId: string,
-  { edit, at }: { readonly edit: IssuerEdit; readonly at: Date },
+  { edit, clock }: { readonly edit: IssuerEdit; readonly clock: Date },
 ): readonly TrustedIssuer[] {
   const before = existingIssuer(issuers, issuerId)
   const { keys, ...limits } = edit
   if (keys !== undefined) assertFetchable(before.issuer, keys)
-  const next = withDefaults({ ...before, ...limits, keys: chosenKeys(keys ?? before.keys, before.keys, at) })
+  const next = withDefaults({ ...before, ...limits, keys: chosenKeys(keys ?? before.keys, before.keys, clock) })
   if (JSON.stringify(next) === JSON.stringify(before)) return issuers
   return issuers.map((issuer) => (issuer === before ? next : issuer))
 }
@@ -99,7 +100,7 @@ export function editIssuer(
 export function refreshIssuerKeys(
   issuers: readonly TrustedIssuer[],
   issuerId: string,
-  at: Date,
+  clock: Date,
 ): readonly TrustedIssuer[] {
   const before = existingIssuer(issuers, issuerId)
   if (before.keys.kind === 'given') {
@@ -108,7 +109,7 @@ export function refreshIssuerKeys(
       'the keys of this issuer were given by hand: update them instead',
     )
   }
-  const next = { ...before, keys: requestFetch(before.keys, at) }
+  const next = { ...before, keys: requestFetch(before.keys, clock) }
   return issuers.map((issuer) => (issuer === before ? next : issuer))
 }
 
@@ -159,11 +160,11 @@ export function mayVouchFor({ issuer }: Pick<TrustedIssuer, 'issuer'>, subject: 
 }
 
 /** Keys that were fetched stay if their source does. */
-function chosenKeys(choice: IssuerKeyChoice, before: IssuerKeys | undefined, at: Date): IssuerKeys {
+function chosenKeys(choice: IssuerKeyChoice, before: IssuerKeys | undefined, clock: Date): IssuerKeys {
   if (choice.kind === 'given') return choice
   const { source } = choice
   const stays = before?.kind === 'fetched' && isSameSource(before.source, source)
-  return stays ? { ...before, source } : notFetched(source, at)
+  return stays ? { ...before, source } : notFetched(source, clock)
 }
 
 /** A SPIFFE trust domain publishes a bundle and no discovery document, and is the only issuer with a bundle. */

@@ -29,7 +29,7 @@ export interface GateOptions {
 }
 
 /**
- * A gate that checks token, DPoP proof and permission before the body of the request is read, so that an unauthenticated request causes
+ * A gate that checks token, its binding and permission before the body of the request is read, so that an unauthenticated request causes
  * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
 export function authorize({
@@ -54,6 +54,7 @@ export function authorize({
       const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress, {
         ...callContexts.targetOf(values),
         proof: requestHeader.get('dpop'),
+        certificate: () => callContexts.certificateOf(values),
       })
       const { userId } = caller.user
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)

@@ -34,6 +34,7 @@ import { tokens } from '../migrations/0010-tokens.ts'
 import { federation } from '../migrations/0011-federation.ts'
 import { boundTokens } from '../migrations/0012-bound-tokens.ts'
 import { issuerKeys } from '../migrations/0013-issuer-keys.ts'
+import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
@@ -60,6 +61,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0011-federation': federation,
   '0012-bound-tokens': boundTokens,
   '0013-issuer-keys': issuerKeys,
+  '0014-client-certificates': clientCertificates,
 })
 
 /** Gives an existing instance an integrity key. */

@@ -22,6 +22,7 @@ export interface Tables {
   trusted_issuers: TrustedIssuerTable
   issuer_keys: IssuerKeyTable
   federated_identities: FederatedIdentityTable
+  client_certificates: ClientCertificateTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
 }
@@ -114,6 +115,7 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   bound_tokens_required: ColumnType<boolean, boolean | undefined>
+  certificate_bound_tokens: ColumnType<boolean, boolean | undefined>
   creation_date: Date
   /** In seconds. Null: as the instance has it. */
   token_lifetime: ColumnType<number | null, number | null | undefined>
@@ -218,6 +220,16 @@ interface FederatedIdentityTable {
   /** Written as JSON text, read parsed. */
   claims: ColumnType<unknown, string, never>
   creation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
+}
+
+interface ClientCertificateTable {
+  certificate_id: string
+  user_id: string
+  match: string
+  value: string
+  creation_date: Date
+  expiration_date: Date | null
   mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 

@@ -20,7 +20,6 @@ import { createInstanceReader } from '../../../src/storage/instance/instance-rea
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { anEntry } from '../../support/audit-entry.ts'
-import { createAuthority } from '../../support/certificates.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   type HttpsIssuer,
@@ -33,6 +32,7 @@ import { TEST_MACS } from '../../support/integrity.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -77,7 +77,7 @@ async function trust({ maxStalenessSeconds = 86_400 } = {}): Promise<string> {
     maxLifetimeSeconds: 0,
   } as const
   await createFederationStore(database, TEST_MACS).change(anEntry('trust'), (issuers) => ({
-    next: addIssuer(issuers, facts, { at: now(), own: 'https://id.example' }),
+    next: addIssuer(issuers, facts, { moment: { clock: now(), date: now() }, own: 'https://id.example' }),
     result: null,
   }))
   return issuerId
@@ -147,10 +147,11 @@ async function passTimeUntil(isTrue: () => void | Promise<void>): Promise<void> 
 
 /** Lets replicas look once, and ends what they begin. */
 async function look(...replicas: readonly TestReplica[]): Promise<void> {
-  for (const { replica } of replicas) await replica.refresh()
+  const refresh = () => Promise.all(replicas.map(({ replica }) => eventually(() => replica.refresh())))
+  await refresh()
   clock.advance(SECOND)
   for (const { refresher } of replicas) await refresher.settled()
-  for (const { replica } of replicas) await replica.refresh()
+  await refresh()
 }
 
 const fetches = () => issuer.count('/jwks')
@@ -365,8 +366,8 @@ describe('fetching keys in the background', () => {
     clock.advance(SECOND)
     const { closed } = await asked
     const keys = { kind: 'given', keys: [] } as const
-    await createFederationStore(database, TEST_MACS).change(anEntry('change'), (issuers, at) => ({
-      next: what === 'is deleted' ? [] : editIssuer(issuers, issuerId, { edit: { keys }, at }),
+    await createFederationStore(database, TEST_MACS).change(anEntry('change'), (issuers, { clock }) => ({
+      next: what === 'is deleted' ? [] : editIssuer(issuers, issuerId, { edit: { keys }, clock }),
       result: null,
     }))
     await replica.replica.refresh()

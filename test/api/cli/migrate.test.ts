@@ -31,6 +31,7 @@ const MIGRATIONS = [
   '0011-federation',
   '0012-bound-tokens',
   '0013-issuer-keys',
+  '0014-client-certificates',
 ]
 
 const APPLIED = {

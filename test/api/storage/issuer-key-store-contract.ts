@@ -11,6 +11,7 @@ import {
   removeIssuer,
   type TrustedIssuer,
 } from '../../../src/domain/federation/trusted-issuer.ts'
+import type { ChangeMoment } from '../../../src/domain/time.ts'
 import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../../../src/storage/federation/issuer-key-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -32,13 +33,13 @@ export function describeIssuerKeyStore(current: () => Database): void {
   const sourceAt = (url: string): KeySource => {
     return { kind: 'jwks_url', url, caCertificates: CA, maxStalenessSeconds: 3600 }
   }
-  const change = (decide: (before: readonly TrustedIssuer[], now: Date) => readonly TrustedIssuer[]) =>
-    issuers().change(anEntry('change'), (before, now) => ({ next: decide(before, now), result: null }))
+  const change = (decide: (before: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[]) =>
+    issuers().change(anEntry('change'), (before, moment) => ({ next: decide(before, moment), result: null }))
   const trust = async (issuer = 'https://a.example') => {
     const issuerId = randomUUID()
     const keys = { kind: 'fetched', source: sourceAt(URL) } as const
     const facts = { issuerId, issuer, keys, algorithms: [], maxLifetimeSeconds: 0 } as const
-    await change((before, at) => addIssuer(before, facts, { at, own: 'https://id.example' }))
+    await change((before, moment) => addIssuer(before, facts, { moment, own: 'https://id.example' }))
     return issuerId
   }
   const newKeys = () => [{ ...newKeyPair().publicJwk, kid: 'first', alg: 'ES256' }]
@@ -96,7 +97,7 @@ export function describeIssuerKeyStore(current: () => Database): void {
       const issuerId = await trust()
       await fetchKeys(issuerId, newKeys())
       const edit = (keys: Parameters<typeof editIssuer>[2]['edit']['keys']) =>
-        change((before, at) => editIssuer(before, issuerId, { edit: { keys: keys! }, at }))
+        change((before, { clock }) => editIssuer(before, issuerId, { edit: { keys: keys! }, clock }))
       await edit({ kind: 'fetched', source: sourceAt('https://other.example') })
       expect((await store().find(issuerId))!.keys).toMatchObject({ keys: [], fetch: { fetchedAt: null } })
       await edit({ kind: 'given', keys: newKeys() })
@@ -166,7 +167,9 @@ export function describeIssuerKeyStore(current: () => Database): void {
       await current().db.updateTable('issuer_keys').set(back).where('issuer_id', '=', issuerId).execute()
       await expect(load()).resolves.toHaveLength(2)
       const source = sourceAt('https://other.example')
-      await change((all, at) => editIssuer(all, issuerId, { edit: { keys: { kind: 'fetched', source } }, at }))
+      await change((all, { clock }) =>
+        editIssuer(all, issuerId, { edit: { keys: { kind: 'fetched', source } }, clock }),
+      )
       await current().db.updateTable('issuer_keys').set(back).where('issuer_id', '=', issuerId).execute()
       await expect(load()).rejects.toThrow(MAC)
     })

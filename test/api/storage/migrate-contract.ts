@@ -32,6 +32,7 @@ const ALL = [
   '0011-federation',
   '0012-bound-tokens',
   '0013-issuer-keys',
+  '0014-client-certificates',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -63,7 +64,8 @@ async function undoPublication({ db }: Database): Promise<void> {
     await db.schema.alterTable('service_users').dropColumn(column).execute()
   }
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
-  await sql`drop table federated_identities, issuer_keys, trusted_issuers`.execute(db)
+  await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
+  await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -7,8 +7,8 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { createGetDocument } from '../../../src/outbound/https-document.ts'
-import { createAuthority } from '../../support/certificates.ts'
 import { type HttpsIssuer, json, startHttpsIssuer } from '../../support/https-issuer.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
 
 const SETTING = 'KEYTURN_ISSUER_NETWORKS'
 const authority = createAuthority()

@@ -7,8 +7,8 @@ import type { KeySource } from '../../../src/domain/federation/issuer-keys.ts'
 import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
 import { createGetDocument } from '../../../src/outbound/https-document.ts'
 import { createIssuerKeyFetcher } from '../../../src/outbound/issuer-key-fetcher.ts'
-import { createAuthority } from '../../support/certificates.ts'
 import { DISCOVERY_PATH, type HttpsIssuer, json, newIssuerKey, startHttpsIssuer } from '../../support/https-issuer.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
 
 const authority = createAuthority()
 const key = newIssuerKey('first', { use: 'jwt-svid' })
@@ -82,5 +82,55 @@ describe('fetching the keys of an issuer', () => {
     const url = `${issuer.url}/jwks`
     const outcome = await fetchKeys('https://a.example', source('jwks_url', url), { signal: aborting.signal })
     expect(outcome).toEqual({ kind: 'failed', reason: 'it was aborted' })
+  })
+
+  it.each<[string, string, unknown]>([
+    ['a list', 'it is no JSON object with a list of keys', []],
+    ['a key alone', 'it is no JSON object with a list of keys', key.jwk],
+    ['keys that are none', 'it is no JSON object with a list of keys', { keys: [1] }],
+    ['201 keys', 'it has more than 200 keys', { keys: Array(201).fill({}) }],
+    [
+      '51 keys that can be used',
+      'it has more than 50 keys that can be used',
+      { keys: Array.from({ length: 51 }, (_, i) => newIssuerKey(`${i}`).jwk) },
+    ],
+  ])('refuses %s in the place of a JWKS', async (_, reason, document) => {
+    issuer.answer('/jwks', json(document))
+    const outcome = await fetchKeys('https://a.example', source('jwks_url', `${issuer.url}/jwks`))
+    expect(outcome).toEqual({ kind: 'failed', reason: `what it answers is no key set: ${reason}` })
+  })
+
+  it('takes 50 keys, each of them once', async () => {
+    const keys = Array.from({ length: 50 }, (_, i) => newIssuerKey(`${i}`).jwk)
+    issuer.answer('/jwks', json({ keys: [...keys, ...keys] }))
+    const outcome = await fetchKeys('https://a.example', source('jwks_url', `${issuer.url}/jwks`))
+    expect(outcome.kind === 'fetched' && outcome.keys).toHaveLength(50)
+  })
+
+  it.each<[string, string, (url: string) => unknown]>([
+    ['no JSON object', 'the discovery document is no JSON object', () => 'issuer'],
+    ['null', 'the discovery document is no JSON object', () => null],
+    ['another issuer', 'the discovery document names another issuer', (url) => ({ issuer: `${url}/`, jwks_uri: url })],
+    ['no issuer', 'the discovery document names another issuer', (url) => ({ jwks_uri: url })],
+    ['no jwks_uri', 'the discovery document has no jwks_uri', (url) => ({ issuer: url })],
+    [
+      'a jwks_uri that is a list',
+      'the discovery document has no jwks_uri',
+      (url) => ({ issuer: url, jwks_uri: [url] }),
+    ],
+    [
+      'a jwks_uri over http',
+      'the URL of the keys is no https URL, or has a user in it',
+      (url) => ({ issuer: url, jwks_uri: url.replace('https', 'http') }),
+    ],
+    [
+      'a jwks_uri in a file',
+      'the URL of the keys is no https URL, or has a user in it',
+      (url) => ({ issuer: url, jwks_uri: 'file:///etc/passwd' }),
+    ],
+  ])('refuses a discovery document with %s', async (_, reason, document) => {
+    issuer.answer(DISCOVERY_PATH, json(document(issuer.url)))
+    expect(await fetchKeys(issuer.url, source('discovery'))).toEqual({ kind: 'failed', reason })
+    expect(issuer.requests).toEqual([DISCOVERY_PATH])
   })
 })

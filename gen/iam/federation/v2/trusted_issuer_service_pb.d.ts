@@ -365,8 +365,8 @@ export declare const TrustedIssuerService: GenService<{
     output: typeof ListTrustedIssuersResponseSchema;
   },
   /**
-   * Changes the keys, the algorithms or the longest lifetime. With another source of keys those that were fetched count no more, at
-   * once. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
+   * Changes the keys, the algorithms or the longest lifetime. With another source of keys, or other `ca_certificates`, those that were
+   * fetched count no more, at once. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.UpdateTrustedIssuer
    */

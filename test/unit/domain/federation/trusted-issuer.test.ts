@@ -4,13 +4,14 @@ import {
   addIssuer,
   mayVouchFor,
   noteKeyFetch,
+  refreshIssuerKeys,
   type TrustedIssuer,
   trustDomainOf,
 } from '../../../../src/domain/federation/trusted-issuer.ts'
 import { ASSERTION_ALGORITHMS } from '../../../../src/domain/keys/assertion-algorithm.ts'
 
 const NOW = new Date(0)
-const WHEN = { at: NOW, own: 'https://id.example' }
+const WHEN = { moment: { clock: NOW, date: NOW }, own: 'https://id.example' }
 const GIVEN = { kind: 'given', keys: [] } as const
 const facts = (issuer: string) => ({ issuerId: issuer, issuer, keys: GIVEN, algorithms: [], maxLifetimeSeconds: 0 })
 
@@ -32,8 +33,22 @@ describe('trusting an issuer', () => {
   })
 })
 
+const SOURCE = { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds: 600 } as const
+
+describe('an issuer whose keys are fetched', () => {
+  it('is fetched from at once by the clock, also while changes are dated ahead of it', () => {
+    const [clock, date] = [new Date(1000), new Date(80_000_000)]
+    const keys = { kind: 'fetched', source: SOURCE } as const
+    const issuers = addIssuer([], { ...facts('https://a.example'), keys }, { ...WHEN, moment: { clock, date } })
+    expect(issuers[0]).toMatchObject({ createdAt: date, keys: { fetch: { nextFetchAt: clock } } })
+    const later = new Date(2000)
+    const [refreshed] = refreshIssuerKeys(issuers, 'https://a.example', later)
+    expect(refreshed!.keys).toMatchObject({ fetch: { nextFetchAt: later } })
+  })
+})
+
 describe('noting how fetching keys goes', () => {
-  const source = { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds: 600 } as const
+  const source = SOURCE
   const key = (kid: string): IssuerKey => ({ kty: 'OKP', crv: 'Ed25519', x: 'x', kid })
   const [issuer] = addIssuer([], { ...facts('https://a.example'), keys: { kind: 'fetched', source } }, WHEN)
   const fetched = (seconds: number, ...keys: IssuerKey[]): TrustedIssuer => {
