@@ -3,7 +3,9 @@
  * OIDC discovery provider. CONTRIBUTING.md says how to build the programs.
  */
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { hash, X509Certificate } from 'node:crypto'
+import { globSync } from 'node:fs'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../support/free-port.ts'
@@ -34,9 +36,21 @@ export interface Spire {
   command(program: keyof Spire['sockets'], ...args: string[]): Promise<string>
   /** A JWT-SVID, by the Workload API. */
   fetchJwtSvid(spiffeId: string, audience: string): Promise<string>
+  /** An X.509-SVID, by the Workload API. */
+  fetchX509Svid(spiffeId: string): Promise<X509Svid>
   /** The ids of the keys for JWT-SVIDs that the discovery provider publishes, which follows the server within a second. */
   publishedKeyIds(): Promise<string[]>
   stop(): Promise<void>
+}
+
+/** An X.509-SVID with its private key. */
+export interface X509Svid {
+  readonly pem: string
+  readonly keyPem: string
+  /** The SHA-256 of the certificate in base64url (`x5t#S256`). */
+  readonly thumbprint: string
+  /** The subject of the authority, which has a serial number. */
+  readonly issuer: string
 }
 
 /** Where everything of one SPIRE is. */
@@ -67,6 +81,19 @@ export async function startSpire(...spiffeIds: readonly string[]): Promise<Spire
       const args = ['api', 'fetch', 'jwt', '-audience', audience, '-spiffeID', spiffeId, '-output', 'json']
       const [{ svids }] = JSON.parse(await spire.command('spire-agent', ...args)) as [{ svids: [{ svid: string }] }]
       return svids[0].svid
+    },
+    fetchX509Svid: async (spiffeId: string) => {
+      const folder = await mkdtemp(join(places.folder, 'x509-'))
+      await spire.command('spire-agent', 'api', 'fetch', 'x509', '-write', folder)
+      // It writes those of all workloads.
+      for (const name of globSync('svid.*.pem', { cwd: folder })) {
+        const pem = await readFile(join(folder, name), 'utf8')
+        const { subjectAltName, raw, issuer } = new X509Certificate(pem)
+        if (subjectAltName !== `URI:${spiffeId}`) continue
+        const keyPem = await readFile(join(folder, name.replace(/pem$/, 'key')), 'utf8')
+        return { pem, keyPem, thumbprint: hash('sha256', raw, 'base64url'), issuer }
+      }
+      throw new Error(`SPIRE gives no X.509-SVID for ${spiffeId}`)
     },
     publishedKeyIds: async () => {
       const body = (await run('curl', ['-sSf', '--cacert', CERTIFICATE, `${spire.issuer}/keys`])).stdout
