@@ -11,6 +11,9 @@ import { Agent, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { AddressPolicy } from './address-policy.ts'
 
+/** JSON, and key sets in their own media type (RFC 7517 §8.5.2), without which kube-apiserver refuses to answer. */
+const ACCEPTED = 'application/json, application/jwk-set+json'
+
 /** A document, and for how long its server says that it may be reused. */
 export interface HttpsDocument {
   readonly text: string
@@ -77,7 +80,7 @@ export function createGetDocument({ allows, setting, lookup = lookupHost }: Http
         lookup: allowedAddresses,
         // With an agent of its own no variable of the environment names a proxy, and nothing is kept.
         agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
-        headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'keyturn' },
+        headers: { accept: ACCEPTED, 'accept-encoding': 'identity', 'user-agent': 'keyturn' },
         minVersion: 'TLSv1.2',
         rejectUnauthorized: true,
         ...(caCertificates === null ? {} : { ca: caCertificates }),

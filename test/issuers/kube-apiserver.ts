@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { freePort } from '../support/free-port.ts'
 import { GO_PROGRAMS_ENV, missingGoPrograms } from '../support/go-programs.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
 
 const run = promisify(execFile)
@@ -17,19 +18,13 @@ const run = promisify(execFile)
 /** Why there is no cluster; undefined if there can be one. */
 export const NO_KUBERNETES = missingGoPrograms('etcd', 'kube-apiserver', 'kubectl')
 
-/** A certificate for loopback addresses, which is its own authority. */
-const CERTIFICATE = join(import.meta.dirname, '../support/tls/first.cert.pem')
-const CERTIFICATE_KEY = join(import.meta.dirname, '../support/tls/first.key.pem')
-
 const ADMIN_TOKEN = 'kubernetes-admin'
 
 /** A running cluster. */
 export interface Cluster {
   /** The variables with which kubectl is its administrator. */
   readonly env: Readonly<Record<string, string>>
-  /** Where kube-apiserver listens. */
-  readonly url: string
-  /** What it signs tokens in the name of. */
+  /** What it signs tokens in the name of, where kube-apiserver listens. */
   readonly issuer: string
   /** Runs kubectl and returns what it prints. */
   kubectl(...args: string[]): Promise<string>
@@ -44,8 +39,7 @@ export interface Cluster {
 export async function startCluster(): Promise<Cluster> {
   const folder = await temporaryFolder()
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
-  const url = `https://127.0.0.1:${port}`
-  const issuer = 'https://kubernetes.default.svc.cluster.local'
+  const issuer = `https://localhost:${port}`
   let etcd: Daemon | undefined
   let apiServer: Daemon | undefined
   const stop = async () => {
@@ -71,6 +65,8 @@ export async function startCluster(): Promise<Cluster> {
         '--authorization-mode=RBAC',
         '--service-cluster-ip-range=10.0.0.0/24',
         `--service-account-issuer=${issuer}`,
+        // By default it has the address of a network interface.
+        `--service-account-jwks-uri=${issuer}/openid/v1/jwks`,
         `--service-account-signing-key-file=${keyFile(signing)}`,
         ...[signing, ...published].map((name) => `--service-account-key-file=${keyFile(name)}`),
       ],
@@ -84,7 +80,7 @@ export async function startCluster(): Promise<Cluster> {
     await writeFile(join(folder, 'first.pem'), rsa.export({ format: 'pem', type: 'pkcs1' }))
     await writeFile(join(folder, 'second.pem'), ec.export({ format: 'pem', type: 'sec1' }))
     await writeFile(join(folder, 'tokens.csv'), `${ADMIN_TOKEN},admin,admin,system:masters\n`)
-    await writeFile(env.KUBECONFIG, JSON.stringify(kubeconfig(url)))
+    await writeFile(env.KUBECONFIG, JSON.stringify(kubeconfig(issuer)))
     const [client, peer] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`]
     etcd = await startDaemon(
       [
@@ -110,7 +106,6 @@ export async function startCluster(): Promise<Cluster> {
 
   return {
     env,
-    url,
     issuer,
     kubectl,
     requestToken: async (serviceAccount, namespace, ...more) =>

@@ -1,16 +1,21 @@
 /**
  * Tokens of service accounts by a real kube-apiserver, through a rotation of its keys.
  */
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { blocksOf } from '../support/federation-page.ts'
 import { openTerminal, type Terminal } from '../support/terminal.ts'
 import { describeUnless } from '../support/unless.ts'
+import { CERTIFICATE } from './certificate.ts'
 import { type Cluster, NO_KUBERNETES, startCluster } from './kube-apiserver.ts'
 import { runSection } from './page-commands.ts'
 import { exchange } from './token-exchange.ts'
+
+const run = promisify(execFile)
 
 const REFUSED = { status: 401, error: 'invalid_client' }
 
@@ -23,7 +28,10 @@ describeUnless(NO_KUBERNETES)('a token of a service account of Kubernetes', () =
   let folder: string
 
   beforeAll(async () => {
-    ;[cluster, terminal] = await Promise.all([startCluster(), openTerminal()])
+    ;[cluster, terminal] = await Promise.all([
+      startCluster(),
+      openTerminal({ env: { KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1' } }),
+    ])
     for (const namespace of ['shop', 'other']) {
       await cluster.kubectl('create', 'namespace', namespace)
       await cluster.kubectl('create', 'serviceaccount', 'checkout', '--namespace', namespace)
@@ -46,21 +54,36 @@ describeUnless(NO_KUBERNETES)('a token of a service account of Kubernetes', () =
   const identify = (user: string, ...options: string[]) =>
     terminal.lines('federation', 'identities', 'add', user, '--issuer', cluster.issuer, ...options)
 
+  /** A command for the cluster as an issuer. */
+  const issuers = (command: string, ...args: string[]) =>
+    terminal.run('federation', 'issuers', command, cluster.issuer, ...args)
+
   /** A token with the audience of Keyturn. */
   const tokenOf = (serviceAccount = 'checkout', namespace = 'shop', ...more: string[]) =>
     cluster.requestToken(serviceAccount, namespace, '--audience', terminal.server.baseUrl, ...more)
 
   const send = (jwt: string, client?: string) => exchange(terminal.server, { jwt, clientId: client })
 
-  it('is accepted after the commands of the page', async () => {
+  it('is accepted after the commands of the page, which let Keyturn fetch the keys of the cluster', async () => {
+    const anonymously = ['-s', '-o', '/dev/null', '-w', '%{http_code}', '--cacert', CERTIFICATE]
+    const status = async () => (await run('curl', [...anonymously, `${cluster.issuer}/openid/v1/jwks`])).stdout
+    expect(await status()).toBe('403')
     const printed = await runSection('Kubernetes', {
       folder,
       dataDir: terminal.server.dataDir,
-      instead: { 'https://tokens.example.com': terminal.server.baseUrl, 'checkout@shop': clientId },
+      instead: {
+        'https://kubernetes.default.svc.cluster.local': cluster.issuer,
+        'https://api.cluster.example:6443': cluster.issuer,
+        'cluster-ca.pem': CERTIFICATE,
+        'https://tokens.example.com': terminal.server.baseUrl,
+        'checkout@shop': clientId,
+      },
       env: cluster.env,
     })
     expect(printed.split('\n')[0]).toBe(cluster.issuer)
-    expect(printed).toMatch(/^accepted, by the federated identity \S+\n$/m)
+    expect(printed).toMatch(/^accepted, by the federated identity \S+$/m)
+    expect(printed).toMatch(/^fetched: \S+$/m)
+    expect(await status()).toBe('200')
   })
 
   it('gets a token, with client_id and without', async () => {
@@ -121,23 +144,22 @@ describeUnless(NO_KUBERNETES)('a token of a service account of Kubernetes', () =
     expect(await send(await tokenOf('worker'), user)).toEqual(REFUSED)
   })
 
+  it('is accepted with keys by discovery', async () => {
+    await issuers('update', '--discovery', '--issuer-ca', CERTIFICATE)
+    expect(await issuers('refresh')).toMatchObject({ code: 0, stderr: '' })
+    expect(await send(await tokenOf(), clientId)).toMatchObject({ status: 200 })
+  })
+
   it('is accepted through a rotation of the keys, until its key is published no longer', async () => {
-    const updateKeys = async () => {
-      const file = join(folder, 'rotated.jwks.json')
-      await writeFile(file, await cluster.kubectl('get', '--raw', '/openid/v1/jwks'))
-      await terminal.lines('federation', 'issuers', 'update', cluster.issuer, '--keys', file)
-    }
     const before = await tokenOf()
     await cluster.restartWithKeys('second', 'first')
     const after = await tokenOf()
     expect([before, after].map((jwt) => decodeProtectedHeader(jwt).alg)).toEqual(['RS256', 'ES256'])
-    expect(await send(after, clientId)).toEqual(REFUSED)
-    expect(await send(before, clientId)).toMatchObject({ status: 200 })
-    await updateKeys()
+    expect(await issuers('refresh')).toMatchObject({ code: 0, stderr: '' })
     for (const jwt of [before, after]) expect(await send(jwt, clientId)).toMatchObject({ status: 200 })
 
     await cluster.restartWithKeys('second')
-    await updateKeys()
+    expect(await issuers('refresh')).toMatchObject({ code: 0, stderr: '' })
     expect(await send(before, clientId)).toEqual(REFUSED)
     expect(await send(after, clientId)).toMatchObject({ status: 200 })
   })

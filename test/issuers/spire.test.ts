@@ -1,5 +1,5 @@
 /**
- * JWT-SVIDs of a real SPIRE, through a rotation of its keys.
+ * JWT-SVIDs of a real SPIRE, through rotations of its keys.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,12 +9,14 @@ import { createTokenSource } from '../../src/client/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTerminal, type Terminal } from '../support/terminal.ts'
 import { describeUnless } from '../support/unless.ts'
+import { CERTIFICATE } from './certificate.ts'
 import { runSection } from './page-commands.ts'
-import { NO_SPIRE, type Spire, SVID_ISSUER, startSpire, TRUST_DOMAIN } from './spire.ts'
+import { NO_SPIRE, type Spire, startSpire, TRUST_DOMAIN } from './spire.ts'
 import { type Exchanged, exchange } from './token-exchange.ts'
 
 const CHECKOUT = `${TRUST_DOMAIN}/checkout`
 const OTHER = `${TRUST_DOMAIN}/other`
+const REFUSED = { status: 401, error: 'invalid_client' }
 
 if (NO_SPIRE !== undefined) process.stderr.write(`Skipped SPIRE: ${NO_SPIRE}\n`)
 
@@ -25,7 +27,8 @@ describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-au
   let folder: string
 
   beforeAll(async () => {
-    ;[spire, terminal] = await Promise.all([startSpire(CHECKOUT, OTHER), openTerminal()])
+    const settings = { env: { KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1' } }
+    ;[spire, terminal] = await Promise.all([startSpire(CHECKOUT, OTHER), openTerminal(settings)])
     await terminal.lines('projects', 'create', 'shop')
     clientId = (await terminal.lines('users', 'create', 'checkout', '--project', 'shop'))[0]!.replace('created ', '')
     folder = join(terminal.server.dataDir, 'page')
@@ -39,44 +42,74 @@ describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-au
   const svidOf = (spiffeId: string, audience = terminal.server.baseUrl) => spire.fetchJwtSvid(spiffeId, audience)
   const send = (jwt: string, type: 'jwt-spiffe' | 'jwt-bearer' = 'jwt-spiffe', client?: string): Promise<Exchanged> =>
     exchange(terminal.server, { jwt, type, clientId: client })
-  const kidOf = (jwt: string) => decodeProtectedHeader(jwt).kid
+  const accepted = () => ({ status: 200, claims: expect.objectContaining({ client_id: clientId }) })
+  const kidOf = (jwt: string) => String(decodeProtectedHeader(jwt).kid)
+  const issuers = (...args: string[]) => terminal.lines('federation', 'issuers', ...args)
+
+  /** What becomes of a JWT with the keys of the bundle, and with those of discovery. */
+  const sendBoth = async (jwt: string) => [await send(jwt, 'jwt-spiffe'), await send(jwt, 'jwt-bearer')]
+  const bothAccepted = () => [accepted(), accepted()]
+
+  /** Has the keys of both issuers fetched, once these are published. */
+  async function refresh(...keyIds: readonly string[]): Promise<void> {
+    await eventually(async () => expect((await spire.publishedKeyIds()).sort()).toEqual([...keyIds].sort()))
+    for (const issuer of [TRUST_DOMAIN, spire.issuer]) await issuers('refresh', issuer)
+  }
+
+  async function authority(step: 'prepare' | 'activate' | 'taint' | 'revoke', id?: string): Promise<string> {
+    const args = ['localauthority', 'jwt', step, ...(id === undefined ? [] : ['-authorityID', id]), '-output', 'json']
+    const printed = JSON.parse(await spire.command('spire-server', ...args))
+    return printed.prepared_authority?.authority_id
+  }
+
+  /** Has a prepared key sign, and returns a JWT-SVID by it. The agent hands out those by the old key until that is tainted. */
+  async function activate(newId: string, oldId: string): Promise<string> {
+    await authority('activate', newId)
+    await authority('taint', oldId)
+    return eventually(async () => {
+      const svid = await svidOf(CHECKOUT)
+      expect(kidOf(svid)).toBe(newId)
+      return svid
+    })
+  }
 
   it('is accepted after the commands of the page', async () => {
     const printed = await runSection('SPIFFE', {
       folder,
       dataDir: terminal.server.dataDir,
-      instead: { 'https://tokens.example.com': terminal.server.baseUrl, 'checkout@shop': clientId },
+      instead: {
+        'https://tokens.example.com': terminal.server.baseUrl,
+        'checkout@shop': clientId,
+        'https://spire.shop.example:8443': `${spire.bundleUrl} --issuer-ca ${CERTIFICATE}`,
+      },
       functions: `
-        spire-server() { command spire-server "$@" -socketPath "${spire.sockets['spire-server']}"; }
         spire-agent() { command spire-agent "$@" -spiffeID ${CHECKOUT} -socketPath "${spire.sockets['spire-agent']}"; }`,
     })
-    expect(printed).toMatch(/^accepted, by the federated identity \S+\n$/m)
+    expect(printed).toMatch(/^accepted, by the federated identity \S+$/m)
   })
 
   it('gets a token, with client_id, without, and with the SPIFFE ID in its place', async () => {
     const svid = await svidOf(CHECKOUT)
     expect(decodeProtectedHeader(svid)).toMatchObject({ alg: 'ES256', typ: 'JWT' })
-    for (const client of [clientId, undefined, CHECKOUT]) {
-      expect(await send(svid, 'jwt-spiffe', client)).toMatchObject({ status: 200, claims: { client_id: clientId } })
-    }
+    for (const client of [clientId, undefined, CHECKOUT])
+      expect(await send(svid, 'jwt-spiffe', client)).toEqual(accepted())
   })
 
   it('gets none for another workload, or with another audience', async () => {
-    const refused = { status: 401, error: 'invalid_client' }
-    expect(await send(await svidOf(OTHER), 'jwt-spiffe', clientId)).toEqual(refused)
-    expect(await send(await svidOf(OTHER))).toEqual(refused)
-    expect(await send(await svidOf(CHECKOUT, 'https://vault.example'), 'jwt-spiffe', clientId)).toEqual(refused)
+    expect(await send(await svidOf(OTHER), 'jwt-spiffe', clientId)).toEqual(REFUSED)
+    expect(await send(await svidOf(OTHER))).toEqual(REFUSED)
+    expect(await send(await svidOf(CHECKOUT, 'https://vault.example'), 'jwt-spiffe', clientId)).toEqual(REFUSED)
   })
 
-  it('gets a token as any JWT of its issuer, once that is trusted too [RFC 7523 §2.2]', async () => {
+  it('gets a token as any JWT of its issuer, once that is trusted by discovery [RFC 7523 §2.2]', async () => {
     const svid = await svidOf(CHECKOUT)
-    expect(decodeJwt(svid).iss).toBe(SVID_ISSUER)
-    expect(await send(svid, 'jwt-bearer')).toMatchObject({ status: 401 })
-    await terminal.lines('federation', 'issuers', 'create', SVID_ISSUER, '--keys', join(folder, 'shop.bundle.json'))
-    const identity = ['--issuer', SVID_ISSUER, '--subject', CHECKOUT]
+    expect(decodeJwt(svid).iss).toBe(spire.issuer)
+    expect(await send(svid, 'jwt-bearer')).toEqual(REFUSED)
+    await issuers('create', spire.issuer, '--discovery', '--issuer-ca', CERTIFICATE)
+    const identity = ['--issuer', spire.issuer, '--subject', CHECKOUT]
     await terminal.lines('federation', 'identities', 'add', clientId, ...identity)
-    for (const type of ['jwt-bearer', 'jwt-spiffe'] as const)
-      expect(await send(svid, type)).toMatchObject({ status: 200, claims: { client_id: clientId } })
+    await refresh(kidOf(svid))
+    expect(await sendBoth(svid)).toEqual(bothAccepted())
   })
 
   it('is sent by keyturn/client from a file', async () => {
@@ -86,40 +119,52 @@ describeUnless(NO_SPIRE)('a JWT-SVID of SPIRE [draft-ietf-oauth-spiffe-client-au
     expect(decodeJwt(await tokens.token())).toMatchObject({ client_id: clientId })
   })
 
-  it('is accepted through a rotation of the keys, until its key is out of the bundle', async () => {
-    const authority = async (step: string, ...args: string[]) =>
-      JSON.parse(await spire.command('spire-server', 'localauthority', 'jwt', step, ...args, '-output', 'json'))
-    const updateKeys = async () => {
-      const bundle = join(folder, 'rotated.bundle.json')
-      await writeFile(bundle, await spire.command('spire-server', 'bundle', 'show', '-format', 'spiffe'))
-      await terminal.lines('federation', 'issuers', 'update', TRUST_DOMAIN, '--keys', bundle)
-    }
-
+  it('is accepted through a rotation of the keys at the first try, until its key is revoked there', async () => {
     const before = await svidOf(CHECKOUT)
-    const oldId = String(kidOf(before))
-    const { prepared_authority } = await authority('prepare')
-    const newId: string = prepared_authority.authority_id
-    await updateKeys()
-    const during = await svidOf(CHECKOUT)
-    expect(kidOf(during)).toBe(oldId)
-    for (const svid of [before, during]) expect(await send(svid)).toMatchObject({ status: 200 })
+    const oldId = kidOf(before)
+    const newId = await authority('prepare')
+    await refresh(oldId, newId)
+    const after = await activate(newId, oldId)
+    for (const svid of [before, after]) expect(await sendBoth(svid)).toEqual(bothAccepted())
 
-    await authority('activate', '-authorityID', newId)
-    // The agent hands out what it has until it expires, or its key is tainted.
-    await authority('taint', '-authorityID', oldId)
-    const after = await eventually(async () => {
-      const svid = await svidOf(CHECKOUT)
-      expect(kidOf(svid)).toBe(newId)
-      return svid
-    })
-    for (const svid of [before, during, after]) expect(await send(svid)).toMatchObject({ status: 200 })
+    await authority('revoke', oldId)
+    await refresh(newId)
+    expect(decodeJwt(before).exp).toBeGreaterThan(Date.now() / 1000)
+    expect(await sendBoth(before)).toEqual([REFUSED, REFUSED])
+    expect(await sendBoth(after)).toEqual(bothAccepted())
+  })
 
-    await authority('revoke', '-authorityID', oldId)
-    await updateKeys()
-    for (const svid of [before, during]) {
-      expect(decodeJwt(svid).exp).toBeGreaterThan(Date.now() / 1000)
-      expect(await send(svid)).toEqual({ status: 401, error: 'invalid_client' })
+  it('is accepted with a key that signs before Keyturn knows it, a while after the first try', async () => {
+    const before = await svidOf(CHECKOUT)
+    const newId = await authority('prepare')
+    const after = await activate(newId, kidOf(before))
+    await sendBoth(after)
+    for (const issuer of [TRUST_DOMAIN, spire.issuer])
+      await eventually(async () =>
+        expect(await terminal.run('federation', 'issuers', 'show', issuer, '--json')).toMatchObject({
+          stdout: expect.stringContaining(newId),
+        }),
+      )
+    for (const svid of [before, after]) expect(await sendBoth(svid)).toEqual(bothAccepted())
+    await authority('revoke', kidOf(before))
+  })
+
+  it('is accepted with the keys of a bundle that is given by hand, and with no other', async () => {
+    const before = await svidOf(CHECKOUT)
+    const newId = await authority('prepare')
+    const file = join(folder, 'shop.bundle.json')
+    const giveKeys = async () => {
+      await writeFile(file, await spire.command('spire-server', 'bundle', 'show', '-format', 'spiffe'))
+      await issuers('update', TRUST_DOMAIN, '--keys', file)
     }
-    expect(await send(after)).toMatchObject({ status: 200 })
+    await giveKeys()
+    const after = await activate(newId, kidOf(before))
+    for (const svid of [before, after]) expect(await send(svid)).toEqual(accepted())
+
+    await authority('revoke', kidOf(before))
+    expect(await send(before)).toEqual(accepted())
+    await giveKeys()
+    expect(await send(before)).toEqual(REFUSED)
+    expect(await send(after)).toEqual(accepted())
   })
 })

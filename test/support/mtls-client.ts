@@ -16,8 +16,11 @@ export const TLS_SETTINGS = {
   KEYTURN_TLS_KEY_FILE: join(FIXTURES, 'first.key.pem'),
 }
 
+/** A certificate and its private key, as PEM. */
+type Presented = Pick<TestCertificate, 'pem' | 'keyPem'>
+
 /** Options of TLS that present a certificate and others with it. Undefined: none. */
-export function presenting(certificate: TestCertificate | undefined, others: readonly TestCertificate[] = []) {
+export function presenting(certificate: Presented | undefined, others: readonly TestCertificate[] = []) {
   const trust = { rejectUnauthorized: false }
   if (certificate === undefined) return trust
   const cert = [certificate, ...others].map(({ pem }) => pem).join('')
@@ -26,7 +29,7 @@ export function presenting(certificate: TestCertificate | undefined, others: rea
 
 /** A `fetch` that presents a certificate, each time on a new connection unless an agent is given. */
 export function fetchWith(
-  certificate?: TestCertificate,
+  certificate?: Presented,
   { others = [], agent = new Agent({ keepAlive: false }) }: { others?: readonly TestCertificate[]; agent?: Agent } = {},
 ): (input: string | URL | Request, init?: object) => Promise<Response> {
   return async (input, init) => {

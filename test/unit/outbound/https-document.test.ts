@@ -71,7 +71,7 @@ describe('getting a document', () => {
     server.answer('/jwks?x=1', (response, { headers, method }) => json({ ...headers, method })(response, response.req))
     expect(JSON.parse(await outcomeOf(`${server.url}/jwks?x=1`))).toMatchObject({
       method: 'GET',
-      accept: 'application/json',
+      accept: 'application/json, application/jwk-set+json',
       'accept-encoding': 'identity',
       connection: 'close',
     })
