@@ -6,6 +6,7 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { EcdsaCurve, RsaBits, RsaHasher } from '../../gen/iam/webkey/v2beta/web_key_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -89,6 +90,23 @@ export class Administrator {
       userId: userIdOf(client),
       issuerId: trustedIssuer?.issuerId ?? '',
       subject,
+    })
+  }
+
+  /** Lets a client authenticate with certificates that have this DNS name or thumbprint, and binds its tokens to them. */
+  async certify(
+    client: Credentials,
+    { sanDns, thumbprint }: { readonly sanDns: string; readonly thumbprint: string },
+  ): Promise<void> {
+    const userId = userIdOf(client)
+    const certificates = createClient(ClientCertificateService, this.#transport)
+    await certificates.addClientCertificate({ userId, match: { match: { case: 'sanDns', value: sanDns } } })
+    await certificates.addClientCertificate({ userId, match: { match: { case: 'thumbprint', value: thumbprint } } })
+    const users = createClient(ServiceUserService, this.#transport)
+    await users.updateServiceUser({
+      userId,
+      certificateBoundTokens: true,
+      updateMask: { paths: ['certificate_bound_tokens'] },
     })
   }
 

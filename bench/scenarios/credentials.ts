@@ -1,7 +1,11 @@
 /**
  * What a token costs by the credential that gets it, and by its binding, and how much of that is signatures.
  */
+
 import { generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { authorityOf, certificateOf, type TestCertificate } from '../../test/support/certificates.ts'
 import { Administrator, tokenForm } from '../contenders/administrator.ts'
 import { type Credentials, SCOPE } from '../contenders/contender.ts'
 import { type Keyturn, postgresInstance, startKeyturn } from '../contenders/keyturn.ts'
@@ -18,6 +22,8 @@ const SUBJECT = 'system:serviceaccount:shop:checkout'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
+const CERTIFIED_NAME = 'checkout.shop.example'
+
 /** A kind of request, and how many signatures are verified for it. Each token has one signature besides. */
 interface Kind {
   readonly load: HttpLoad
@@ -26,7 +32,14 @@ interface Kind {
 
 /** All kinds of token requests, on one instance. */
 export async function credentials({ postgres, load, effort }: Bench, place: Place): Promise<Result> {
-  const keyturn = await startKeyturn(postgresInstance(await postgres.createDatabase()), place)
+  const authority = authorityOf('Bench')
+  const certified = certificateOf({ issuer: authority, dns: [CERTIFIED_NAME] })
+  const registered = certificateOf()
+  const caFile = join(place.folder, 'authority.pem')
+  await writeFile(caFile, authority.pem)
+  // The load generator is the proxy, so TLS is not in the figures.
+  const env = { KEYTURN_MTLS: 'client-cert', KEYTURN_MTLS_CA_FILE: caFile, KEYTURN_TRUSTED_PROXIES: '127.0.0.1' }
+  const keyturn = await startKeyturn({ ...postgresInstance(await postgres.createDatabase()), env }, place)
   const administrator = new Administrator(keyturn, await keyturn.admin())
   await administrator.signWith('ES256')
   const [client] = await administrator.createClients('bench', 1)
@@ -35,8 +48,9 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
   const publicJwk = pair.publicKey.export({ format: 'jwk' })
   await administrator.addKey(client, publicJwk)
   await administrator.federate(client, { issuer: ISSUER, subject: SUBJECT, publicJwk })
+  await administrator.certify(client, { sanDns: CERTIFIED_NAME, thumbprint: registered.thumbprint })
 
-  const kinds = kindsOf(keyturn, client, pair)
+  const kinds = kindsOf(keyturn, client, { ...pair, certified, registered })
   const turns = await takeTurns(
     load,
     effort,
@@ -69,10 +83,20 @@ export async function credentials({ postgres, load, effort }: Bench, place: Plac
   return { title: 'tokens by credential, ES256', rows, targets: [], notes: [note, ...errors] }
 }
 
+/** What the client has. */
+interface Keys {
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  /** By an authority that Keyturn trusts. */
+  readonly certified: TestCertificate
+  /** Signed by itself, and known to Keyturn. */
+  readonly registered: TestCertificate
+}
+
 function kindsOf(
   keyturn: Keyturn,
   client: Credentials,
-  { privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },
+  { privateKey, publicKey, certified, registered }: Keys,
 ): Readonly<Record<string, Kind>> {
   const { issuer, tokenUrl } = keyturn
   const privateJwk = { ...privateKey.export({ format: 'jwk' }) }
@@ -109,6 +133,13 @@ function kindsOf(
   const secret = tokenForm(client)
   const post = (body: string, headers: Readonly<Record<string, string>> = {}) =>
     postRequest(tokenUrl, { headers: { ...FORM, ...headers }, body })
+  const unauthenticated = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: client.clientId,
+    scope: SCOPE,
+  })
+  const certificateRequest = ({ der }: TestCertificate) =>
+    post(String(unauthenticated), { 'client-cert': `:${der.toString('base64')}:` })
   return {
     'client secret': { load: loadOf([post(secret)]), verifies: 0 },
     // A request that is not plain.
@@ -125,6 +156,8 @@ function kindsOf(
       verifies: 1,
     },
     'federated JWT': { load: loadOf([post(asserting(signedOnce(federated)))]), verifies: 1 },
+    'client certificate, bound': { load: loadOf([certificateRequest(registered)]), verifies: 0 },
+    'client certificate of an authority, bound': { load: loadOf([certificateRequest(certified)]), verifies: 1 },
     'client secret, DPoP': { load: loadOf([post(secret, { dpop: placeholderOf(proof) })], proof), verifies: 1 },
   }
 }
