@@ -68,5 +68,6 @@ export function createInstanceOverview(options: ServicesOptions): InstanceOvervi
     settings: describeConfig(config),
     keyturnVersion: readVersion(),
     startedAt: now(),
+    now,
   })
 }
