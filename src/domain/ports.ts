@@ -2,6 +2,7 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
@@ -151,6 +152,29 @@ export interface ConsoleStore {
   findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
   /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
   recordUse(sessionId: string): Promise<void>
+}
+
+/** What binds the return from an OpenID provider to the browser that was sent there. */
+export interface SignInAttempt {
+  readonly state: string
+  readonly nonce: string
+  /** The code verifier of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+/**
+ * An OpenID provider, at which people prove who they are. Both methods throw {DomainError} `openid_provider_unavailable`.
+ */
+export interface OpenIdProvider {
+  /** Where to send a browser, and what it must bring back. */
+  begin(): Promise<{ readonly url: string; readonly attempt: SignInAttempt }>
+  /**
+   * Who came back.
+   *
+   * @param query Of the address to which the provider has sent the browser, with its question mark.
+   * @throws {DomainError} `sign_in_failed`.
+   */
+  finish(query: string, attempt: SignInAttempt): Promise<Person>
 }
 
 /** The next links and sessions. */

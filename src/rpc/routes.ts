@@ -33,12 +33,14 @@ import type { ServiceUsers } from '../app/identities/service-users.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
+import { SIGN_IN_PATH } from '../domain/console/paths.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
 import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
 import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { consoleService } from './console/console-service.ts'
+import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
@@ -118,6 +120,8 @@ export interface RpcOptions {
 export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
+  /** Signing people in; null without an OpenID provider. */
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -170,8 +174,9 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   // The same services behind another gate, so that neither takes the proofs of the other.
   const gate = { authenticate: bySession(console.access), access: console.access }
   const calls = routesOf(serve(routerWith(gate, { options, callContexts, isConnectOnly: true })), routing)
-  const session = sessionEndpoint({ ...options, ...console })
-  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, headers: console.headers })])
+  const session = sessionEndpoint({ ...options, ...console, signInPath: console.openId === null ? null : SIGN_IN_PATH })
+  const openId = console.openId === null ? null : openIdEndpoint({ ...options, ...console.openId })
+  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
 }
 
 /** What checks the right to a call. */

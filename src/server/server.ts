@@ -38,7 +38,7 @@ import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
-import { createConsolePage } from './console.ts'
+import { createConsolePage, createPeopleProvider } from './console.ts'
 import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { keepHeapSmall } from './heap.ts'
@@ -235,6 +235,7 @@ async function start(
     publicKeys,
     dpopNonces,
     consoleSecrets,
+    openIdProvider: await createPeopleProvider(config, baseUrl),
     masterKeys,
     replica,
     decryptability,

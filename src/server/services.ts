@@ -30,7 +30,7 @@ import { parseIssuerKeys } from '../crypto/issuer-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type { KeyPairGenerator, Log, Readiness, RequestContext } from '../domain/ports.ts'
+import type { KeyPairGenerator, Log, OpenIdProvider, Readiness, RequestContext } from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
@@ -62,6 +62,8 @@ export interface ServicesOptions {
   readonly publicKeys: PublicKeyMacs
   readonly dpopNonces: DpopNonces
   readonly consoleSecrets: ConsoleSecrets
+  /** Null: there is none. */
+  readonly openIdProvider: OpenIdProvider | null
   /** The configured ones. */
   readonly masterKeys: MasterKeys
   readonly replica: Replica

@@ -61,6 +61,9 @@ const WIRE = {
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
   sign_in_link_invalid: [Code.Unauthenticated, 'SIGN_IN_LINK_INVALID'],
   sign_in_by_session: [Code.PermissionDenied, 'SIGN_IN_BY_SESSION'],
+  sign_in_failed: [Code.Unauthenticated, 'SIGN_IN_FAILED'],
+  sign_in_not_allowed: [Code.PermissionDenied, 'SIGN_IN_NOT_ALLOWED'],
+  openid_provider_unavailable: [Code.Unavailable, 'OPENID_PROVIDER_UNAVAILABLE'],
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
@@ -184,7 +187,7 @@ const CONSOLE_CHALLENGE = 'Cookie cookie-name="keyturn_console"'
 /** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
 function challenge(code: DomainErrorCode, scheme: 'Bearer' | 'DPoP'): string {
   if (code === 'token_missing') return 'Bearer'
-  if (code === 'console_session_invalid' || code === 'sign_in_link_invalid') return CONSOLE_CHALLENGE
+  if (code === 'console_session_invalid' || code.startsWith('sign_in_')) return CONSOLE_CHALLENGE
   if (scheme === 'Bearer' && DPOP_ERRORS[code] === undefined) return 'Bearer error="invalid_token"'
   return `DPoP error="${DPOP_ERRORS[code] ?? 'invalid_token'}", algs="${DPOP_ALGORITHMS.join(' ')}"`
 }
