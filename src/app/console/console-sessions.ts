@@ -94,7 +94,7 @@ export class ConsoleSessions {
         'a session of the console makes no sign-in links: use "keyturn console"',
       )
     }
-    this.#limit(userId)
+    this.#assertMaySignIn(userId)
     const { code, hash } = secrets.generateCode()
     const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
     const link = await store.change(entry, (signIns, clock) => {
@@ -127,8 +127,8 @@ export class ConsoleSessions {
 
   /** Opens a session of a user who has been proved otherwise. @throws {DomainError} `console_limit_reached`. */
   async openFor(userId: string, request: BrowserRequest): Promise<OpenedSession> {
-    this.#limit(userId)
-    return this.#store(userId, request, (signIns, facts) => openSessionFor(signIns, { ...facts, userId }))
+    this.#assertMaySignIn(userId)
+    return this.#startSession(userId, request, (signIns, facts) => openSessionFor(signIns, { ...facts, userId }))
   }
 
   /** Ends a session of its own user. One that has ended already stays so. */
@@ -164,10 +164,11 @@ export class ConsoleSessions {
     // Before the lock is taken: a used code must not delay changes.
     const link = await store.findLink(linkHash)
     if (link === undefined || link.expiresAt <= now()) throw invalidLink()
-    return await this.#store(link.userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
+    return await this.#startSession(link.userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
   }
 
-  #limit(userId: string): void {
+  /** Counts an attempt. @throws {DomainError} `console_limit_reached`. */
+  #assertMaySignIn(userId: string): void {
     if (!this.#rate.has(userId)) {
       throw new DomainError('console_limit_reached', 'too many sign-ins of this user: try again later', {
         metadata: { retry_after_seconds: String(Math.ceil(1 / SIGN_INS.perSecond)) },
@@ -176,7 +177,7 @@ export class ConsoleSessions {
     this.#rate.take(userId)
   }
 
-  async #store(
+  async #startSession(
     userId: string,
     request: BrowserRequest,
     decide: (signIns: SignIns, facts: SessionFacts) => ReturnType<typeof openSession>,
