@@ -53,8 +53,16 @@ export interface Config {
   /** Where the operator has put credentials for the first administrator. Null: they are generated. */
   readonly initialCredentialsFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
-  /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
+  readonly mtls: {
+    /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
+    readonly source: 'off' | 'tls' | 'client-cert' | 'x-forwarded-client-cert'
+    /** The authorities that vouch for names in certificates. Null: none does. */
+    readonly caFile: string | null
+  }
+  /** Addresses and networks (CIDR) whose `X-Forwarded-For`, and header with a certificate, is believed. */
   readonly trustedProxies: readonly string[]
+  /** Addresses and networks (CIDR) from which keys of issuers may be fetched, besides those that are globally reachable. */
+  readonly issuerNetworks: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
@@ -126,7 +134,10 @@ const schema = z.strictObject({
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
+  KEYTURN_MTLS: z.enum(['off', 'tls', 'client-cert', 'x-forwarded-client-cert']).default('off'),
+  KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_ISSUER_NETWORKS: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
@@ -191,6 +202,15 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if ([...openId, ...others].some(has) && !openId.every(has)) {
     problems.push(`${openId.join(', ')}: all of them are needed to sign people in, or none`)
   }
+  if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
+    problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  if ((given.KEYTURN_MTLS ?? '').includes('client-cert') && !has('KEYTURN_TRUSTED_PROXIES')) {
+    problems.push('KEYTURN_MTLS: a header needs KEYTURN_TRUSTED_PROXIES, from which alone it is believed')
+  }
+  if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
+    problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')
+  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
@@ -241,7 +261,9 @@ function toConfig(settings: z.output<typeof schema>): Config {
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
+    mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
+    issuerNetworks: settings.KEYTURN_ISSUER_NETWORKS,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,

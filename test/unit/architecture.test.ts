@@ -19,6 +19,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   openid: ['domain', 'openid-client'],
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
+  outbound: ['domain', 'node:'],
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
@@ -32,6 +33,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'openid',
     'rpc',
     'http',
+    'outbound',
     'config',
     'telemetry',
     'secret-files',
@@ -81,6 +83,7 @@ describe('the source', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
       'src/app/console/people.ts',
+      'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
@@ -91,7 +94,7 @@ describe('the source', () => {
   })
 
   it('makes the parts of a server in server/ only', () => {
-    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http']
+    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http', 'outbound']
     const partsOf = (room: string): string[] => {
       const files = sources.filter((file) => folderOf(file) === room)
       return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))

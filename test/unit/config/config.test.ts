@@ -32,7 +32,9 @@ describe('the configuration', () => {
       credentialsFile: resolve('.keyturn/admin.json'),
       initialCredentialsFile: null,
       tls: null,
+      mtls: { source: 'off', caFile: null },
       trustedProxies: [],
+      issuerNetworks: [],
       drainSeconds: 5,
       jwksMaxAgeSeconds: 300,
       tokenLifetimeSeconds: 3600,
@@ -106,7 +108,10 @@ describe('the configuration', () => {
     ['KEYTURN_CHANGE_FEED', ['off']],
     ['KEYTURN_WORKERS', ['0', '65', 'all', '1.5', '-1']],
     ['KEYTURN_TLS_CLIENT_CA_FILE', ['/ca.pem']],
+    ['KEYTURN_MTLS', ['on', 'tls', 'client-cert', 'x-forwarded-client-cert']],
+    ['KEYTURN_MTLS_CA_FILE', ['/ca.pem']],
     ['KEYTURN_TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/129', '10.0.0.1,nothing', '10.0.0.0/', '/8']],
+    ['KEYTURN_ISSUER_NETWORKS', ['localhost', '10.0.0.0/33']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
     ['KEYTURN_LOG_LEVEL', ['verbose']],
   ])('refuses a %s such as %j', (variable, values) => {
@@ -129,6 +134,7 @@ describe('the configuration', () => {
       'trustedProxies',
       ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
     ],
+    ['KEYTURN_ISSUER_NETWORKS', '10.96.0.0/12, ::1', 'issuerNetworks', ['10.96.0.0/12', '::1']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
   ])('takes %s=%s', (variable, value, member, expected) => {
