@@ -10,11 +10,14 @@ import { DEFAULT_DATA_DIR, settingsIn } from './environment.ts'
 import {
   isPostgresUrl,
   type ListenAddress,
+  type OpenIdRole,
   toAddress,
   toAddressOrOff,
   toArguments,
   toBaseUrl,
+  toIssuer,
   toNetworks,
+  toOpenIdRoles,
   toWorkers,
   wholeNumber,
 } from './values.ts'
@@ -75,6 +78,10 @@ export interface Config {
   readonly betaApi: boolean
   /** Whether clients of ZITADEL are served. */
   readonly zitadelApi: boolean
+  /** Whether there is a console. */
+  readonly console: boolean
+  /** The OpenID provider at which people sign in at the console; null: there is none. */
+  readonly openId: OpenIdConfig | null
   /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
   readonly auditRetentionDays: number
   /** How long a personal access token may live, in days. Default 365, range 1 to 3650. */
@@ -84,6 +91,17 @@ export interface Config {
   /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
   readonly tracesTo: string | null
   readonly logLevel: string
+}
+
+/** An OpenID provider, and Keyturn's registration there. */
+export interface OpenIdConfig {
+  readonly issuer: string
+  readonly clientId: string
+  /** Null: a public client. */
+  readonly clientSecretFile: string | null
+  /** Separated by spaces. */
+  readonly scopes: string
+  readonly roles: readonly OpenIdRole[]
 }
 
 /** All mistakes in the settings. The messages repeat no value that may be secret. */
@@ -129,6 +147,15 @@ const schema = z.strictObject({
   KEYTURN_MAX_STALENESS: seconds(60, { min: 1, max: 86_400 }),
   KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_ZITADEL_API: z.enum(['on', 'off']).default('off'),
+  KEYTURN_CONSOLE: z.enum(['on', 'off']).default('on'),
+  KEYTURN_OPENID_ISSUER: z.string().transform(toIssuer).optional(),
+  KEYTURN_OPENID_CLIENT_ID: z.string().min(1).optional(),
+  KEYTURN_OPENID_CLIENT_SECRET_FILE: z.string().min(1).optional(),
+  KEYTURN_OPENID_SCOPES: z
+    .string()
+    .refine((text) => text.split(' ').includes('openid'), 'must have the scope openid')
+    .default('openid profile email'),
+  KEYTURN_OPENID_ROLES: z.string().transform(toOpenIdRoles).optional(),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
@@ -169,6 +196,11 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   }
   if (has('KEYTURN_TLS_CLIENT_CA_FILE') && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_TLS_CLIENT_CA_FILE: needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  const openId = ['KEYTURN_OPENID_ISSUER', 'KEYTURN_OPENID_CLIENT_ID', 'KEYTURN_OPENID_ROLES']
+  const others = ['KEYTURN_OPENID_CLIENT_SECRET_FILE', 'KEYTURN_OPENID_SCOPES']
+  if ([...openId, ...others].some(has) && !openId.every(has)) {
+    problems.push(`${openId.join(', ')}: all of them are needed to sign people in, or none`)
   }
   if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
@@ -241,12 +273,21 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
     betaApi: settings.KEYTURN_BETA_API === 'on',
     zitadelApi: settings.KEYTURN_ZITADEL_API === 'on',
+    console: settings.KEYTURN_CONSOLE === 'on',
+    openId: openIdFrom(settings),
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
+}
+
+function openIdFrom(settings: z.output<typeof schema>): OpenIdConfig | null {
+  const { KEYTURN_OPENID_ISSUER: issuer, KEYTURN_OPENID_CLIENT_ID: clientId, KEYTURN_OPENID_ROLES: roles } = settings
+  if (issuer === undefined || clientId === undefined || roles === undefined) return null
+  const clientSecretFile = settings.KEYTURN_OPENID_CLIENT_SECRET_FILE ?? null
+  return { issuer, clientId, clientSecretFile, scopes: settings.KEYTURN_OPENID_SCOPES, roles }
 }
 
 function masterKeysFrom({

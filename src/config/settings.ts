@@ -169,6 +169,38 @@ export const SETTINGS = [
       'Whether clients of ZITADEL are served: its two `WebKeyService`s, its scopes for audience and roles (`docs/zitadel.md`). `on` or `off`.',
   },
   {
+    variable: 'KEYTURN_CONSOLE',
+    default: 'on',
+    meaning:
+      'Whether there is a console at `/console/`, with its `iam.console.v2.ConsoleService` (`docs/console.md`): `on` or `off`.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_ISSUER',
+    default: 'none',
+    meaning: 'OpenID provider at which people sign in at the console (`docs/console.md`), with the two that follow.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_CLIENT_ID',
+    default: 'none',
+    meaning: "Keyturn's client there, with the redirect URI `<base URL>/console/callback`.",
+  },
+  {
+    variable: 'KEYTURN_OPENID_ROLES',
+    default: 'none',
+    meaning:
+      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. Of several the greatest counts; people without one may not sign in.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_CLIENT_SECRET_FILE',
+    default: 'none: a public client',
+    meaning: 'A file with the secret of that client.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_SCOPES',
+    default: 'openid profile email',
+    meaning: 'Scopes to ask for, separated by spaces, such as another one for groups.',
+  },
+  {
     variable: 'KEYTURN_AUDIT_RETENTION',
     default: '365',
     meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',

@@ -17,13 +17,13 @@ export function thumbprint(jwk: PublicJwk): string {
 
 /** Makes and checks codes. */
 export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
-  const webKeys = mac(keys.webKeys)
-  const revokedWebKeys = mac(keys.revokedWebKeys)
-  const userKeys = mac(keys.userKeys)
-  const trustedIssuers = mac(keys.trustedIssuers)
-  const fetchedKeys = mac(keys.fetchedKeys)
-  const federatedIdentities = mac(keys.federatedIdentities)
-  const clientCertificates = mac(keys.clientCertificates)
+  const webKeys = createRowMac(keys.webKeys)
+  const revokedWebKeys = createRowMac(keys.revokedWebKeys)
+  const userKeys = createRowMac(keys.userKeys)
+  const trustedIssuers = createRowMac(keys.trustedIssuers)
+  const fetchedKeys = createRowMac(keys.fetchedKeys)
+  const federatedIdentities = createRowMac(keys.federatedIdentities)
+  const clientCertificates = createRowMac(keys.clientCertificates)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
     if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
     return webKeys([keyId, algorithm, canonical(publicJwk)])
@@ -55,20 +55,20 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     clientCertificates([userId, certificateId, match, value])
   return {
     ofWebKey,
-    assertWebKey: (key, found) => assertSame(ofWebKey(key), found),
+    assertWebKey: (key, found) => assertSameMac(ofWebKey(key), found),
     ofRevokedWebKey,
-    assertRevokedWebKey: (key, found) => assertSame(ofRevokedWebKey(key), found),
+    assertRevokedWebKey: (key, found) => assertSameMac(ofRevokedWebKey(key), found),
     ofUserKey,
-    assertUserKey: (userId, key, found) => assertSame(ofUserKey(userId, key), found),
+    assertUserKey: (userId, key, found) => assertSameMac(ofUserKey(userId, key), found),
     ofTrustedIssuer,
-    assertTrustedIssuer: (issuer, found) => assertSame(ofTrustedIssuer(issuer), found),
+    assertTrustedIssuer: (issuer, found) => assertSameMac(ofTrustedIssuer(issuer), found),
     ofFetchedKeys,
-    assertFetchedKeys: (issuerId, fetched, found) => assertSame(ofFetchedKeys(issuerId, fetched), found),
+    assertFetchedKeys: (issuerId, fetched, found) => assertSameMac(ofFetchedKeys(issuerId, fetched), found),
     ofFederatedIdentity,
-    assertFederatedIdentity: (userId, identity, found) => assertSame(ofFederatedIdentity(userId, identity), found),
+    assertFederatedIdentity: (userId, identity, found) => assertSameMac(ofFederatedIdentity(userId, identity), found),
     ofClientCertificate,
     assertClientCertificate: (userId, certificate, found) =>
-      assertSame(ofClientCertificate(userId, certificate), found),
+      assertSameMac(ofClientCertificate(userId, certificate), found),
   }
 }
 
@@ -80,12 +80,14 @@ function sourceParts({ kind, url, caCertificates }: KeySource): readonly (string
   return [kind, url, caCertificates]
 }
 
-function mac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
+/** Makes codes of statements under a key. */
+export function createRowMac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
   const secret = createSecretKey(key)
   return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
 }
 
-function assertSame(expected: Uint8Array, found: Uint8Array): void {
+/** @throws {Error} if the codes differ. Constant-time. */
+export function assertSameMac(expected: Uint8Array, found: Uint8Array): void {
   if (found.length === expected.length && timingSafeEqual(expected, found)) return
   throw new Error('its mac does not fit, so it was not written by a program that has the integrity key of the instance')
 }

@@ -11,8 +11,10 @@ import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/conne
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
@@ -22,23 +24,32 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
+import type { ConsoleSessions } from '../app/console/console-sessions.ts'
+import type { SessionAccess } from '../app/console/session-access.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { ClientCertificates } from '../app/identities/client-certificates.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
+import { SIGN_IN_PATH } from '../domain/console/paths.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
-import { authorize, permissionsOf, reauthorize } from './authorization/authorize.ts'
+import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
+import { bySession, consoleRoutes } from './console/console-routes.ts'
+import { consoleService } from './console/console-service.ts'
+import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
+import { sessionEndpoint } from './console/session-endpoint.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { clientCertificateService } from './identities/client-certificate-service.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
+import { instanceService } from './instance/instance-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
 import { ZITADEL_REST } from './keys/zitadel-rest.ts'
@@ -78,6 +89,8 @@ export const SERVICES = [
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
+  InstanceService,
+  ConsoleService,
 ]
 
 /** The services for clients of ZITADEL, behind the same gate. */
@@ -95,12 +108,27 @@ export interface RpcOptions {
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
+  readonly instance: InstanceOverview
+  /** Null: there is no console. */
+  readonly console: ConsoleRpc | null
+  /** The base URL. */
+  readonly baseUrl: string
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
   /** Whether clients of ZITADEL are served. */
   readonly servesZitadel: boolean
   readonly requestContext: RequestContext
   readonly log: Log
+}
+
+/** What the console needs besides. */
+export interface ConsoleRpc {
+  readonly sessions: ConsoleSessions
+  readonly access: SessionAccess
+  /** Signing people in; null without an OpenID provider. */
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
+  /** Headers of every response of the console. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Answers a request. @throws The error that prevented a response, if the client is still connected. */
@@ -135,12 +163,48 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
-  const { certificates, trustedIssuers, federatedIdentities } = options
+  const { access, console, servesZitadel } = options
   const callContexts = new CallContexts(options.requestContext)
-  const router = createConnectRouter({
+  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
+  const serve = servicesOf(options)
+  const router = serve(routerWith({ authenticate: byToken(access, callContexts), access }, { options, callContexts }))
+  if (servesZitadel) {
+    const service = zitadelWebKeyService(options.webKeys)
+    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+  }
+  const rest = servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
+  const routes = new Map([...routesOf(router, routing), ...rest])
+  if (console === null) return routes
+
+  // The same services behind another gate, so that neither takes the proofs of the other.
+  const gate = { authenticate: bySession(console.access), access: console.access }
+  const calls = routesOf(serve(routerWith(gate, { options, callContexts, isConnectOnly: true })), routing)
+  const session = sessionEndpoint({ ...options, ...console, signInPath: console.openId === null ? null : SIGN_IN_PATH })
+  const openId = console.openId === null ? null : openIdEndpoint({ ...options, ...console.openId })
+  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
+}
+
+/** What checks the right to a call. */
+type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+}
+
+/** A router without services, whose calls have to pass a gate. */
+function routerWith(
+  { authenticate, access }: Gatekeeper,
+  {
+    options,
+    callContexts,
+    isConnectOnly = false,
+  }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
+): ConnectRouter {
+  const { audit, servesDeprecated, log } = options
+  return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
+    grpc: !isConnectOnly,
+    grpcWeb: !isConnectOnly,
     requestGate: authorize({
+      authenticate,
       access,
       audit,
       permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
@@ -156,21 +220,26 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
       createValidateInterceptor(),
     ],
   })
-    .service(BetaWebKeyService, webKeyBetaService(webKeys))
-    .service(WebKeyService, webKeyService(webKeys, rotation))
-    .service(ProjectService, projectService(projects))
-    .service(ServiceUserService, serviceUserService(users, credentials))
-    .service(ClientCertificateService, clientCertificateService(certificates))
-    .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
-    .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-    .service(AuditService, auditService(audit))
-  if (options.servesZitadel) {
-    const service = zitadelWebKeyService(webKeys)
-    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+}
+
+/** Adds Keyturn's own services to a router. */
+function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
+  const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
+    options
+  const { instance, console, baseUrl } = options
+  return (router) => {
+    router
+      .service(BetaWebKeyService, webKeyBetaService(webKeys))
+      .service(WebKeyService, webKeyService(webKeys, rotation))
+      .service(ProjectService, projectService(projects))
+      .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(ClientCertificateService, clientCertificateService(certificates))
+      .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
+      .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
+      .service(AuditService, auditService(audit))
+      .service(InstanceService, instanceService(instance))
+    return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
-  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
-  const rest = options.servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
-  return new Map([...routesOf(router, routing), ...rest])
 }
 
 /** What the handlers of a router need. */

@@ -29,9 +29,17 @@ import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type { ClientCertificateVerifier, KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
+import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
+import type {
+  ClientCertificateVerifier,
+  KeyPairGenerator,
+  Log,
+  OpenIdProvider,
+  Readiness,
+  RequestContext,
+} from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
@@ -51,6 +59,7 @@ import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
+import { createConsole, createInstanceOverview } from './console.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What the services share. */
@@ -65,10 +74,19 @@ export interface ServicesOptions {
   /** The MACs of the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
   readonly dpopNonces: DpopNonces
+  readonly consoleSecrets: ConsoleSecrets
+  /** Null: there is none. */
+  readonly openIdProvider: OpenIdProvider | null
+  /** The configured ones. */
+  readonly masterKeys: MasterKeys
   readonly replica: Replica
   readonly decryptability: DecryptabilityCheck
   /** Handles rows that cannot be read, except those that the replica reads. */
   readonly rows: UnreadableRows
+  /** Whether this replica can serve. */
+  readonly readiness: () => Readiness
+  /** How far the clock of the database is ahead of that of this machine. */
+  readonly clockOffsetSeconds: () => number
   /** The time of the instance. */
   readonly now: () => Date
   /** The date that a change would get now. */
@@ -185,7 +203,9 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { jwksMaxAgeSeconds } = config
   return createOAuthRoutes({
     service,
-    openApi: publishDocument(openApiDocument(baseUrl, { servesDeprecated: config.betaApi })),
+    openApi: publishDocument(
+      openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
+    ),
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,
@@ -234,6 +254,9 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
+    instance: createInstanceOverview(options),
+    console: createConsole(options),
+    baseUrl,
     webKeys: new WebKeys({
       store: keys,
       reader,

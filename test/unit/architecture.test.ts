@@ -16,6 +16,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   storage: ['domain', 'node:', 'kysely', 'pg'],
   'embedded-postgres': ['domain', 'node:'],
   oauth: ['domain', 'app', 'node:', 'oidc-provider'],
+  openid: ['domain', 'openid-client'],
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
   outbound: ['domain', 'node:'],
@@ -29,6 +30,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'storage',
     'embedded-postgres',
     'oauth',
+    'openid',
     'rpc',
     'http',
     'outbound',
@@ -80,6 +82,7 @@ describe('the source', () => {
   it('acts by the right of the system only where no caller asks for it', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
+      'src/app/console/people.ts',
       'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',

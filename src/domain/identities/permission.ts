@@ -9,6 +9,10 @@ const READING = [
   'iam.trusted_issuer.read',
   'iam.audit.read',
   'iam.token.read',
+  'iam.instance.read',
+  // Signing in, to see what else a role lets one see.
+  'iam.console.read',
+  'iam.session.read',
 ] as const
 
 /** Everything that a method can require. */
@@ -23,6 +27,7 @@ export const PERMISSIONS = [
   'iam.user.credential.write',
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
+  'iam.session.delete',
 ] as const
 
 /** Allows one kind of call (Spec §5). */

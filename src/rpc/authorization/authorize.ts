@@ -3,9 +3,9 @@
  * request has been received. Changes check it a third time, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
-import type { HandlerContext, Interceptor } from '@connectrpc/connect'
+import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
-import type { Access } from '../../app/access/access.ts'
+import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -17,9 +17,31 @@ import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
+/** What a call says about its caller, and where it comes from. */
+export interface PresentedCall {
+  readonly header: Headers
+  /** The IP address of the client; empty if it is not known. */
+  readonly clientAddress: string
+  readonly values: ContextValues
+}
+
+/** Finds out who is calling. @throws {DomainError} if that is not proved. */
+export type Authenticate = (call: PresentedCall) => Promise<AuthenticatedCaller>
+
+/** Authenticates by the token in the `Authorization` header, with the proof of the key that it is bound to. */
+export function byToken(access: Pick<Access, 'authenticate'>, callContexts: CallContexts): Authenticate {
+  return ({ header, clientAddress, values }) =>
+    access.authenticate(header.get('authorization'), clientAddress, {
+      ...callContexts.targetOf(values),
+      proof: header.get('dpop'),
+      certificate: () => callContexts.certificateOf(values),
+    })
+}
+
 /** What the gate needs. */
 export interface GateOptions {
-  readonly access: Access
+  readonly authenticate: Authenticate
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -29,10 +51,11 @@ export interface GateOptions {
 }
 
 /**
- * A gate that checks token, its binding and permission before the body of the request is read, so that an unauthenticated request causes
+ * A gate that checks the caller's proof and permission before the body of the request is read, so that an unauthenticated request causes
  * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
 export function authorize({
+  authenticate,
   access,
   audit,
   permissionFor,
@@ -51,11 +74,7 @@ export function authorize({
       throw refusal
     }
     try {
-      const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress, {
-        ...callContexts.targetOf(values),
-        proof: requestHeader.get('dpop'),
-        certificate: () => callContexts.certificateOf(values),
-      })
+      const caller = await authenticate({ header: requestHeader, clientAddress, values })
       const { userId } = caller.user
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }

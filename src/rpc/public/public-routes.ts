@@ -8,6 +8,7 @@ import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_det
 import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
 import type { Log, RequestContext } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { translateErrors, unavailable } from '../messages/errors.ts'
@@ -34,6 +35,8 @@ export interface PublicRpcOptions {
   readonly servesDeprecated: boolean
   /** Whether clients of ZITADEL are served. Otherwise health and reflection do not list their services. */
   readonly servesZitadel: boolean
+  /** Whether there is a console. Otherwise health and reflection do not list its service. */
+  readonly servesConsole: boolean
   readonly clock: Clock
   readonly requestContext: RequestContext
   readonly log: Log
@@ -50,7 +53,9 @@ export interface PublicRpc {
 export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
   const callContexts = new CallContexts(options.requestContext)
   const administration = [
-    ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined),
+    ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined).filter(
+      (service) => options.servesConsole || service !== ConsoleService,
+    ),
     ...(options.servesZitadel ? ZITADEL_SERVICES : []),
   ]
   const all = [...administration, ...PUBLIC_SERVICES]

@@ -32,6 +32,7 @@ const MIGRATIONS = [
   '0012-bound-tokens',
   '0013-issuer-keys',
   '0014-client-certificates',
+  '0015-console',
 ]
 
 const APPLIED = {

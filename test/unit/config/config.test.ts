@@ -44,6 +44,8 @@ describe('the configuration', () => {
       maxStalenessSeconds: 60,
       betaApi: true,
       zitadelApi: false,
+      console: true,
+      openId: null,
       auditRetentionDays: 365,
       maxPatLifetimeDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
@@ -137,6 +139,43 @@ describe('the configuration', () => {
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
   ])('takes %s=%s', (variable, value, member, expected) => {
     expect(readConfig({}, { [variable]: value })).toHaveProperty(member, expected)
+  })
+
+  const OPENID = {
+    KEYTURN_OPENID_ISSUER: 'https://login.example.com/realms/main',
+    KEYTURN_OPENID_CLIENT_ID: 'keyturn',
+    KEYTURN_OPENID_ROLES: '{"IAM_OWNER":{"groups":"platform"},"IAM_OWNER_VIEWER":{"groups":["dev"],"a:b":["x"]}}',
+  }
+
+  it('takes an OpenID provider with what its claims give', () => {
+    expect(readConfig({}, OPENID).openId).toEqual({
+      issuer: 'https://login.example.com/realms/main',
+      clientId: 'keyturn',
+      clientSecretFile: null,
+      scopes: 'openid profile email',
+      roles: [
+        { role: 'IAM_OWNER', claim: 'groups', values: ['platform'] },
+        { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev'] },
+        { role: 'IAM_OWNER_VIEWER', claim: 'a:b', values: ['x'] },
+      ],
+    })
+  })
+
+  it.each([
+    ['KEYTURN_OPENID_ISSUER', undefined],
+    ['KEYTURN_OPENID_CLIENT_ID', undefined],
+    ['KEYTURN_OPENID_ROLES', undefined],
+    ['KEYTURN_OPENID_ISSUER', 'http://login.example.com'],
+    ['KEYTURN_OPENID_ISSUER', 'https://login.example.com/?a'],
+    ['KEYTURN_OPENID_SCOPES', 'profile'],
+    ['KEYTURN_OPENID_ROLES', 'groups'],
+    ['KEYTURN_OPENID_ROLES', '{}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_ADMIN":{"groups":"platform"}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{"groups":[]}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{"admin":true}}'],
+  ])('takes no OpenID provider with %s=%s', (variable, value) => {
+    expect(problemsOf({ ...OPENID, [variable]: value }).join()).toContain(variable)
   })
 
   it('makes as many workers as there are cores if asked for "auto"', () => {

@@ -1,0 +1,108 @@
+/**
+ * Makes the parts of the console, and of what it shows about the instance.
+ */
+import { hash, randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ConsoleSessions } from '../app/console/console-sessions.ts'
+import { People } from '../app/console/people.ts'
+import { SessionAccess } from '../app/console/session-access.ts'
+import { InstanceOverview } from '../app/instance/instance-overview.ts'
+import type { Config } from '../config/config.ts'
+import { describeConfig } from '../config/describe-config.ts'
+import { readVersion } from '../config/version.ts'
+import { createKeyResealer } from '../crypto/resealer.ts'
+import { CALLBACK_PATH } from '../domain/console/paths.ts'
+import type { OpenIdProvider } from '../domain/ports.ts'
+import { CONSOLE_HEADERS } from '../http/console/console-headers.ts'
+import { consolePageRoutes, readBuiltConsole } from '../http/console/console-page.ts'
+import type { Route } from '../http/requests/router.ts'
+import type { ConsoleRpc } from '../rpc/routes.ts'
+import { createConsoleStore } from '../storage/console/console-store.ts'
+import { createIdentityStore } from '../storage/identities/identity-store.ts'
+import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
+import { readServerVersion } from '../storage/postgres/server-version.ts'
+import type { ServicesOptions } from './services.ts'
+import { systemClock } from './system-clock.ts'
+
+/** Where the build puts the console: the same folder for a checkout and for the package. */
+const BUILT = join(import.meta.dirname, '../../dist/console')
+
+/** The sessions of the console; null if it is switched off. */
+export function createConsole(options: ServicesOptions): ConsoleRpc | null {
+  const {
+    config,
+    database,
+    publicKeys,
+    consoleSecrets: secrets,
+    openIdProvider: provider,
+    replica,
+    attempts,
+    audit,
+    rows,
+    now,
+    tracing,
+  } = options
+  if (!config.console) return null
+  const store = rows.around(tracing.calls('ConsoleStore', createConsoleStore(database, secrets)))
+  const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
+  const digest = (text: string) => hash('sha256', text, 'base64url')
+  const shared = { store, secrets, replica, attempts, digest, now }
+  const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
+  const people = new People({ store: users, replica, sessions, rules: config.openId?.roles ?? [], idOf })
+  return {
+    sessions,
+    access: new SessionAccess({ ...shared, users }),
+    openId: provider === null ? null : { provider, people, attempts },
+    headers: CONSOLE_HEADERS,
+  }
+}
+
+/**
+ * The client of the OpenID provider; null if none is configured.
+ *
+ * @throws {Error} if the file with the client's secret cannot be read.
+ */
+export async function createPeopleProvider(
+  { console, openId }: Config,
+  baseUrl: string,
+): Promise<OpenIdProvider | null> {
+  if (!console || openId === null) return null
+  const { clientSecretFile } = openId
+  const clientSecret = clientSecretFile === null ? null : (await readFile(clientSecretFile, 'utf8')).trim()
+  // Loaded only where it is used.
+  const { createOpenIdProvider } = await import('../openid/openid-provider.ts')
+  return createOpenIdProvider({ ...openId, clientSecret, redirectUri: baseUrl + CALLBACK_PATH })
+}
+
+/** A UUID that stands for these texts (RFC 9562 §5.8). */
+function idOf(...texts: readonly string[]): string {
+  const bytes = hash('sha256', JSON.stringify(['keyturn people', ...texts]), 'buffer').subarray(0, 16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString('hex')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/** The routes of the page; none if the console is switched off. */
+export async function createConsolePage({ console }: Pick<Config, 'console'>): Promise<[string, Route][]> {
+  return console ? consolePageRoutes(await readBuiltConsole(BUILT)) : []
+}
+
+/** What the instance is made of. */
+export function createInstanceOverview(options: ServicesOptions): InstanceOverview {
+  const { config, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } = options
+  return new InstanceOverview({
+    issuer: baseUrl,
+    replica,
+    readiness,
+    clockOffsetSeconds,
+    readServerVersion: () => readServerVersion(database),
+    sealedKeys: rows.around(createSealedKeyStore(database)),
+    masterKeys: createKeyResealer(masterKeys),
+    settings: describeConfig(config),
+    keyturnVersion: readVersion(),
+    startedAt: now(),
+    now,
+  })
+}
