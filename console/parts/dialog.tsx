@@ -1,0 +1,39 @@
+/**
+ * A modal dialog. The browser keeps the focus in it and gives it back, and closes it with Escape.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+
+interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  /** Whether it cannot be closed by Escape, because something in it is shown only once. */
+  readonly isHeld?: boolean
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, onClose, isHeld = false, isWide = false, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      class={isWide ? 'dialog is-wide' : 'dialog'}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        if (!isHeld) onClose()
+      }}
+      onClose={onClose}
+    >
+      <h2 id={titleId}>{title}</h2>
+      {children}
+    </dialog>
+  )
+}
