@@ -67,6 +67,8 @@ export interface Config {
   readonly betaApi: boolean
   /** Whether clients of ZITADEL are served. */
   readonly zitadelApi: boolean
+  /** Whether there is a console. */
+  readonly console: boolean
   /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
   readonly auditRetentionDays: number
   /** How long a personal access token may live, in days. Default 365, range 1 to 3650. */
@@ -118,6 +120,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_STALENESS: seconds(60, { min: 1, max: 86_400 }),
   KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_ZITADEL_API: z.enum(['on', 'off']).default('off'),
+  KEYTURN_CONSOLE: z.enum(['on', 'off']).default('on'),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
@@ -219,6 +222,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxStalenessSeconds: settings.KEYTURN_MAX_STALENESS,
     betaApi: settings.KEYTURN_BETA_API === 'on',
     zitadelApi: settings.KEYTURN_ZITADEL_API === 'on',
+    console: settings.KEYTURN_CONSOLE === 'on',
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,

@@ -33,6 +33,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MAX_STALENESS: config.maxStalenessSeconds,
     KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_ZITADEL_API: config.zitadelApi ? 'on' : 'off',
+    KEYTURN_CONSOLE: config.console ? 'on' : 'off',
     KEYTURN_AUDIT_RETENTION: config.auditRetentionDays,
     KEYTURN_MAX_PAT_LIFETIME: config.maxPatLifetimeDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),

@@ -151,6 +151,12 @@ export const SETTINGS = [
       'Whether clients of ZITADEL are served: its two `WebKeyService`s, its scopes for audience and roles (`docs/zitadel.md`). `on` or `off`.',
   },
   {
+    variable: 'KEYTURN_CONSOLE',
+    default: 'on',
+    meaning:
+      'Whether there is a console at `/console/`, with its `iam.console.v2.ConsoleService` (`docs/console.md`): `on` or `off`.',
+  },
+  {
     variable: 'KEYTURN_AUDIT_RETENTION',
     default: '365',
     meaning: 'How long events of the audit trail are kept, in days, 1 to 3650.',

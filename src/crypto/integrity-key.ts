@@ -5,6 +5,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Integrity, NewIntegrity, TakeOver } from '../domain/integrity.ts'
 import { createClientSecrets, createSecretHash } from './client-secret.ts'
+import { createConsoleSecrets } from './console-secrets.ts'
 import { createDpopNonces } from './dpop-nonces.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { createPublicKeyMacs } from './public-key-macs.ts'
@@ -27,6 +28,8 @@ const USES = {
   personalAccessTokens: 'keyturn personal access tokens',
   personalAccessTokenTags: 'keyturn personal access token tags',
   dpopNonces: 'keyturn dpop nonces',
+  consoleTags: 'keyturn console tags',
+  consoleRows: 'keyturn console rows',
 } as const
 
 /** A key for each use. */
@@ -44,6 +47,7 @@ export function createIntegrity(keys: DerivedKeys): Integrity {
     publicKeys: createPublicKeyMacs(keys),
     secrets: createClientSecrets(keys),
     dpopNonces: createDpopNonces(keys.dpopNonces),
+    console: createConsoleSecrets(keys),
   }
 }
 

@@ -16,11 +16,11 @@ export function thumbprint(jwk: PublicJwk): string {
 
 /** Makes and checks codes. */
 export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
-  const webKeys = mac(keys.webKeys)
-  const revokedWebKeys = mac(keys.revokedWebKeys)
-  const userKeys = mac(keys.userKeys)
-  const trustedIssuers = mac(keys.trustedIssuers)
-  const federatedIdentities = mac(keys.federatedIdentities)
+  const webKeys = createRowMac(keys.webKeys)
+  const revokedWebKeys = createRowMac(keys.revokedWebKeys)
+  const userKeys = createRowMac(keys.userKeys)
+  const trustedIssuers = createRowMac(keys.trustedIssuers)
+  const federatedIdentities = createRowMac(keys.federatedIdentities)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
     if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
     return webKeys([keyId, algorithm, canonical(publicJwk)])
@@ -43,24 +43,26 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   }
   return {
     ofWebKey,
-    assertWebKey: (key, found) => assertSame(ofWebKey(key), found),
+    assertWebKey: (key, found) => assertSameMac(ofWebKey(key), found),
     ofRevokedWebKey,
-    assertRevokedWebKey: (key, found) => assertSame(ofRevokedWebKey(key), found),
+    assertRevokedWebKey: (key, found) => assertSameMac(ofRevokedWebKey(key), found),
     ofUserKey,
-    assertUserKey: (userId, key, found) => assertSame(ofUserKey(userId, key), found),
+    assertUserKey: (userId, key, found) => assertSameMac(ofUserKey(userId, key), found),
     ofTrustedIssuer,
-    assertTrustedIssuer: (issuer, found) => assertSame(ofTrustedIssuer(issuer), found),
+    assertTrustedIssuer: (issuer, found) => assertSameMac(ofTrustedIssuer(issuer), found),
     ofFederatedIdentity,
-    assertFederatedIdentity: (userId, identity, found) => assertSame(ofFederatedIdentity(userId, identity), found),
+    assertFederatedIdentity: (userId, identity, found) => assertSameMac(ofFederatedIdentity(userId, identity), found),
   }
 }
 
-function mac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
+/** Makes codes of statements under a key. */
+export function createRowMac(key: Uint8Array): (statement: readonly (string | null)[]) => Uint8Array {
   const secret = createSecretKey(key)
   return (statement) => createHmac('sha256', secret).update(JSON.stringify(statement)).digest()
 }
 
-function assertSame(expected: Uint8Array, found: Uint8Array): void {
+/** @throws {Error} if the codes differ. Constant-time. */
+export function assertSameMac(expected: Uint8Array, found: Uint8Array): void {
   if (found.length === expected.length && timingSafeEqual(expected, found)) return
   throw new Error('its mac does not fit, so it was not written by a program that has the integrity key of the instance')
 }

@@ -2,6 +2,7 @@
  * Integrity of rows: a row is trusted only if a program with the integrity key of the instance has written it. That key is stored
  * sealed. `crypto/` implements these ports (decision 11).
  */
+import type { ConsoleSession, SignInLink } from './console/sign-ins.ts'
 import type { FederatedIdentity } from './federation/federated-identity.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { UserKey } from './identities/credential.ts'
@@ -65,6 +66,28 @@ export interface ClientSecrets {
   matchesPersonalAccessToken(token: string, hashes: readonly Uint8Array[]): boolean
 }
 
+/** The secrets of the console, and the codes of their rows. Each secret has a tag, by which an invented one costs no query. */
+export interface ConsoleSecrets {
+  /** The code of a new sign-in link, and the hash to keep. */
+  generateCode(): { readonly code: string; readonly hash: Uint8Array }
+  /** The value of the cookie of a new session, and the hash to keep. */
+  generateCookie(): { readonly cookie: string; readonly hash: Uint8Array }
+  /** The hash of a code; undefined if this instance did not make it. Constant-time in the tag. */
+  hashCode(code: string): Uint8Array | undefined
+  /** The same for the value of a cookie. */
+  hashCookie(cookie: string): Uint8Array | undefined
+  ofLink(link: SignInLink): Uint8Array
+  /** @throws {Error} if this is not its code. */
+  assertLink(link: SignInLink, mac: Uint8Array): void
+  /** Of all but the last use. */
+  ofSession(session: SessionFacts): Uint8Array
+  /** @throws {Error} if this is not its code. */
+  assertSession(session: SessionFacts, mac: Uint8Array): void
+}
+
+/** What the code of a session covers. */
+export type SessionFacts = Omit<ConsoleSession, 'lastUsedAt'>
+
 /** Nonces for DPoP proofs (RFC 9449 §8), the same on all replicas. They are stored nowhere. */
 export interface DpopNonces {
   /** The nonce to hand out. It changes each minute. */
@@ -78,6 +101,7 @@ export interface Integrity {
   readonly publicKeys: PublicKeyMacs
   readonly secrets: ClientSecrets
   readonly dpopNonces: DpopNonces
+  readonly console: ConsoleSecrets
 }
 
 /** An integrity key that was just made, sealed and open. */

@@ -2,6 +2,7 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
@@ -134,6 +135,30 @@ export interface FederationStore {
 export interface IssuersChange<T> {
   readonly next: readonly TrustedIssuer[]
   readonly result: T
+}
+
+/**
+ * The sign-in links and sessions of the console in the database. Every method throws {DomainError} `storage_unavailable`, and `change`
+ * what `KeyStore.update` does.
+ */
+export interface ConsoleStore {
+  /** Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
+  change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
+  /** Oldest first, also those that have ended and were not deleted yet. */
+  listSessions(): Promise<readonly ConsoleSession[]>
+  findLink(hash: Uint8Array): Promise<SignInLink | undefined>
+  /** A session, ended or not. @param key The hash of its cookie, or its id. */
+  findSession(key: Uint8Array | string): Promise<ConsoleSession | undefined>
+  /** Notes that a session is used now. Within a minute of the last use it changes nothing. It is no change of the instance. */
+  recordUse(sessionId: string): Promise<void>
+}
+
+/** The next links and sessions. */
+export interface SignInsChange<T> {
+  readonly next: SignIns
+  readonly result: T
+  /** What ended by it besides: audit events of their own. Default: nothing. */
+  readonly replaced?: readonly Pick<AuditEntry, 'action' | 'resource'>[]
 }
 
 /** The audit trail in the database. Changes are written by the stores that make them. */

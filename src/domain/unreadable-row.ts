@@ -3,7 +3,14 @@
  */
 
 /** What the row should be. Few, because each is the value of a metric's label. */
-export type RowKind = 'revoked_web_key' | 'rotation' | 'service_user' | 'trusted_issuer' | 'web_key'
+export type RowKind =
+  | 'console_session'
+  | 'revoked_web_key'
+  | 'rotation'
+  | 'service_user'
+  | 'sign_in_link'
+  | 'trusted_issuer'
+  | 'web_key'
 
 /** The message says which row it is and what is wrong with it, and nothing that is secret. */
 export class UnreadableRow extends Error {

@@ -11,8 +11,10 @@ import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/conne
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -21,21 +23,28 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
+import type { ConsoleSessions } from '../app/console/console-sessions.ts'
+import type { SessionAccess } from '../app/console/session-access.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
-import { authorize, permissionsOf, reauthorize } from './authorization/authorize.ts'
+import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
+import { bySession, consoleRoutes } from './console/console-routes.ts'
+import { consoleService } from './console/console-service.ts'
+import { sessionEndpoint } from './console/session-endpoint.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
+import { instanceService } from './instance/instance-service.ts'
 import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
 import { ZITADEL_REST } from './keys/zitadel-rest.ts'
@@ -65,7 +74,7 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** Keyturn's own services behind the gate. The gate knows the permissions of these and of `ZITADEL_SERVICES` only. */
+/** Keyturn's own services behind the gate. The gate knows the permissions of the services in these three lists only. */
 export const SERVICES = [
   BetaWebKeyService,
   WebKeyService,
@@ -74,7 +83,11 @@ export const SERVICES = [
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
+  InstanceService,
 ]
+
+/** The service of the console, behind the same gate. */
+export const CONSOLE_SERVICES = [ConsoleService]
 
 /** The services for clients of ZITADEL, behind the same gate. */
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
@@ -90,12 +103,25 @@ export interface RpcOptions {
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
+  readonly instance: InstanceOverview
+  /** Null: there is no console. */
+  readonly console: ConsoleRpc | null
+  /** The base URL. */
+  readonly baseUrl: string
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
   /** Whether clients of ZITADEL are served. */
   readonly servesZitadel: boolean
   readonly requestContext: RequestContext
   readonly log: Log
+}
+
+/** What the console needs besides. */
+export interface ConsoleRpc {
+  readonly sessions: ConsoleSessions
+  readonly access: SessionAccess
+  /** Headers of every response of the console. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Answers a request. @throws The error that prevented a response, if the client is still connected. */
@@ -130,15 +156,50 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 
 /** Makes the handlers of all RPC services behind the gate by path. @throws {Error} if a method names no permission. */
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
-  const { webKeys, rotation, projects, users, credentials, audit, access, servesDeprecated, log } = options
-  const { trustedIssuers, federatedIdentities } = options
+  const { access, console, servesZitadel } = options
   const callContexts = new CallContexts(options.requestContext)
-  const router = createConnectRouter({
+  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
+  const serve = servicesOf(options)
+  const router = serve(routerWith({ authenticate: byToken(access), access }, { options, callContexts }))
+  if (servesZitadel) {
+    const service = zitadelWebKeyService(options.webKeys)
+    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+  }
+  const rest = servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
+  const routes = new Map([...routesOf(router, routing), ...rest])
+  if (console === null) return routes
+
+  // The same services behind another gate, so that neither takes the proofs of the other.
+  const gate = { authenticate: bySession(console.access), access: console.access }
+  const calls = routesOf(serve(routerWith(gate, { options, callContexts, isConnectOnly: true })), routing)
+  const session = sessionEndpoint({ ...options, ...console })
+  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, headers: console.headers })])
+}
+
+/** What checks the right to a call. */
+type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+}
+
+/** A router without services, whose calls have to pass a gate. */
+function routerWith(
+  { authenticate, access }: Gatekeeper,
+  {
+    options,
+    callContexts,
+    isConnectOnly = false,
+  }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
+): ConnectRouter {
+  const { audit, servesDeprecated, log } = options
+  return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
+    grpc: !isConnectOnly,
+    grpcWeb: !isConnectOnly,
     requestGate: authorize({
+      authenticate,
       access,
       audit,
-      permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
+      permissionFor: permissionsOf([...SERVICES, ...CONSOLE_SERVICES, ...ZITADEL_SERVICES]),
       servesDeprecated,
       callContexts,
       log,
@@ -151,20 +212,24 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
       createValidateInterceptor(),
     ],
   })
-    .service(BetaWebKeyService, webKeyBetaService(webKeys))
-    .service(WebKeyService, webKeyService(webKeys, rotation))
-    .service(ProjectService, projectService(projects))
-    .service(ServiceUserService, serviceUserService(users, credentials))
-    .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
-    .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-    .service(AuditService, auditService(audit))
-  if (options.servesZitadel) {
-    const service = zitadelWebKeyService(webKeys)
-    router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
+}
+
+/** Adds Keyturn's own services to a router. */
+function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
+  const { webKeys, rotation, projects, users, credentials, trustedIssuers, federatedIdentities, audit } = options
+  const { instance, console, baseUrl } = options
+  return (router) => {
+    router
+      .service(BetaWebKeyService, webKeyBetaService(webKeys))
+      .service(WebKeyService, webKeyService(webKeys, rotation))
+      .service(ProjectService, projectService(projects))
+      .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
+      .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
+      .service(AuditService, auditService(audit))
+      .service(InstanceService, instanceService(instance))
+    return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
-  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
-  const rest = options.servesZitadel ? restRoutesOf(router, ZITADEL_REST, routing) : []
-  return new Map([...routesOf(router, routing), ...rest])
 }
 
 /** What the handlers of a router need. */

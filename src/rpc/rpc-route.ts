@@ -2,8 +2,8 @@
  * The RPC method in the path of a route.
  */
 
-/** `/package.Service/Method` */
-const RPC_ROUTE = /^\/[\w.]+\.\w+\/\w+$/
+/** `/package.Service/Method`, for the console behind a prefix. */
+const RPC_ROUTE = /^(?:\/console\/api)?\/[\w.]+\.\w+\/\w+$/
 
 /** Whether the route is the path of an RPC method. */
 export function isRpc(route: string): boolean {
@@ -12,5 +12,5 @@ export function isRpc(route: string): boolean {
 
 /** The method with the full name of its service, such as `iam.webkey.v2beta.WebKeyService/CreateWebKey`. */
 export function rpcMethodOf(route: string): string {
-  return route.slice(1)
+  return route.split('/').slice(-2).join('/')
 }

@@ -3,9 +3,11 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
+import { isConsolePath, SESSION_PATH } from '../domain/console/paths.ts'
 import { setHeaders } from '../domain/header-list.ts'
 import type { Log, Readiness } from '../domain/ports.ts'
 import { DEFAULT_LIMITS } from '../http/connections/limits.ts'
+import { CONSOLE_HEADER_LIST } from '../http/console/console-headers.ts'
 import { reserve } from '../http/requests/body-budget.ts'
 import { READ_ONLY, RPC } from '../http/requests/cors.ts'
 import { cutOff, type Handler, type Refuse, refuse, sendJson } from '../http/requests/exchange.ts'
@@ -26,6 +28,8 @@ import { systemClock } from './system-clock.ts'
 export interface Services {
   readonly oauth: OAuthRoutes
   readonly rpc: RpcRoutes
+  /** The page of the console and its files; none without a console. */
+  readonly console: readonly (readonly [string, Route])[]
   readonly readiness: () => Readiness
   /** Whether administrative calls can be answered. */
   readonly canAdminister: () => boolean
@@ -78,6 +82,7 @@ export class Routing {
       serving,
       servesDeprecated: config.betaApi,
       servesZitadel: config.zitadelApi,
+      servesConsole: config.console,
       clock: systemClock,
       requestContext: contexts,
       log,
@@ -92,7 +97,7 @@ export class Routing {
   readonly handle: Handler = (req, res) => this.#router(req, res)
 
   /** Routes to the services. @param authority The host and port of the base URL. */
-  serve({ oauth, rpc, readiness, canAdminister }: Services, authority: string): void {
+  serve({ oauth, rpc, console, readiness, canAdminister }: Services, authority: string): void {
     this.#readiness = readiness
     this.#canAdminister = canAdminister
     const documents = Object.entries(DOCUMENT_PATHS).map(([path, name]): [string, Route] => [
@@ -107,6 +112,7 @@ export class Routing {
         ...documents,
         ...calls(this.#public.routes, authority),
         ...calls(rpc, authority),
+        ...console,
       ],
       notFound,
     )
@@ -139,9 +145,10 @@ export class Routing {
       ]),
       fallback,
       refuseAt: (path) => {
-        if (isRpc(path)) return refuseCall
+        if (isRpc(path) || path === SESSION_PATH) return refuseCall
         return config.zitadelApi && isZitadelRest(path) ? refuseRest : refuse
       },
+      headersAt: (path) => (config.console && isConsolePath(path) ? CONSOLE_HEADER_LIST : []),
       maxBodyBytes: DEFAULT_LIMITS.maxBodyBytes,
       secure: config.tls !== null,
       ...this.#options,

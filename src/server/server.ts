@@ -19,7 +19,7 @@ import { createKeySealer } from '../crypto/sealed-key.ts'
 import { createSignerFactory } from '../crypto/signer.ts'
 import { activeKey } from '../domain/keys/key-ring.ts'
 import type { SealedWebKey } from '../domain/keys/sealed-keys.ts'
-import type { Log } from '../domain/ports.ts'
+import type { Log, Readiness } from '../domain/ports.ts'
 import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import { readInitialCredentials } from '../secret-files/initial-credentials.ts'
@@ -38,6 +38,7 @@ import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
+import { createConsolePage } from './console.ts'
 import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { keepHeapSmall } from './heap.ts'
@@ -183,7 +184,12 @@ async function start(
   )
 
   // Loaded first: all other rows are verified with it.
-  const { publicKeys, secrets, dpopNonces } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
+  const {
+    publicKeys,
+    secrets,
+    dpopNonces,
+    console: consoleSecrets,
+  } = await whenAvailable(() => loadIntegrity(database, masterKeys), waiting)
 
   const issuers = createIssuerStore(database)
   // With an embedded database no other replica goes on under the old issuer.
@@ -215,6 +221,10 @@ async function start(
   // Logged at the start, so that the operator can act before the day on which one of them has to sign.
   await whenAvailable(() => decryptability.checkInitialKeys(), waiting)
 
+  const readiness = (): Readiness => {
+    const readiness = replica.readiness()
+    return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
+  }
   const base = {
     config,
     log,
@@ -224,9 +234,13 @@ async function start(
     secrets,
     publicKeys,
     dpopNonces,
+    consoleSecrets,
+    masterKeys,
     replica,
     decryptability,
     rows,
+    readiness,
+    clockOffsetSeconds: () => time.offsetSeconds,
     now: time.now,
     changeTime: time.changeTime,
     baseUrl,
@@ -239,10 +253,8 @@ async function start(
   listener.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
-    readiness: () => {
-      const readiness = replica.readiness()
-      return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
-    },
+    console: await createConsolePage(config),
+    readiness,
     canAdminister: () => replica.isFresh() && replica.isCurrent(),
   })
   metrics.observe(replica, time.now)

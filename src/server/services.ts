@@ -27,9 +27,10 @@ import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseIssuerKeys } from '../crypto/issuer-key.ts'
+import type { MasterKeys } from '../crypto/master-keys.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
-import type { ClientSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type { KeyPairGenerator, Log, RequestContext } from '../domain/ports.ts'
+import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
+import type { KeyPairGenerator, Log, Readiness, RequestContext } from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
@@ -45,6 +46,7 @@ import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
+import { createConsole, createInstanceOverview } from './console.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What the services share. */
@@ -59,10 +61,17 @@ export interface ServicesOptions {
   /** The MACs of the public keys in the database. */
   readonly publicKeys: PublicKeyMacs
   readonly dpopNonces: DpopNonces
+  readonly consoleSecrets: ConsoleSecrets
+  /** The configured ones. */
+  readonly masterKeys: MasterKeys
   readonly replica: Replica
   readonly decryptability: DecryptabilityCheck
   /** Handles rows that cannot be read, except those that the replica reads. */
   readonly rows: UnreadableRows
+  /** Whether this replica can serve. */
+  readonly readiness: () => Readiness
+  /** How far the clock of the database is ahead of that of this machine. */
+  readonly clockOffsetSeconds: () => number
   /** The time of the instance. */
   readonly now: () => Date
   /** The date that a change would get now. */
@@ -194,6 +203,9 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
+    instance: createInstanceOverview(options),
+    console: createConsole(options),
+    baseUrl,
     webKeys: new WebKeys({
       store: keys,
       reader,

@@ -88,7 +88,8 @@ describe('a server', () => {
     const unused = () => {}
     const tokens = { token: unused, introspection: unused, revocation: unused }
     const oauth = { ...tokens, jwks: unused, discovery: unused, openApi: unused }
-    door.serve({ oauth, rpc: new Map(), readiness: () => ({ ready: true, warnings: [] }), canAdminister: () => true })
+    const readiness = () => ({ ready: true, warnings: [] }) as const
+    door.serve({ oauth, rpc: new Map(), console: [], readiness, canAdminister: () => true })
     await eventually(() => expect(watching.statuses).toEqual(['NOT_SERVING', 'SERVING']))
     expect(await checkHealth(door.listenUrl, WEB_KEYS)).toBe('SERVING')
   })

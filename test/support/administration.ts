@@ -7,8 +7,10 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { required_permission } from '../../gen/iam/auth/v1/permission_pb.js'
+import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -26,6 +28,8 @@ export const SERVICES = [
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
+  InstanceService,
+  ConsoleService,
 ]
 
 /** Every method of the API, and the permission that its option names. */
@@ -43,6 +47,8 @@ export interface Administration {
   readonly issuers: Client<typeof TrustedIssuerService>
   readonly identities: Client<typeof FederatedIdentityService>
   readonly audit: Client<typeof AuditService>
+  readonly instance: Client<typeof InstanceService>
+  readonly console: Client<typeof ConsoleService>
   /** The deprecated service. */
   readonly webKeys: Client<typeof BetaWebKeyService>
   readonly keys: Client<typeof WebKeyService>
@@ -71,6 +77,8 @@ export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: st
     issuers: createClient(TrustedIssuerService, transport),
     identities: createClient(FederatedIdentityService, transport),
     audit: createClient(AuditService, transport),
+    instance: createClient(InstanceService, transport),
+    console: createClient(ConsoleService, transport),
     webKeys: createClient(BetaWebKeyService, transport),
     keys: createClient(WebKeyService, transport),
     post: async (method, request = {}) => {

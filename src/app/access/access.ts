@@ -223,7 +223,8 @@ export class Access {
   }
 }
 
-function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): void {
+/** @throws {DomainError} `too_many_failures`. */
+export function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts']): void {
   const seconds = attempts.blockedForSeconds(attempt)
   if (seconds === 0) return
   throw new DomainError('too_many_failures', 'too many failed authentications: try again later', {

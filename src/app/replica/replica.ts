@@ -50,6 +50,8 @@ export interface ReplicaStatus {
   readonly ring: KeyRing
   readonly rotation: Rotation
   readonly version: number
+  /** When that version was made; null: there has been no change. */
+  readonly changedAt: Date | null
   /** How long ago the database confirmed it. */
   readonly stalenessSeconds: number
   /** How long the last change of another process took to get here, at most. Null: there has been none. */
@@ -178,7 +180,8 @@ export class Replica {
     const { keys, rotation, revision, lag } = this.#memory
     const { stalenessSeconds, unreadableRow } = this.#guard
     const { ring } = keys.current
-    return { ring, rotation, version: revision.version, stalenessSeconds, lagSeconds: lag.seconds, unreadableRow }
+    const { version, changedAt } = revision
+    return { ring, rotation, version, changedAt, stalenessSeconds, lagSeconds: lag.seconds, unreadableRow }
   }
 
   /** The hits and misses of the cache of service users. */

@@ -4,6 +4,7 @@
  * of the change.
  */
 import type { AuditEntry } from '../audit.ts'
+import { isOpen, type SessionDates } from '../console/sign-ins.ts'
 import { DomainError } from '../errors.ts'
 import type { WebKey } from '../keys/web-key.ts'
 import { isLive, type PersonalAccessToken } from './credential.ts'
@@ -28,8 +29,14 @@ interface PersonalAccessTokenCredential {
   readonly tokenId: string
 }
 
+/** A session of the console that a caller has proved itself with. */
+interface ConsoleSessionCredential {
+  readonly kind: 'console_session'
+  readonly sessionId: string
+}
+
 /** What a caller has proved itself with. */
-export type Credential = AccessTokenCredential | PersonalAccessTokenCredential
+export type Credential = AccessTokenCredential | PersonalAccessTokenCredential | ConsoleSessionCredential
 
 /** What an access token says, once it has been verified. */
 export interface VerifiedAccessToken {
@@ -56,8 +63,8 @@ export interface UserAuthority {
 }
 
 /**
- * The right of a service user over its own tokens, by a credential that it has proved as a client of an OAuth endpoint. The change decides
- * whether that credential is still live: it is among what is changed.
+ * The right of a service user over its own tokens and sessions, by a credential that it has proved as a client of an OAuth endpoint or at
+ * the console. The change decides whether that credential is still live: it is among what is changed.
  */
 interface ClientAuthority {
   readonly kind: 'client'
@@ -97,6 +104,8 @@ export interface AuthorityFacts<User extends CallingUser = CallingUser> {
   readonly user: User | undefined
   /** The web keys that are published; at least the one that signed the access token, if it is. */
   readonly ring: readonly Pick<WebKey, 'keyId'>[]
+  /** The session that the right depends on. Undefined if it depends on none, or there is no such session of the user. */
+  readonly session?: SessionDates | undefined
   readonly now: Date
 }
 
@@ -104,7 +113,7 @@ export interface AuthorityFacts<User extends CallingUser = CallingUser> {
  * Checks that a right still holds: the user is there and enabled and has a role that includes the permission, the
  * credential has neither been taken away or revoked nor expired, and the web key of an access token is still published.
  *
- * @throws {DomainError} `token_invalid`; `permission_missing`.
+ * @throws {DomainError} `token_invalid`; `console_session_invalid`; `permission_missing`.
  */
 export function assertAuthorized({ credential, permission }: UserAuthority, facts: AuthorityFacts): void {
   assertPermitted(authenticated(credential, facts), permission)
@@ -114,12 +123,17 @@ export function assertAuthorized({ credential, permission }: UserAuthority, fact
  * The user, if it exists, is enabled, and the credential is still live. That the credential belongs to the user must have been
  * proved before.
  *
- * @throws {DomainError} `token_invalid`.
+ * @throws {DomainError} `token_invalid`; `console_session_invalid`.
  */
 export function authenticated<User extends CallingUser>(credential: Credential, facts: AuthorityFacts<User>): User {
-  return credential.kind === 'access_token'
-    ? userOfAccessToken(credential, facts)
-    : userOfPersonalAccessToken(credential, facts)
+  switch (credential.kind) {
+    case 'access_token':
+      return userOfAccessToken(credential, facts)
+    case 'personal_access_token':
+      return userOfPersonalAccessToken(credential, facts)
+    case 'console_session':
+      return userOfSession(facts)
+  }
 }
 
 /** @throws {DomainError} `permission_missing` unless a role of the user includes the permission. */
@@ -134,6 +148,19 @@ export function invalidPersonalAccessToken(): DomainError {
     'token_invalid',
     'the personal access token is not valid: it does not exist any more, has expired, or its user is disabled',
   )
+}
+
+/** The same refusal for a cookie that is missing or forged, for a session that has ended or was revoked, and for a disabled user. */
+export function invalidSession(): DomainError {
+  return new DomainError(
+    'console_session_invalid',
+    'there is no open session of the console: sign in with "keyturn console"',
+  )
+}
+
+function userOfSession<User extends CallingUser>({ user, session, now }: AuthorityFacts<User>): User {
+  if (user === undefined || !user.enabled || session === undefined || !isOpen(session, now)) throw invalidSession()
+  return user
 }
 
 function userOfAccessToken<User extends CallingUser>(

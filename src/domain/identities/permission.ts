@@ -9,6 +9,9 @@ const READING = [
   'iam.trusted_issuer.read',
   'iam.audit.read',
   'iam.token.read',
+  'iam.instance.read',
+  'iam.console.use',
+  'iam.session.read',
 ] as const
 
 /** Everything that a method can require. */
@@ -23,6 +26,7 @@ export const PERMISSIONS = [
   'iam.user.credential.write',
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
+  'iam.session.delete',
 ] as const
 
 /** Allows one kind of call (Spec §5). */

@@ -51,6 +51,8 @@ export interface RouterOptions {
   readonly fallback: Fallback
   /** Returns the error format of a path, with or without a route. Default: that of OAuth everywhere. */
   readonly refuseAt?: (path: string) => Refuse
+  /** Returns the headers of responses at a path without a route. Default: none. */
+  readonly headersAt?: (path: string) => HeaderList
   /** A request with a greater Content-Length is refused with 413. In bytes. */
   readonly maxBodyBytes: number
   /** Whether requests come over TLS. Default false. */
@@ -87,7 +89,8 @@ export const notFound: Fallback = (_req, res, refuse) =>
 
 /** Combines all routes into one handler. */
 export function createRouter(options: RouterOptions): Handler {
-  const { routes, fallback, refuseAt = () => refuse, maxBodyBytes, secure = false, log, contexts, onAnswered } = options
+  const { routes, fallback, refuseAt = () => refuse, headersAt = () => [] } = options
+  const { maxBodyBytes, secure = false, log, contexts, onAnswered } = options
   const always = secure ? [...NO_SNIFF, ...HSTS] : NO_SNIFF
   const targets = new Map<string, Target>(
     [...routes].map(([path, route]) => [path, { name: path, route, headers: [...always, ...headersOf(route)] }]),
@@ -112,7 +115,7 @@ export function createRouter(options: RouterOptions): Handler {
     // A client could send the same id twice.
     const requestId = randomUUID()
     req.headers[REQUEST_ID] = requestId
-    const headers = [...target.headers, REQUEST_ID, requestId]
+    const headers = [...target.headers, ...(route === undefined ? headersAt(path) : []), REQUEST_ID, requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) contexts.refused(req, 'aborted')
       onAnswered({

@@ -5,21 +5,39 @@
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
 import type { HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
-import type { Access } from '../../app/access/access.ts'
+import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
-import type { CallContexts } from '../protocol/call-context.ts'
+import type { CallContexts, RequestTarget } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
+/** What a call says about its caller, and where it comes from. */
+export interface PresentedCall {
+  readonly header: Headers
+  /** The IP address of the client; empty if it is not known. */
+  readonly clientAddress: string
+  readonly target: RequestTarget
+}
+
+/** Finds out who is calling. @throws {DomainError} if that is not proved. */
+export type Authenticate = (call: PresentedCall) => Promise<AuthenticatedCaller>
+
+/** Authenticates by the token in the `Authorization` header, with its DPoP proof. */
+export function byToken(access: Pick<Access, 'authenticate'>): Authenticate {
+  return ({ header, clientAddress, target }) =>
+    access.authenticate(header.get('authorization'), clientAddress, { ...target, proof: header.get('dpop') })
+}
+
 /** What the gate needs. */
 export interface GateOptions {
-  readonly access: Access
+  readonly authenticate: Authenticate
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -29,10 +47,11 @@ export interface GateOptions {
 }
 
 /**
- * A gate that checks token, DPoP proof and permission before the body of the request is read, so that an unauthenticated request causes
+ * A gate that checks the caller's proof and permission before the body of the request is read, so that an unauthenticated request causes
  * no work and does not reveal what a valid one is. The call has an actor from then on.
  */
 export function authorize({
+  authenticate,
   access,
   audit,
   permissionFor,
@@ -51,10 +70,8 @@ export function authorize({
       throw refusal
     }
     try {
-      const caller = await access.authenticate(requestHeader.get('authorization'), clientAddress, {
-        ...callContexts.targetOf(values),
-        proof: requestHeader.get('dpop'),
-      })
+      const target = callContexts.targetOf(values)
+      const caller = await authenticate({ header: requestHeader, clientAddress, target })
       const { userId } = caller.user
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }

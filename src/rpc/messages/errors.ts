@@ -59,6 +59,11 @@ const WIRE = {
   federated_identity_limit_reached: [Code.ResourceExhausted, 'FEDERATED_IDENTITY_LIMIT_REACHED'],
   expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
+  sign_in_link_invalid: [Code.Unauthenticated, 'SIGN_IN_LINK_INVALID'],
+  sign_in_by_session: [Code.PermissionDenied, 'SIGN_IN_BY_SESSION'],
+  console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
+  console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
+  console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
@@ -173,9 +178,13 @@ const DPOP_ERRORS: Partial<Record<DomainErrorCode, string>> = {
   dpop_nonce_required: 'use_dpop_nonce',
 }
 
+/** A 401 must have a challenge (RFC 9110 §15.5.2), and no scheme is registered for cookies. No browser asks for a password for it. */
+const CONSOLE_CHALLENGE = 'Cookie cookie-name="keyturn_console"'
+
 /** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
 function challenge(code: DomainErrorCode, scheme: 'Bearer' | 'DPoP'): string {
   if (code === 'token_missing') return 'Bearer'
+  if (code === 'console_session_invalid' || code === 'sign_in_link_invalid') return CONSOLE_CHALLENGE
   if (scheme === 'Bearer' && DPOP_ERRORS[code] === undefined) return 'Bearer error="invalid_token"'
   return `DPoP error="${DPOP_ERRORS[code] ?? 'invalid_token'}", algs="${DPOP_ALGORITHMS.join(' ')}"`
 }

@@ -11,6 +11,7 @@ import { encodeMessage } from './grpc-message.ts'
 /** The code for each HTTP status. */
 const CODES: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
+  403: Code.PermissionDenied,
   404: Code.Unimplemented,
   405: Code.Unimplemented,
   413: Code.ResourceExhausted,

@@ -13,7 +13,7 @@ import type { Clock } from '../../domain/time.ts'
 import { translateErrors, unavailable } from '../messages/errors.ts'
 import { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
-import { connectOptions, type RpcRoutes, routesOf, SERVICES, ZITADEL_SERVICES } from '../routes.ts'
+import { CONSOLE_SERVICES, connectOptions, type RpcRoutes, routesOf, SERVICES, ZITADEL_SERVICES } from '../routes.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
 import { Schema } from './schema.ts'
@@ -34,6 +34,8 @@ export interface PublicRpcOptions {
   readonly servesDeprecated: boolean
   /** Whether clients of ZITADEL are served. Otherwise health and reflection do not list their services. */
   readonly servesZitadel: boolean
+  /** Whether there is a console. Otherwise health and reflection do not list its service. */
+  readonly servesConsole: boolean
   readonly clock: Clock
   readonly requestContext: RequestContext
   readonly log: Log
@@ -51,6 +53,7 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
   const callContexts = new CallContexts(options.requestContext)
   const administration = [
     ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined),
+    ...(options.servesConsole ? CONSOLE_SERVICES : []),
     ...(options.servesZitadel ? ZITADEL_SERVICES : []),
   ]
   const all = [...administration, ...PUBLIC_SERVICES]

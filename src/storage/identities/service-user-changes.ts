@@ -6,6 +6,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { deleteSignInsOf } from '../console/sign-in-rows.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-changes.ts'
 import { difference } from './difference.ts'
@@ -26,7 +27,13 @@ export async function writeServiceUser(
     await writeCredentials(trx, [before, next], macs),
     await writeRevokedTokens(trx, before, next),
   ]
+  if (endsSessions(before, next)) await deleteSignInsOf(trx, next.userId)
   return changes.includes(true)
+}
+
+/** Enabling the user again must not bring them back. */
+function endsSessions(before: ServiceUser | undefined, next: ServiceUser): boolean {
+  return !next.enabled || before?.tokensRevokedAt?.getTime() !== next.tokensRevokedAt?.getTime()
 }
 
 async function deleteUser(trx: Transaction<Tables>, { userId }: ServiceUser): Promise<true> {

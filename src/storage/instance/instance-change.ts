@@ -147,6 +147,7 @@ async function readAuthorityFacts(
 ): Promise<Omit<AuthorityFacts, 'now'>> {
   const keyId = credential.kind === 'access_token' ? credential.keyId : null
   const tokenId = credential.kind === 'personal_access_token' ? credential.tokenId : null
+  const sessionId = credential.kind === 'console_session' ? credential.sessionId : null
   const accessTokenId = credential.kind === 'access_token' ? credential.tokenId : null
   const row = await trx
     .selectFrom('service_users as u')
@@ -172,6 +173,13 @@ async function readAuthorityFacts(
           .select('v.token_id'),
       ).as('revoked_tokens'),
       jsonArrayFrom(
+        eb
+          .selectFrom('console_sessions as c')
+          .whereRef('c.user_id', '=', 'u.user_id')
+          .where(sql<boolean>`c.session_id = ${sessionId}::uuid`)
+          .select(['c.expiration_date', 'c.last_use_date']),
+      ).as('sessions'),
+      jsonArrayFrom(
         eb.selectFrom('web_keys as k').where(sql<boolean>`k.key_id = ${keyId}::text`).select('k.key_id'),
       ).as('keys'),
     ])
@@ -191,6 +199,9 @@ async function readAuthorityFacts(
       revokedTokens: row.revoked_tokens.map(({ token_id }) => ({ tokenId: token_id })),
     },
     ring: row.keys.map(({ key_id }) => ({ keyId: key_id })),
+    session: row.sessions
+      .map((session) => ({ expiresAt: new Date(session.expiration_date), lastUsedAt: new Date(session.last_use_date) }))
+      .at(0),
   }
 }
 

@@ -33,6 +33,7 @@ import { expiry } from '../migrations/0009-expiry.ts'
 import { tokens } from '../migrations/0010-tokens.ts'
 import { federation } from '../migrations/0011-federation.ts'
 import { boundTokens } from '../migrations/0012-bound-tokens.ts'
+import { consoleSessions } from '../migrations/0015-console.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
@@ -58,6 +59,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0010-tokens': tokens,
   '0011-federation': federation,
   '0012-bound-tokens': boundTokens,
+  '0015-console': consoleSessions,
 })
 
 /** Gives an existing instance an integrity key. */

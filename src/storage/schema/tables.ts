@@ -23,6 +23,8 @@ export interface Tables {
   federated_identities: FederatedIdentityTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
+  sign_in_links: SignInLinkTable
+  console_sessions: ConsoleSessionTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -213,4 +215,23 @@ interface AuditEventTable {
 interface UsedAssertionTable {
   id: string
   expiration_date: Date
+}
+
+interface SignInLinkTable {
+  hash: Uint8Array
+  user_id: string
+  creation_date: Date
+  expiration_date: Date
+  mac: Uint8Array
+}
+
+interface ConsoleSessionTable {
+  session_id: string
+  hash: Uint8Array
+  user_id: string
+  client_address: string
+  creation_date: Date
+  expiration_date: Date
+  last_use_date: Date
+  mac: Uint8Array
 }

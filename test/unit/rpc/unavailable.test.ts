@@ -29,6 +29,7 @@ beforeEach(async () => {
     serving,
     servesDeprecated: true,
     servesZitadel: false,
+    servesConsole: true,
     clock: systemClock,
     requestContext: notes,
     log,

@@ -12,6 +12,7 @@ describe('what anybody may call', () => {
       serving,
       servesDeprecated: true,
       servesZitadel: false,
+      servesConsole: true,
       clock: new ManualClock(),
       requestContext: new RequestContexts(createAddressReader([])),
       log: createRecordingLog(),

@@ -1,0 +1,166 @@
+/**
+ * Signing in at the console by one-time links, and the sessions that they open. Every use is checked by `session-access.ts`.
+ *
+ * All of it is in the database, so a link and a session work on every replica, and end on every replica at once.
+ */
+import { ANONYMOUS } from '../../domain/audit.ts'
+import {
+  addLink,
+  type ConsoleSession,
+  endSession,
+  invalidLink,
+  isOpen,
+  openSession,
+  type SignInLink,
+} from '../../domain/console/sign-ins.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
+import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { ConsoleStore } from '../../domain/ports.ts'
+import { assertMayTry } from '../access/access.ts'
+import type { AttemptLimiter } from '../access/attempt-limiter.ts'
+import { userResource } from '../audit/audit-resources.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
+import type { Replica } from '../replica/replica.ts'
+
+const SIGN_IN = 'console/sign_in'
+const SIGN_OUT = 'console/sign_out'
+/** The end of a session that had to give way to a new one of its user. */
+const REPLACED = 'console/replaced'
+
+/** What the use cases need. */
+export interface ConsoleSessionsOptions {
+  readonly store: ConsoleStore
+  readonly secrets: ConsoleSecrets
+  readonly replica: Pick<Replica, 'assertCurrent'>
+  /** Counts failed authentications, here and elsewhere. */
+  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  /** A new random UUID. */
+  readonly newId: () => string
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
+  readonly now: () => Date
+}
+
+/** The request of a browser. */
+export interface BrowserRequest {
+  readonly requestId: string
+  /** The IP address of the browser; empty if it is not known. */
+  readonly clientAddress: string
+}
+
+/** A new session, with the value of its cookie. */
+export interface OpenedSession {
+  readonly session: ConsoleSession
+  readonly cookie: string
+}
+
+/** Every method throws {DomainError} `storage_unavailable`, and what changes something `change_outcome_unknown`. */
+export class ConsoleSessions {
+  readonly #options: ConsoleSessionsOptions
+
+  constructor(options: ConsoleSessionsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * A link with which the caller, and no other user, can sign in.
+   *
+   * @throws {DomainError} `sign_in_by_session`: by links of its own a session could outlive itself; `console_limit_reached`.
+   */
+  async createLink(actor: Actor): Promise<{ readonly code: string; readonly link: SignInLink }> {
+    const { store, secrets } = this.#options
+    const { userId, credential } = actor.authority
+    if (credential.kind === 'console_session') {
+      throw new DomainError(
+        'sign_in_by_session',
+        'a session of the console makes no sign-in links: use "keyturn console"',
+      )
+    }
+    const { code, hash } = secrets.generateCode()
+    const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
+    const link = await store.change(entry, (signIns, clock) => {
+      const { next, link } = addLink(signIns, { hash, userId }, clock)
+      return { next, result: link }
+    })
+    return { code, link }
+  }
+
+  /**
+   * Opens a session with the code of a link, which is used up by that on all replicas.
+   *
+   * @throws {DomainError} `sign_in_link_invalid`, which counts as a failed authentication; `too_many_failures` before any work is done;
+   * `console_limit_reached`.
+   */
+  async open(code: string, request: BrowserRequest): Promise<OpenedSession> {
+    const { attempts, audit, digest } = this.#options
+    const attempt = { name: digest(code), address: request.clientAddress }
+    assertMayTry(attempt, attempts)
+    try {
+      return await this.#open(code, request)
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'sign_in_link_invalid') {
+        attempts.fail(attempt)
+        audit.refuse({ ...request, actor: ANONYMOUS, action: SIGN_IN, resource: '' }, 'SIGN_IN_LINK_INVALID')
+      }
+      throw error
+    }
+  }
+
+  /** Ends a session of its own user. One that has ended already stays so. */
+  async signOut({ sessionId, userId }: ConsoleSession, request: BrowserRequest): Promise<void> {
+    const entry = { ...request, actor: userId, action: SIGN_OUT, resource: resourceOf({ sessionId, userId }) }
+    try {
+      await this.#end({ ...entry, authority: { kind: 'client', userId } }, sessionId)
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'console_session_not_found') throw error
+    }
+  }
+
+  /** The open sessions of all users, oldest first. */
+  async list(): Promise<readonly ConsoleSession[]> {
+    const { store, now } = this.#options
+    const sessions = await store.listSessions()
+    return sessions.filter((session) => isOpen(session, now()))
+  }
+
+  /** Ends a session of any user. @throws {DomainError} `console_session_not_found`. */
+  async revoke(actor: Actor, sessionId: string): Promise<void> {
+    const session = await this.#options.store.findSession(sessionId)
+    // The decision refuses if there is none; its user never changes.
+    const resource = session === undefined ? '' : resourceOf(session)
+    await this.#end({ ...actor, resource }, sessionId)
+  }
+
+  async #open(code: string, request: BrowserRequest): Promise<OpenedSession> {
+    const { store, secrets, replica, newId, now } = this.#options
+    const linkHash = secrets.hashCode(code)
+    if (linkHash === undefined) throw invalidLink()
+    replica.assertCurrent()
+    // Before the lock is taken: a used code must not delay changes.
+    const link = await store.findLink(linkHash)
+    if (link === undefined || link.expiresAt <= now()) throw invalidLink()
+    const { userId } = link
+    const sessionId = newId()
+    const { cookie, hash } = secrets.generateCookie()
+    const entry = { ...request, actor: userId, action: SIGN_IN, resource: resourceOf({ sessionId, userId }) }
+    const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock) => {
+      const facts = { sessionId, hash, clientAddress: request.clientAddress, clock }
+      const { next, session, replaced } = openSession(signIns, linkHash, facts)
+      const events = replaced.map((other) => ({ action: REPLACED, resource: resourceOf(other) }))
+      return { next, result: session, replaced: events }
+    })
+    return { session, cookie }
+  }
+
+  #end(entry: ChangeEntry, sessionId: string): Promise<void> {
+    return this.#options.store.change(entry, (signIns, clock) => {
+      return { next: endSession(signIns, sessionId, clock), result: undefined }
+    })
+  }
+}
+
+function resourceOf({ userId, sessionId }: Pick<ConsoleSession, 'userId' | 'sessionId'>): string {
+  return userResource(userId, 'sessions', sessionId)
+}

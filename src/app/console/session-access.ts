@@ -1,0 +1,121 @@
+/**
+ * Who is calling at the console and whether they may: the session of the cookie, and permissions looked up live.
+ *
+ * The session and its user are read from the database for every call, so that what is revoked on one replica is refused on all others
+ * at once (decision 32). It fails closed: any error is a refusal.
+ */
+import { type ConsoleSession, LAST_USE_SECONDS } from '../../domain/console/sign-ins.ts'
+import { databaseBusy } from '../../domain/errors.ts'
+import {
+  assertAuthorized,
+  assertPermitted,
+  authenticated,
+  invalidSession,
+  type UserAuthority,
+} from '../../domain/identities/authority.ts'
+import type { Permission } from '../../domain/identities/permission.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import type { ConsoleStore, IdentityStore } from '../../domain/ports.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
+import { after } from '../../domain/time.ts'
+import { type AuthenticatedCaller, assertMayTry } from '../access/access.ts'
+import type { AttemptLimiter } from '../access/attempt-limiter.ts'
+import type { Replica } from '../replica/replica.ts'
+
+/** The semaphore for look-ups of sessions. */
+const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
+
+/** What access is decided with. */
+export interface SessionAccessOptions {
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable'>
+  readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
+  readonly users: Pick<IdentityStore, 'findUser'>
+  readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
+  /** Counts failed authentications, here and elsewhere. */
+  readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
+  readonly now: () => Date
+}
+
+/** What a browser proves itself with. */
+export interface PresentedCookie {
+  /** Its value; undefined if there is none. */
+  readonly cookie: string | undefined
+  /** The IP address of the browser; empty if it is not known. */
+  readonly address: string
+  /** Whether a person did something, so that the session is not idle. */
+  readonly isUse: boolean
+}
+
+/** A caller, and the session that proved it. */
+export interface SessionCaller extends AuthenticatedCaller {
+  readonly session: ConsoleSession
+}
+
+export class SessionAccess {
+  readonly #options: SessionAccessOptions
+  readonly #lookups = new Semaphore(LOOKUPS)
+
+  constructor(options: SessionAccessOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The caller, if the cookie is that of an open session of an enabled user. A cookie that this instance did not make counts as a failed
+   * authentication, and costs no query.
+   *
+   * @throws {DomainError} `console_session_invalid`; `storage_unavailable`; `too_many_failures` before any work is done.
+   */
+  async authenticate({ cookie, address, isUse }: PresentedCookie): Promise<SessionCaller> {
+    const { replica, store, secrets, attempts, digest, now } = this.#options
+    if (cookie === undefined) throw invalidSession()
+    const hash = secrets.hashCookie(cookie)
+    if (hash === undefined) {
+      const attempt = { name: digest(cookie), address }
+      assertMayTry(attempt, attempts)
+      attempts.fail(attempt)
+      throw invalidSession()
+    }
+    replica.assertReachable()
+    const { session, user } = await this.#find(hash)
+    if (session === undefined) throw invalidSession()
+    const credential = { kind: 'console_session', sessionId: session.sessionId } as const
+    const owner = authenticated(credential, { user, session, ring: [], now: now() })
+    if (isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now()) await store.recordUse(session.sessionId)
+    return { user: owner, session, credential, nextNonce: null }
+  }
+
+  /** The right of the caller to what needs this permission. @throws {DomainError} `permission_missing`. */
+  async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
+    assertPermitted(user, permission)
+    return { kind: 'user', userId: user.userId, permission, credential }
+  }
+
+  /**
+   * Checks again a right that was granted, against the database.
+   *
+   * @throws {DomainError} `console_session_invalid`, `permission_missing`, `storage_unavailable`.
+   */
+  async assertStillAuthorized(authority: UserAuthority): Promise<void> {
+    const { credential } = authority
+    if (credential.kind !== 'console_session') throw new Error(`${credential.kind} is no session`)
+    this.assertStorageReachable()
+    const { session, user } = await this.#find(credential.sessionId)
+    assertAuthorized(authority, { user, session, ring: [], now: this.#options.now() })
+  }
+
+  /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */
+  assertStorageReachable(): void {
+    this.#options.replica.assertCurrent()
+  }
+
+  #find(key: Uint8Array | string): Promise<{ session: ConsoleSession | undefined; user: ServiceUser | undefined }> {
+    const { store, users } = this.#options
+    return this.#lookups.run(async () => {
+      const session = await store.findSession(key)
+      return { session, user: session === undefined ? undefined : await users.findUser(session.userId) }
+    })
+  }
+}

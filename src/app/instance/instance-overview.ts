@@ -1,0 +1,103 @@
+/**
+ * What the instance is made of, and how the replica that answers is doing.
+ *
+ * It is asked every second by each open console. Most of it is in memory; what is not is read once for each version of the instance.
+ */
+import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
+import type { Readiness } from '../../domain/ports.ts'
+import type { Replica, ReplicaStatus } from '../replica/replica.ts'
+
+/** What it needs. */
+export interface InstanceOverviewOptions {
+  readonly issuer: string
+  readonly replica: Pick<Replica, 'status'>
+  readonly readiness: () => Readiness
+  readonly clockOffsetSeconds: () => number
+  /** Reads the version of PostgreSQL. */
+  readonly readServerVersion: () => Promise<string>
+  readonly sealedKeys: Pick<SealedKeyStore, 'list'>
+  readonly masterKeys: Pick<KeyResealer, 'masterKeyIds' | 'masterKeyOf'>
+  /** By the name of their variable, without secrets. */
+  readonly settings: Readonly<Record<string, string | number | null>>
+  /** The version of this program. */
+  readonly keyturnVersion: string
+  readonly startedAt: Date
+}
+
+/** A master key, and how much it seals. */
+export interface MasterKeyFacts {
+  readonly id: string
+  /** Whether it seals new keys. */
+  readonly active: boolean
+  readonly configured: boolean
+  readonly sealedKeys: number
+}
+
+/** The state at one moment. */
+export interface InstanceFacts
+  extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'keyturnVersion' | 'startedAt'>,
+    Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds'>,
+    StoredFacts {
+  readonly readiness: Readiness
+  readonly clockOffsetSeconds: number
+}
+
+/** What is read from the database. */
+interface StoredFacts {
+  readonly serverVersion: string
+  readonly masterKeys: readonly MasterKeyFacts[]
+}
+
+export class InstanceOverview {
+  readonly #options: InstanceOverviewOptions
+  #stored: { readonly version: number; readonly facts: Promise<StoredFacts> } | undefined
+
+  constructor(options: InstanceOverviewOptions) {
+    this.#options = options
+  }
+
+  /** @throws {DomainError} `storage_unavailable`. */
+  async get(): Promise<InstanceFacts> {
+    const { issuer, settings, keyturnVersion, startedAt, replica, readiness, clockOffsetSeconds } = this.#options
+    const { version, changedAt, stalenessSeconds, lagSeconds } = replica.status()
+    return {
+      issuer,
+      settings,
+      keyturnVersion,
+      startedAt,
+      version,
+      changedAt,
+      stalenessSeconds,
+      lagSeconds,
+      readiness: readiness(),
+      clockOffsetSeconds: clockOffsetSeconds(),
+      ...(await this.#storedAt(version)),
+    }
+  }
+
+  #storedAt(version: number): Promise<StoredFacts> {
+    if (this.#stored?.version === version) return this.#stored.facts
+    const stored = { version, facts: this.#read() }
+    this.#stored = stored
+    stored.facts.catch(() => {
+      if (this.#stored === stored) this.#stored = undefined
+    })
+    return stored.facts
+  }
+
+  async #read(): Promise<StoredFacts> {
+    const { readServerVersion, sealedKeys, masterKeys } = this.#options
+    const { masterKeyIds: configured, masterKeyOf } = masterKeys
+    const sealing = (await sealedKeys.list()).map(({ sealed }) => masterKeyOf(sealed) ?? '')
+    const ids = new Set([...configured, ...sealing])
+    return {
+      serverVersion: await readServerVersion(),
+      masterKeys: [...ids].map((id) => ({
+        id,
+        active: id === configured[0],
+        configured: configured.includes(id),
+        sealedKeys: sealing.filter((other) => other === id).length,
+      })),
+    }
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Where the console is.
+ */
+
+/** The page. Its cookie is sent to what is below it, and to nothing else. */
+export const CONSOLE_PATH = '/console/'
+
+/** Signing in and out. */
+export const SESSION_PATH = '/console/session'
+
+/** What the paths of RPCs are behind, without a slash at its end. */
+export const CONSOLE_API = '/console/api'
+
+/** Whether a path, without its query, belongs to the console. */
+export function isConsolePath(path: string): boolean {
+  return path.startsWith(CONSOLE_PATH) || path === '/console'
+}

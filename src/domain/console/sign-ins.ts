@@ -1,0 +1,142 @@
+/**
+ * Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do.
+ */
+import { DomainError } from '../errors.ts'
+import { after } from '../time.ts'
+
+const LINK_LIFETIME_SECONDS = 60
+/** How long a session may live, in seconds. */
+export const SESSION_LIFETIME_SECONDS = 8 * 3600
+const SESSION_IDLE_SECONDS = 30 * 60
+
+/** How exactly the last use of a session is known, in seconds: so a session may end this much before it has been idle for too long. */
+export const LAST_USE_SECONDS = 60
+
+/** A further one replaces the oldest link, or the session that has been idle longest. */
+const MAX_LINKS_OF_USER = 10
+const MAX_SESSIONS_OF_USER = 10
+const MAX_LINKS = 1000
+const MAX_SESSIONS = 1000
+
+/** A link that opens one session. */
+export interface SignInLink {
+  /** Of its code, which is stored nowhere. */
+  readonly hash: Uint8Array
+  readonly userId: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+/** A browser that is signed in. */
+export interface ConsoleSession {
+  readonly sessionId: string
+  readonly userId: string
+  /** Of the value of its cookie, which is stored nowhere. */
+  readonly hash: Uint8Array
+  /** The IP address of the browser when it signed in; empty if it was not known. */
+  readonly clientAddress: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  /** To the minute. What the page asks by itself is no use. */
+  readonly lastUsedAt: Date
+}
+
+/** All links and sessions of an instance. */
+export interface SignIns {
+  readonly links: readonly SignInLink[]
+  readonly sessions: readonly ConsoleSession[]
+}
+
+/** What of a session its end depends on. */
+export type SessionDates = Pick<ConsoleSession, 'expiresAt' | 'lastUsedAt'>
+
+/** Whether a session has not ended. */
+export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
+  return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
+}
+
+/** The links and sessions that have not ended. */
+export function openSignIns({ links, sessions }: SignIns, clock: Date): SignIns {
+  return {
+    links: links.filter(({ expiresAt }) => clock < expiresAt),
+    sessions: sessions.filter((session) => isOpen(session, clock)),
+  }
+}
+
+/** @throws {DomainError} `console_limit_reached`. */
+export function addLink(
+  signIns: SignIns,
+  facts: Pick<SignInLink, 'hash' | 'userId'>,
+  clock: Date,
+): { readonly next: SignIns; readonly link: SignInLink } {
+  const open = openSignIns(signIns, clock)
+  const link = { ...facts, createdAt: clock, expiresAt: after(clock, LINK_LIFETIME_SECONDS) }
+  const kept = withoutSurplus(open.links, link.userId, { max: MAX_LINKS_OF_USER, ageOf: ({ createdAt }) => createdAt })
+  if (kept.length >= MAX_LINKS) throw limitReached(`there are ${MAX_LINKS} sign-in links: try again in a minute`)
+  return { next: { ...open, links: [...kept, link] }, link }
+}
+
+/**
+ * Opens a session with a link, which is used up by that.
+ *
+ * @param linkHash The hash of the link's code.
+ * @throws {DomainError} `sign_in_link_invalid` if there is no such link, any more or yet; `console_limit_reached`.
+ */
+export function openSession(
+  signIns: SignIns,
+  linkHash: Uint8Array,
+  { clock, ...facts }: Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress'> & { readonly clock: Date },
+): { readonly next: SignIns; readonly session: ConsoleSession; readonly replaced: readonly ConsoleSession[] } {
+  const open = openSignIns(signIns, clock)
+  const link = open.links.find(({ hash }) => isSame(hash, linkHash))
+  if (link === undefined) throw invalidLink()
+  const { userId } = link
+  const expiresAt = after(clock, SESSION_LIFETIME_SECONDS)
+  const session = { ...facts, userId, createdAt: clock, expiresAt, lastUsedAt: clock }
+  const ageOf = ({ lastUsedAt }: ConsoleSession) => lastUsedAt
+  const kept = withoutSurplus(open.sessions, userId, { max: MAX_SESSIONS_OF_USER, ageOf })
+  if (kept.length >= MAX_SESSIONS) throw limitReached(`${MAX_SESSIONS} sessions of the console are open: end one first`)
+  return {
+    next: { links: open.links.filter((other) => other !== link), sessions: [...kept, session] },
+    session,
+    replaced: open.sessions.filter((other) => !kept.includes(other)),
+  }
+}
+
+/** @throws {DomainError} `console_session_not_found`, also for one that has ended. */
+export function endSession(signIns: SignIns, sessionId: string, clock: Date): SignIns {
+  const open = openSignIns(signIns, clock)
+  const sessions = open.sessions.filter((session) => session.sessionId !== sessionId)
+  if (sessions.length === open.sessions.length) {
+    throw new DomainError('console_session_not_found', 'there is no such session of the console')
+  }
+  return { ...open, sessions }
+}
+
+/** The same refusal for a code that never existed, was used, or has expired. */
+export function invalidLink(): DomainError {
+  return new DomainError(
+    'sign_in_link_invalid',
+    'the sign-in link is not valid: it works once, for a minute. Get another one with "keyturn console"',
+  )
+}
+
+/** Without the oldest of a user, so that there is room for one more. */
+function withoutSurplus<Item extends { readonly userId: string }>(
+  items: readonly Item[],
+  userId: string,
+  { max, ageOf }: { readonly max: number; readonly ageOf: (item: Item) => Date },
+): readonly Item[] {
+  const own = items.filter((item) => item.userId === userId)
+  const surplus = own.toSorted((a, b) => ageOf(a).getTime() - ageOf(b).getTime()).slice(0, own.length - max + 1)
+  return own.length < max ? items : items.filter((item) => !surplus.includes(item))
+}
+
+function limitReached(message: string): DomainError {
+  return new DomainError('console_limit_reached', message)
+}
+
+/** Not constant-time: hashes of texts with 256 random bits are no secret. */
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index])
+}

@@ -1,0 +1,67 @@
+/**
+ * What of the console needs its cookie, or gives it: the API below `/console/api`, and signing in and out. No other path takes the cookie,
+ * and these take no token (decision 32).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { SessionAccess } from '../../app/console/session-access.ts'
+import { CONSOLE_API, SESSION_PATH } from '../../domain/console/paths.ts'
+import type { RequestContext } from '../../domain/ports.ts'
+import type { Authenticate } from '../authorization/authorize.ts'
+import { connectRefusal } from '../protocol/http-refusals.ts'
+import type { Answer, RpcRoute, RpcRoutes } from '../routes.ts'
+import { crossOriginProblem, isUse } from './same-origin.ts'
+import { readCookie } from './session-cookie.ts'
+
+/** What the routes need. */
+export interface ConsoleRoutesOptions {
+  /** By the path of the method. */
+  readonly calls: RpcRoutes
+  /** Answers at `SESSION_PATH`. */
+  readonly session: Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>>
+  /** The base URL, at which the page is open. */
+  readonly baseUrl: string
+  /** Of every response. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly requestContext: Pick<RequestContext, 'refused'>
+}
+
+/** Authenticates by the cookie of a session. */
+export function bySession(access: Pick<SessionAccess, 'authenticate'>): Authenticate {
+  return ({ header, clientAddress }) =>
+    access.authenticate({ cookie: readCookie(header.get('cookie')), address: clientAddress, isUse: isUse(header) })
+}
+
+/** The routes, each behind the check of the origin. Calls are made by POST only, which is all that the page needs. */
+export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
+  const { calls, session, headers } = options
+  const guard = guardWith(options)
+  const route = (answers: RpcRoute['answers'], own: RpcRoute['headers'] = {}): RpcRoute => {
+    return { answers, headers: { ...own, ...headers }, anyOrigin: false }
+  }
+  const behindPrefix = [...calls].map(([path, { answers, headers: own }]) => {
+    const { POST } = answers
+    if (POST === undefined) throw new Error(`${path} is not called by POST`)
+    return [CONSOLE_API + path, route({ POST: guard(POST) }, own)] as const
+  })
+  const { GET, POST, DELETE } = session
+  const signingIn = route({ GET: guard(GET), POST: guard(POST), DELETE: guard(DELETE) })
+  return new Map([...behindPrefix, [SESSION_PATH, signingIn]])
+}
+
+function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: Answer) => Answer {
+  const { origin } = new URL(baseUrl)
+  return (answer) => async (req, res, exchange) => {
+    const problem = crossOriginProblem(req, origin)
+    if (problem === undefined) return await answer(req, res, exchange)
+    requestContext.refused(req, 'CROSS_ORIGIN')
+    refuseForeign(req, res, problem)
+  }
+}
+
+function refuseForeign(req: IncomingMessage, res: ServerResponse, problem: string): void {
+  const message = `only the page of the console may send this: ${problem}`
+  const body = Buffer.from(JSON.stringify(connectRefusal(403, message)))
+  const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
+  res.writeHead(403, headers)
+  res.end(req.method === 'HEAD' ? undefined : body)
+}

@@ -1,0 +1,31 @@
+/**
+ * The cookie of a session of the console (RFC 6265).
+ *
+ * It is sent to the paths of the console only, never by requests of other sites, and scripts cannot read it.
+ */
+import { SESSION_LIFETIME_SECONDS } from '../../domain/console/sign-ins.ts'
+
+const NAME = 'keyturn_console'
+const ATTRIBUTES = 'Path=/console; HttpOnly; SameSite=Strict'
+
+/**
+ * The value of the cookie in a `Cookie` header. Undefined if it is missing, or there are several: another host of the domain may have set
+ * one of them, and the order does not tell which.
+ */
+export function readCookie(header: string | null | undefined): string | undefined {
+  const values = (header ?? '').split(';').flatMap((pair) => {
+    const [name, value] = pair.trim().split('=', 2)
+    return name === NAME && value !== undefined ? [value] : []
+  })
+  return values.length === 1 ? values[0] : undefined
+}
+
+/** The `Set-Cookie` header of a new session. @param isSecure Whether browsers use https. */
+export function setCookie(value: string, isSecure: boolean): string {
+  return `${NAME}=${value}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFETIME_SECONDS}${isSecure ? '; Secure' : ''}`
+}
+
+/** The `Set-Cookie` header after a session. */
+export function clearCookie(isSecure: boolean): string {
+  return `${NAME}=; ${ATTRIBUTES}; Max-Age=0${isSecure ? '; Secure' : ''}`
+}

@@ -1,0 +1,134 @@
+/**
+ * `/console/session`: a browser signs in with the code of a link (POST), asks who it is (GET), and signs out (DELETE).
+ *
+ * It is no RPC, because an answer of one cannot set a cookie for certain in every protocol. Its errors are those of RPCs.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-connect'
+import type { ConsoleSessions } from '../../app/console/console-sessions.ts'
+import type { SessionAccess, SessionCaller } from '../../app/console/session-access.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { formatClientId } from '../../domain/identities/client-id.ts'
+import { allows, PERMISSIONS } from '../../domain/identities/permission.ts'
+import type { Log, RequestContext } from '../../domain/ports.ts'
+import { requestIdOf } from '../authorization/actor.ts'
+import { invalidArgument, reasonOf, toConnectError } from '../messages/errors.ts'
+import type { Answer } from '../routes.ts'
+import { isUse } from './same-origin.ts'
+import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
+
+/** More than a code takes, in bytes. */
+const MAX_BODY_BYTES = 1024
+
+/** What the endpoint needs. */
+export interface SessionEndpointOptions {
+  readonly sessions: Pick<ConsoleSessions, 'open' | 'signOut'>
+  readonly access: Pick<SessionAccess, 'authenticate'>
+  readonly baseUrl: string
+  readonly requestContext: Pick<RequestContext, 'addressOf' | 'identified' | 'refused'>
+  readonly log: Log
+}
+
+/** Answers by method. */
+export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
+  const { sessions, access, baseUrl, requestContext, log } = options
+  const isSecure = new URL(baseUrl).protocol === 'https:'
+  const browserOf = (req: IncomingMessage) => {
+    return { requestId: requestIdOf(headerOf(req)), clientAddress: requestContext.addressOf(req) }
+  }
+  const callerOf = async (req: IncomingMessage): Promise<SessionCaller> => {
+    const cookie = readCookie(req.headers.cookie)
+    const caller = await access.authenticate({
+      cookie,
+      address: requestContext.addressOf(req),
+      isUse: isUse(headerOf(req)),
+    })
+    requestContext.identified(req, caller.user.userId)
+    return caller
+  }
+  const refusing =
+    (answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Answer =>
+    async (req, res) => {
+      res.setHeader('cache-control', 'no-store')
+      try {
+        await answer(req, res)
+      } catch (error) {
+        const refusal = toConnectError(error, headerOf(req), log)
+        requestContext.refused(req, error instanceof DomainError ? reasonOf(error.code) : 'INVALID_ARGUMENT')
+        for (const [name, value] of refusal.metadata) res.setHeader(name, value)
+        sendJson(req, res, codeToHttpStatus(refusal.code), errorToJson(refusal, undefined))
+      }
+    }
+
+  return {
+    GET: refusing(async (req, res) => sendJson(req, res, 200, describe(await callerOf(req)))),
+
+    POST: refusing(async (req, res) => {
+      const { session, cookie } = await sessions.open(await readCode(req), browserOf(req))
+      requestContext.identified(req, session.userId)
+      res.writeHead(204, { 'set-cookie': setCookie(cookie, isSecure) }).end()
+    }),
+
+    DELETE: refusing(async (req, res) => {
+      try {
+        const { session } = await callerOf(req)
+        await sessions.signOut(session, browserOf(req))
+      } catch (error) {
+        // The cookie goes all the same.
+        if (!(error instanceof DomainError) || error.code !== 'console_session_invalid') throw error
+      }
+      res.writeHead(204, { 'set-cookie': clearCookie(isSecure) }).end()
+    }),
+  }
+}
+
+function describe({ user, session }: SessionCaller): object {
+  return {
+    userId: user.userId,
+    name: user.name,
+    clientId: formatClientId(user),
+    expiresAt: session.expiresAt.toISOString(),
+    permissions: PERMISSIONS.filter((permission) => allows(user.instanceRoles, permission)),
+  }
+}
+
+/** @throws {ConnectError} `invalid_argument`. */
+async function readCode(req: IncomingMessage): Promise<string> {
+  if (!/^application\/json(?:; ?charset=utf-8)?$/i.test(req.headers['content-type'] ?? '')) throw noCode()
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw noCode()
+    chunks.push(chunk)
+  }
+  const body = parse(Buffer.concat(chunks).toString())
+  const code: unknown = typeof body === 'object' && body !== null && 'code' in body ? body.code : undefined
+  if (typeof code !== 'string') throw noCode()
+  return code
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw noCode()
+  }
+}
+
+function noCode(): ConnectError {
+  return invalidArgument(new ConnectError('the body must be JSON like {"code":"…"}', Code.InvalidArgument))
+}
+
+/** Those headers that are asked for here and in errors. */
+function headerOf({ headers }: IncomingMessage): Headers {
+  const names = ['x-request-id', 'x-keyturn-console']
+  return new Headers(names.map((name): [string, string] => [name, String(headers[name] ?? '')]))
+}
+
+function sendJson(req: IncomingMessage, res: ServerResponse, status: number, body: object): void {
+  const bytes = Buffer.from(JSON.stringify(body))
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
+  res.end(req.method === 'HEAD' ? undefined : bytes)
+}

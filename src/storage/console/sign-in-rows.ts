@@ -1,0 +1,132 @@
+/**
+ * Sign-in links and sessions of the console as rows, in both directions. A row whose MAC is wrong is refused, never repaired.
+ */
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { ConsoleSession, SignInLink, SignIns } from '../../domain/console/sign-ins.ts'
+import type { ConsoleSecrets } from '../../domain/integrity.ts'
+import { UnreadableRow } from '../../domain/unreadable-row.ts'
+import { difference } from '../identities/difference.ts'
+import type { Tables } from '../schema/tables.ts'
+
+/** All links and sessions. @throws {UnreadableRow} if the MAC of one is wrong. */
+export async function readSignIns(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<SignIns> {
+  const links = await db.selectFrom('sign_in_links').selectAll().execute()
+  return { links: links.map((row) => toLink(row, secrets)), sessions: await readSessions(db, secrets) }
+}
+
+/** All sessions, oldest first. @throws {UnreadableRow} */
+export async function readSessions(db: Kysely<Tables>, secrets: ConsoleSecrets): Promise<readonly ConsoleSession[]> {
+  const query = db.selectFrom('console_sessions').selectAll().orderBy('creation_date').orderBy('session_id')
+  return (await query.execute()).map((row) => toSession(row, secrets))
+}
+
+/** @throws {UnreadableRow} */
+export async function readLink(
+  db: Kysely<Tables>,
+  hash: Uint8Array,
+  secrets: ConsoleSecrets,
+): Promise<SignInLink | undefined> {
+  const row = await db.selectFrom('sign_in_links').selectAll().where('hash', '=', hash).executeTakeFirst()
+  return row === undefined ? undefined : toLink(row, secrets)
+}
+
+/** @param key The hash of its cookie, or its id. @throws {UnreadableRow} */
+export async function readSession(
+  db: Kysely<Tables>,
+  key: Uint8Array | string,
+  secrets: ConsoleSecrets,
+): Promise<ConsoleSession | undefined> {
+  const query = db.selectFrom('console_sessions').selectAll()
+  const row = await (typeof key === 'string'
+    ? query.where('session_id', '=', key)
+    : query.where('hash', '=', key)
+  ).executeTakeFirst()
+  return row === undefined ? undefined : toSession(row, secrets)
+}
+
+/** Writes the difference, and returns whether there is one. Last uses are not written: `last-use` has a statement of its own. */
+export async function writeSignIns(
+  trx: Transaction<Tables>,
+  [before, next]: readonly [before: SignIns, next: SignIns],
+  secrets: ConsoleSecrets,
+): Promise<boolean> {
+  const links = difference(before.links, next.links, ({ hash }) => Buffer.from(hash).toString('hex'))
+  const sessions = difference(before.sessions, next.sessions, ({ sessionId }) => sessionId)
+  if (links.removed.length > 0) {
+    const hashes = links.removed.map(({ hash }) => hash)
+    await trx.deleteFrom('sign_in_links').where(sql<boolean>`hash = any(${hashes}::bytea[])`).execute()
+  }
+  if (sessions.removed.length > 0) {
+    const ids = sessions.removed.map(({ sessionId }) => sessionId)
+    await trx.deleteFrom('console_sessions').where(sql<boolean>`session_id = any(${ids}::uuid[])`).execute()
+  }
+  if (links.added.length > 0) {
+    const rows = links.added.map((link) => toLinkRow(link, secrets))
+    await trx.insertInto('sign_in_links').values(rows).execute()
+  }
+  if (sessions.added.length > 0) {
+    const rows = sessions.added.map((session) => toSessionRow(session, secrets))
+    await trx.insertInto('console_sessions').values(rows).execute()
+  }
+  return [links, sessions].some(({ removed, added }) => removed.length + added.length > 0)
+}
+
+/** Ends what a user has at the console. */
+export async function deleteSignInsOf(trx: Transaction<Tables>, userId: string): Promise<void> {
+  await trx.deleteFrom('sign_in_links').where('user_id', '=', userId).execute()
+  await trx.deleteFrom('console_sessions').where('user_id', '=', userId).execute()
+}
+
+function toLink(row: Selectable<Tables['sign_in_links']>, secrets: ConsoleSecrets): SignInLink {
+  const { hash, user_id: userId, creation_date: createdAt, expiration_date: expiresAt } = row
+  const link = { hash, userId, createdAt, expiresAt }
+  refusing('', 'a sign-in link', () => secrets.assertLink(link, row.mac))
+  return link
+}
+
+function toLinkRow(link: SignInLink, secrets: ConsoleSecrets) {
+  return {
+    hash: link.hash,
+    user_id: link.userId,
+    creation_date: link.createdAt,
+    expiration_date: link.expiresAt,
+    mac: secrets.ofLink(link),
+  }
+}
+
+function toSession(row: Selectable<Tables['console_sessions']>, secrets: ConsoleSecrets): ConsoleSession {
+  const facts = {
+    sessionId: row.session_id,
+    hash: row.hash,
+    userId: row.user_id,
+    clientAddress: row.client_address,
+    createdAt: row.creation_date,
+    expiresAt: row.expiration_date,
+  }
+  refusing(row.session_id, `session ${row.session_id} of the console`, () => secrets.assertSession(facts, row.mac))
+  return { ...facts, lastUsedAt: row.last_use_date }
+}
+
+function toSessionRow(session: ConsoleSession, secrets: ConsoleSecrets) {
+  return {
+    session_id: session.sessionId,
+    hash: session.hash,
+    user_id: session.userId,
+    client_address: session.clientAddress,
+    creation_date: session.createdAt,
+    expiration_date: session.expiresAt,
+    last_use_date: session.lastUsedAt,
+    mac: secrets.ofSession(session),
+  }
+}
+
+/** @param id Empty for a link: its hash is the only name that it has. */
+function refusing(id: string, name: string, check: () => void): void {
+  try {
+    check()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const kind = id === '' ? 'sign_in_link' : 'console_session'
+    throw new UnreadableRow({ kind, id }, `${name} in the database is not valid: ${reason}`, error)
+  }
+}
