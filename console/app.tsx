@@ -3,24 +3,38 @@
  */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { AuditPage } from './audit/audit-page.tsx'
+import { InstancePage } from './instance/instance-page.tsx'
 import { KeysPage } from './keys/keys-page.tsx'
 import { Patterns } from './keys/patterns.tsx'
 import { followInstance } from './live/instance.ts'
 import { OutageBanner } from './live/outage-banner.tsx'
 import { linkTo, route } from './navigation/route.ts'
 import { Icon, type IconName } from './parts/icon.tsx'
+import { ProjectPage } from './projects/project-page.tsx'
+import { ProjectsPage } from './projects/projects-page.tsx'
 import { type SignedIn, session, signOut } from './session/session.ts'
 import { SignInPage, UnreachablePage } from './session/sign-in-page.tsx'
+import { TokensPage } from './tokens/tokens-page.tsx'
+import { UserPage } from './users/user-page.tsx'
+import { UsersPage } from './users/users-page.tsx'
 
 interface Place {
   readonly segment: string
   readonly name: string
   readonly icon: IconName
   readonly Page: ComponentType
+  /** The page of one of them, if its id is in the address. */
+  readonly Item?: ComponentType<{ readonly id: string }>
 }
 
 const PLACES: readonly [Place, ...Place[]] = [
   { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
+  { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
+  { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
+  { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
+  { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
+  { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },
 ]
 
 export function App() {
@@ -39,7 +53,7 @@ export function App() {
 
 function Frame({ user }: { readonly user: SignedIn }) {
   useEffect(followInstance, [])
-  const [segment = PLACES[0].segment] = route.value.path
+  const [segment = PLACES[0].segment, id] = route.value.path
   const place = PLACES.find((candidate) => candidate.segment === segment)
   const main = useFocusOnEntry(route.value.path.join('/'))
   return (
@@ -73,12 +87,18 @@ function Frame({ user }: { readonly user: SignedIn }) {
         <div>
           <OutageBanner />
           <main class="main" id="main" ref={main}>
-            {place === undefined ? <NotFound /> : <place.Page />}
+            <PageOf place={place} id={id} />
           </main>
         </div>
       </div>
     </>
   )
+}
+
+function PageOf({ place, id }: { readonly place: Place | undefined; readonly id: string | undefined }) {
+  if (place === undefined) return <NotFound />
+  if (id === undefined) return <place.Page />
+  return place.Item === undefined ? <NotFound /> : <place.Item key={id} id={id} />
 }
 
 function NotFound() {

@@ -31,6 +31,7 @@ export function lengthOf(duration: Duration | undefined): number {
 }
 
 const TIME = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const TIME_TO_THE_SECOND = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const DAY_AND_MONTH = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
@@ -43,6 +44,13 @@ export function formatMoment(at: number, now: number): string {
     return then.toDateString() === today.toDateString() ? time : `${DAY_AND_MONTH.format(then)}, ${time}`
   }
   return then.getFullYear() === today.getFullYear() ? DAY_AND_MONTH.format(then) : DATE.format(then)
+}
+
+/** A moment to the second, with its day if that is not today. */
+export function formatToTheSecond(at: number, now: number): string {
+  const time = TIME_TO_THE_SECOND.format(at)
+  if (new Date(at).toDateString() === new Date(now).toDateString()) return time
+  return `${DATE.format(at)}, ${time}`
 }
 
 /** A moment to the second, with its time zone. */

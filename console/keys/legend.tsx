@@ -7,7 +7,7 @@ const SHORT: Readonly<Record<PhaseKind, string>> = {
   learning: 'verifiers learn it',
   published: 'published',
   signing: 'signs',
-  needed: 'its tokens are valid',
+  needed: 'its tokens are still valid',
   kept: 'still published',
 }
 

@@ -105,7 +105,7 @@ function Row({ life, y, now, scale, width }: RowProps) {
   const { key } = life
   const name = key === undefined ? 'Next key' : shortened(key.keyId)
   const isWide = width >= 560
-  const status = [statusOf(life, now), ...(isWide ? [nextOf(life, now)] : [])].filter(Boolean).join(' · ')
+  const next = isWide ? nextOf(life, now) : ''
   return (
     <g class={key?.state === WebKeyState.ACTIVE ? 'key-row is-active' : 'key-row'}>
       <line class="row-line" x1={0} x2={width} y1={y} y2={y} />
@@ -113,8 +113,9 @@ function Row({ life, y, now, scale, width }: RowProps) {
         <tspan class="row-name">{name}</tspan>
         {isWide && key !== undefined && <tspan dx={8}>{key.algorithm}</tspan>}
         <tspan class={isNeeded(life, now) ? 'row-status is-needed' : 'row-status'} dx={8}>
-          {status}
+          {statusOf(life, now)}
         </tspan>
+        {next !== '' && <tspan>{` · ${next}`}</tspan>}
       </text>
       {phasesOf(life).map((phase) => (
         <PhaseBar key={phase.kind} {...{ phase, y: y + BAR.top, now, scale, width }} />

@@ -6,6 +6,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { IN_BACKGROUND } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
+import { now } from './clock.ts'
 import { version } from './instance.ts'
 
 /** What is loaded. */
@@ -26,16 +27,29 @@ export function reload(): void {
   ownChanges.value += 1
 }
 
+/** How often that is loaded again of which the version says nothing, in milliseconds. */
+const PERIOD = 10_000
+
+interface LoadOptions {
+  /** Whether something of it changes without a new version, such as the last use of a secret. */
+  readonly isPeriodic?: boolean
+}
+
 /**
  * Loads something.
  *
  * @param key What it is. With another key, what was loaded before is dropped.
  */
-export function useLoaded<T>(key: string, load: (options: CallOptions) => Promise<T>): Loaded<T> {
+export function useLoaded<T>(
+  key: string,
+  load: (options: CallOptions) => Promise<T>,
+  { isPeriodic = false }: LoadOptions = {},
+): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T> & { readonly key: string }>({ key, ...NOTHING })
   const lastKey = useRef<string>(undefined)
   const current = version.value
   const changes = ownChanges.value
+  const period = isPeriodic ? Math.floor(now.value / PERIOD) : 0
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what `load` does.
   useEffect(() => {
     const abort = new AbortController()
@@ -53,6 +67,6 @@ export function useLoaded<T>(key: string, load: (options: CallOptions) => Promis
       },
     )
     return () => abort.abort()
-  }, [key, current, changes])
+  }, [key, current, changes, period])
   return loaded.key === key ? loaded : NOTHING
 }

@@ -6,7 +6,7 @@ import { type Action, useAction } from './action.ts'
 import { Dialog } from './dialog.tsx'
 import { FailureNotice } from './notice.tsx'
 
-interface ConfirmDialogProps {
+interface ConfirmDialogProps<Result> {
   readonly title: string
   /** What the button says, for example `Delete`. */
   readonly verb: string
@@ -14,17 +14,16 @@ interface ConfirmDialogProps {
   /** Whether something is missing before the change can be made. */
   readonly isIncomplete?: boolean
   readonly onClose: () => void
-  /** Makes the change. The dialog closes afterwards. */
-  readonly change: () => Promise<unknown>
+  /** Makes the change. */
+  readonly change: () => Promise<Result>
+  /** What comes after the change. Default: the dialog closes. */
+  readonly onDone?: (result: Result) => void
   readonly children: ComponentChildren
 }
 
-export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, verb, isDangerous = false, isIncomplete = false, onClose, change, children } = props
-  const action = useAction(async () => {
-    await change()
-    onClose()
-  })
+export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
+  const { title, verb, isDangerous = false, isIncomplete = false, onClose, change, onDone = onClose, children } = props
+  const action = useAction(async () => onDone(await change()))
   return (
     <Dialog title={title} onClose={onClose}>
       <form

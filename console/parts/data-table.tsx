@@ -3,12 +3,14 @@
  */
 import type { ComponentChildren } from 'preact'
 
+type ColumnKind = 'main' | 'text' | 'actions'
+
 /** A column. */
 export interface Column<Row> {
   readonly name: string
   cell(row: Row): ComponentChildren
-  /** How it is set. */
-  readonly kind?: 'main' | 'number' | 'actions'
+  /** How it is set: the widest; one of long words; one of buttons; otherwise short and in one line. */
+  readonly kind?: ColumnKind
 }
 
 interface DataTableProps<Row> {
@@ -29,8 +31,8 @@ export function DataTable<Row>({ caption, columns, rows, keyOf, empty, classOf }
       <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
-          {columns.map(({ name, kind = '' }) => (
-            <th key={name} scope="col" class={kind}>
+          {columns.map(({ name, kind }) => (
+            <th key={name} scope="col" class={classOfColumn(kind)}>
               {kind === 'actions' ? <span class="unseen">{name}</span> : name}
             </th>
           ))}
@@ -39,8 +41,8 @@ export function DataTable<Row>({ caption, columns, rows, keyOf, empty, classOf }
       <tbody>
         {rows.map((row) => (
           <tr key={keyOf(row)} class={classOf?.(row) ?? ''}>
-            {columns.map(({ name, cell, kind = '' }) => (
-              <td key={name} class={kind} data-name={name}>
+            {columns.map(({ name, cell, kind }) => (
+              <td key={name} class={classOfColumn(kind)} data-name={name}>
                 {cell(row)}
               </td>
             ))}
@@ -49,4 +51,8 @@ export function DataTable<Row>({ caption, columns, rows, keyOf, empty, classOf }
       </tbody>
     </table>
   )
+}
+
+function classOfColumn(kind: ColumnKind | undefined): string {
+  return kind === undefined ? '' : `is-${kind}`
 }

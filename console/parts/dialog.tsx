@@ -16,11 +16,22 @@ interface DialogProps {
 export function Dialog({ title, onClose, isHeld = false, isWide = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
+  const isOver = useRef(false)
   useEffect(() => {
     const dialog = element.current
+    isOver.current = false
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      isOver.current = true
+      dialog?.close()
+    }
   }, [])
+  // A browser closes a dialog at the second Escape whatever the page says.
+  const noteClosing = () => {
+    if (isOver.current) return
+    if (isHeld) element.current?.showModal()
+    else onClose()
+  }
   return (
     <dialog
       ref={element}
@@ -30,7 +41,7 @@ export function Dialog({ title, onClose, isHeld = false, isWide = false, childre
         event.preventDefault()
         if (!isHeld) onClose()
       }}
-      onClose={onClose}
+      onClose={noteClosing}
     >
       <h2 id={titleId}>{title}</h2>
       {children}

@@ -1,0 +1,130 @@
+/**
+ * What a user may do: roles over the instance, roles in projects, custom scopes.
+ */
+import type { Project } from '../../gen/iam/project/v2/project_pb.js'
+import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
+import { projects as projectService, serviceUsers } from '../api/clients.ts'
+import { useLoaded } from '../live/loaded.ts'
+import { Chips } from '../parts/chips.tsx'
+import { nameOfProject } from '../projects/project-names.ts'
+import { may } from '../session/session.ts'
+import { INSTANCE_ROLES } from './instance-roles.ts'
+
+const PAGE = 1000
+const ALL_ROLES = [InstanceRole.IAM_OWNER, InstanceRole.IAM_OWNER_VIEWER]
+
+interface AccessSectionProps {
+  readonly user: ServiceUser
+  readonly projects: readonly Project[]
+}
+
+export function AccessSection({ user, projects }: AccessSectionProps) {
+  const { userId } = user
+  const mayChange = may('iam.user.write')
+  const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
+  const nameOf = ({ projectId, role }: { projectId: string; role: string }) => `${nameOfProject(projects, projectId)}: ${role}`
+  const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
+  const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
+  return (
+    <section class="card" aria-labelledby="access-title">
+      <div class="card-head">
+        <h2 id="access-title">Access</h2>
+      </div>
+      <div class="two-columns">
+        <div>
+          <h3>Roles over the instance</h3>
+          <Chips
+            label="Roles over the instance"
+            empty="None: it may not call Keyturn's own API."
+            items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
+            onRemove={
+              mayChange
+                ? (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name)))
+                : undefined
+            }
+            adding={
+              mayChange
+                ? {
+                    label: 'Add a role',
+                    choices: ALL_ROLES.filter((role) => !user.instanceRoles.includes(role)).map((role) => ({
+                      value: INSTANCE_ROLES[role],
+                      name: INSTANCE_ROLES[role],
+                    })),
+                    add: (name) => setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
+                  }
+                : undefined
+            }
+          />
+        </div>
+        <div>
+          <h3>Roles in projects</h3>
+          <Chips
+            label="Roles in projects"
+            empty="None."
+            items={grants.map(nameOf)}
+            onRemove={
+              mayChange
+                ? async (name) => {
+                    const grant = grants.find((candidate) => nameOf(candidate) === name)
+                    if (grant !== undefined) await serviceUsers.revokeProjectRole({ userId, ...grant })
+                  }
+                : undefined
+            }
+            adding={useRoleChoices(user, projects, mayChange)}
+          />
+        </div>
+        <div>
+          <h3>Custom scopes</h3>
+          <Chips
+            label="Custom scopes"
+            empty="None."
+            items={user.scopes}
+            onRemove={mayChange ? (scope) => serviceUsers.revokeScope({ userId, scope }) : undefined}
+            adding={useScopeChoices(user, mayChange)}
+          />
+        </div>
+      </div>
+    </section>
+  )
+}
+
+/** The roles of the user's own project come first; those of others have its name. */
+function useRoleChoices(user: ServiceUser, projects: readonly Project[], mayChange: boolean) {
+  const loaded = useLoaded(`roles ${projects.map(({ projectId }) => projectId).join()}`, (options) =>
+    Promise.all(
+      projects.map(async ({ projectId }) => {
+        const { roles } = await projectService.listProjectRoles({ projectId, pageSize: PAGE }, options)
+        return { projectId, roles }
+      }),
+    ),
+  )
+  if (!mayChange || loaded.value === undefined) return undefined
+  const has = (projectId: string, role: string) =>
+    user.projectRoles.some((granted) => granted.projectId === projectId && granted.roles.includes(role))
+  const own = loaded.value.toSorted((a, b) => Number(b.projectId === user.projectId) - Number(a.projectId === user.projectId))
+  const choices = own.flatMap(({ projectId, roles }) =>
+    roles
+      .filter((role) => !has(projectId, role))
+      .map((role) => ({ value: `${projectId} ${role}`, name: `${nameOfProject(projects, projectId)}: ${role}` })),
+  )
+  return {
+    label: 'Add a role',
+    choices,
+    add: (value: string) => {
+      const [projectId = '', role = ''] = value.split(' ')
+      return serviceUsers.grantProjectRole({ userId: user.userId, projectId, role })
+    },
+  }
+}
+
+function useScopeChoices({ userId, projectId, scopes: granted }: ServiceUser, mayChange: boolean) {
+  const loaded = useLoaded(`scopes ${projectId}`, (options) =>
+    projectService.listProjectScopes({ projectId, pageSize: PAGE }, options),
+  )
+  if (!mayChange || loaded.value === undefined) return undefined
+  return {
+    label: 'Add a scope',
+    choices: loaded.value.scopes.filter((scope) => !granted.includes(scope)).map((scope) => ({ value: scope, name: scope })),
+    add: (scope: string) => serviceUsers.grantScope({ userId, scope }),
+  }
+}
