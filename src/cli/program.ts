@@ -84,6 +84,11 @@ const GROUPS: readonly Group[] = [
     load: async () => (await import('./token-command.ts')).tokenCommand,
   },
   {
+    name: 'console',
+    summary: 'Sign in at the console in a browser: print a link that works once, for a minute, and open it.',
+    load: async () => (await import('./console-command.ts')).consoleCommand,
+  },
+  {
     name: 'audit',
     summary: 'List what was changed and what was refused, newest first.',
     load: async () => (await import('./audit-command.ts')).auditCommand,

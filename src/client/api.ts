@@ -8,8 +8,10 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConsoleService as ConsoleServiceApi } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService as TrustedIssuerServiceApi } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService as InstanceServiceApi } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService as ProjectServiceApi } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService as ServiceUserServiceApi } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService as WebKeyServiceApi } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -21,7 +23,9 @@ import type { TokenSource } from './token-source.ts'
 export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
+  ConsoleServiceApi,
   FederatedIdentityServiceApi,
+  InstanceServiceApi,
   ProjectServiceApi,
   ServiceUserServiceApi,
   TrustedIssuerServiceApi,
@@ -41,6 +45,8 @@ export interface Api {
   readonly trustedIssuers: Client<typeof TrustedIssuerServiceApi>
   readonly federatedIdentities: Client<typeof FederatedIdentityServiceApi>
   readonly audit: Client<typeof AuditServiceApi>
+  readonly instance: Client<typeof InstanceServiceApi>
+  readonly console: Client<typeof ConsoleServiceApi>
 }
 
 /** Where the API is, and with which right it is called. */
@@ -71,6 +77,8 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     trustedIssuers: createClient(TrustedIssuerServiceApi, transport),
     federatedIdentities: createClient(FederatedIdentityServiceApi, transport),
     audit: createClient(AuditServiceApi, transport),
+    instance: createClient(InstanceServiceApi, transport),
+    console: createClient(ConsoleServiceApi, transport),
   }
 }
 

@@ -9,8 +9,10 @@ export {
   type ApiOptions,
   AuditServiceApi,
   BetaWebKeyServiceApi,
+  ConsoleServiceApi,
   createApi,
   FederatedIdentityServiceApi,
+  InstanceServiceApi,
   ProjectServiceApi,
   reasonOf,
   ServiceUserServiceApi,
@@ -22,7 +24,9 @@ export type { ClientAuthentication, Credential } from './client-authentication.t
 export type { DpopKeyPair, DpopProver } from './dpop.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
+export * as console from './messages/console.ts'
 export * as federation from './messages/federation.ts'
+export * as instance from './messages/instance.ts'
 export * as project from './messages/project.ts'
 export * as serviceUser from './messages/service-user.ts'
 export * as webKey from './messages/web-key.ts'

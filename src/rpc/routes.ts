@@ -74,7 +74,7 @@ export function connectOptions(maxMessageBytes: number) {
   }
 }
 
-/** Keyturn's own services behind the gate. The gate knows the permissions of the services in these three lists only. */
+/** Keyturn's own services behind the gate. The gate knows the permissions of these and of `ZITADEL_SERVICES` only. */
 export const SERVICES = [
   BetaWebKeyService,
   WebKeyService,
@@ -84,10 +84,8 @@ export const SERVICES = [
   FederatedIdentityService,
   AuditService,
   InstanceService,
+  ConsoleService,
 ]
-
-/** The service of the console, behind the same gate. */
-export const CONSOLE_SERVICES = [ConsoleService]
 
 /** The services for clients of ZITADEL, behind the same gate. */
 export const ZITADEL_SERVICES = [ZitadelWebKeyService, ZitadelBetaWebKeyService]
@@ -199,7 +197,7 @@ function routerWith(
       authenticate,
       access,
       audit,
-      permissionFor: permissionsOf([...SERVICES, ...CONSOLE_SERVICES, ...ZITADEL_SERVICES]),
+      permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
       servesDeprecated,
       callContexts,
       log,

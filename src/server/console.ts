@@ -56,8 +56,7 @@ export async function createConsolePage({ console }: Pick<Config, 'console'>): P
 
 /** What the instance is made of. */
 export function createInstanceOverview(options: ServicesOptions): InstanceOverview {
-  const { config, database, publicKeys, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } =
-    options
+  const { config, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } = options
   return new InstanceOverview({
     issuer: baseUrl,
     replica,

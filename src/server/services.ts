@@ -154,7 +154,9 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { jwksMaxAgeSeconds } = config
   return createOAuthRoutes({
     service,
-    openApi: publishDocument(openApiDocument(baseUrl, { servesDeprecated: config.betaApi })),
+    openApi: publishDocument(
+      openApiDocument(baseUrl, { servesDeprecated: config.betaApi, servesConsole: config.console }),
+    ),
     jwksMaxAgeSeconds,
     isFresh: () => replica.isFresh(),
     stalenessSeconds: () => replica.stalenessSeconds,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
-import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { type ConsoleBrowser, newCode, openBrowser } from '../support/console-browser.ts'
+import { secondsSinceUse, seedLink, seedSession } from '../support/console-seed.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 
@@ -39,8 +40,6 @@ const errorOf = async (response: Response) => {
 }
 const INVALID_LINK = { status: 401, code: 'unauthenticated', reason: 'SIGN_IN_LINK_INVALID' }
 const NO_SESSION = { status: 401, code: 'unauthenticated', reason: 'CONSOLE_SESSION_INVALID' }
-const later = (sql: string) =>
-  instance.database.db.executeQuery({ sql, parameters: [], query: {} as never, queryId: {} as never })
 
 describe('signing in at the console', () => {
   it('takes a link of the base URL, with the code in the fragment, for a minute', async () => {
@@ -76,10 +75,269 @@ describe('signing in at the console', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 401, 401, 401])
   })
 
-  it('works on every replica', async () => {
+  it('refuses a code after its minute', async () => {
+    const { robot } = await newUser()
+    const [valid, expired] = [await seedLink(instance, robot.userId, 5), await seedLink(instance, robot.userId, -1)]
+    expect(await errorOf(await openBrowser(other).signIn(expired))).toEqual(INVALID_LINK)
+    expect((await openBrowser(other).signIn(valid)).status).toBe(204)
+  })
+
+  it('refuses the code of a user who was disabled, also when the user is enabled again', async () => {
+    const user = await newUser()
+    const code = await newCode(user)
+    await owner.users.disableServiceUser({ userId: user.robot.userId })
+    expect(await errorOf(await openBrowser(other).signIn(code))).toEqual(INVALID_LINK)
+    await owner.users.enableServiceUser({ userId: user.robot.userId })
+    expect(await errorOf(await openBrowser(other).signIn(code))).toEqual(INVALID_LINK)
+  })
+
+  it('takes no code for a cookie, and no cookie for a code', async () => {
     const browser = await signedIn()
+    const cookie = browser.cookie!.split('=')[1]!
+    expect(await errorOf(await openBrowser(instance.keyturn).signIn(cookie))).toEqual(INVALID_LINK)
+    browser.cookie = `keyturn_console=${await newCode(owner)}`
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+  })
+
+  it.each([
+    ['no JSON', 'application/json', 'code'],
+    ['no code', 'application/json', '{}'],
+    ['a code that is no text', 'application/json', '{"code":1}'],
+    ['a form', 'application/x-www-form-urlencoded', 'code=1'],
+    ['JSON that a form can send', 'text/plain', '{"code":"1"}'],
+    ['more than a code', 'application/json', JSON.stringify({ code: 'x'.repeat(2000) })],
+  ])('refuses %s', async (_, type, body) => {
+    const headers = { 'content-type': type }
+    const response = await openBrowser(instance.keyturn).send('/console/session', { method: 'POST', headers, body })
+    expect(await errorOf(response)).toEqual({ status: 400, code: 'invalid_argument', reason: 'INVALID_ARGUMENT' })
+  })
+
+  it('makes no more than 10 sessions of a user: the one that was idle longest gives way, which is an event', async () => {
+    const user = await newUser()
+    const { userId } = user.robot
+    const { cookie, sessionId } = await seedSession(instance, userId, { created: -900, expires: 900, lastUse: -600 })
+    for (let count = 0; count < 9; count += 1) await signedIn(user)
+    const asked = openBrowser(instance.keyturn)
+    asked.cookie = cookie
+    expect((await asked.send('/console/session', { headers: { 'x-keyturn-console': 'background' } })).status).toBe(200)
+    await signedIn(user)
+    expect(await errorOf(await asked.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+    const { events } = await owner.audit.listAuditEvents({ resource: `users/${userId}/sessions/${sessionId}` })
+    expect(events).toMatchObject([{ actor: userId, action: 'console/replaced', outcome: 'ok' }])
+  })
+
+  it('makes no links for a session, which could outlive itself by them', async () => {
+    const browser = await signedIn()
+    const refused = await errorOf(await browser.call('iam.console.v2.ConsoleService/CreateSignInLink'))
+    expect(refused).toEqual({ status: 403, code: 'permission_denied', reason: 'SIGN_IN_BY_SESSION' })
+  })
+})
+
+describe('a session of the console', () => {
+  it('works on every replica, with what its user may do', async () => {
+    const browser = await signedIn(await newUser(InstanceRole.IAM_OWNER_VIEWER))
     for (const replica of [instance.keyturn, other]) {
       expect((await browser.call(LIST_PROJECTS, {}, replica)).status).toBe(200)
+      expect(await errorOf(await browser.call(CREATE_PROJECT, { name: 'by-viewer' }, replica))).toEqual({
+        status: 403,
+        code: 'permission_denied',
+        reason: 'PERMISSION_MISSING',
+      })
     }
+  })
+
+  it('changes the instance in the name of its user', async () => {
+    const user = await newUser()
+    const browser = await signedIn(user)
+    const response = await browser.call(CREATE_PROJECT, { name: 'by-session' }, other)
+    const { project } = (await response.json()) as { project: { projectId: string } }
+    const { events } = await owner.audit.listAuditEvents({ resource: `projects/${project.projectId}` })
+    expect(events).toMatchObject([{ actor: user.robot.userId, action: CREATE_PROJECT, outcome: 'ok' }])
+  })
+
+  it('says whose it is, until when, and what it may do', async () => {
+    const user = await newUser(InstanceRole.IAM_OWNER_VIEWER)
+    const browser = await signedIn(user)
+    const response = await browser.send('/console/session', {}, other)
+    const { userId, clientId } = user.robot
+    const described = (await response.json()) as { expiresAt: string; permissions: string[] }
+    expect(described).toEqual({
+      userId,
+      name: expect.any(String),
+      clientId,
+      expiresAt: expect.any(String),
+      permissions: expect.arrayContaining(['iam.web_key.read', 'iam.console.use']),
+    })
+    expect(described.permissions).not.toContain('iam.web_key.write')
+    const hours = (new Date(described.expiresAt).getTime() - Date.now()) / 3_600_000
+    expect(hours).toBeGreaterThan(7.9)
+    expect(hours).toBeLessThanOrEqual(8.1)
+  })
+
+  it('loses at once, on every replica, what its user loses', async () => {
+    const user = await newUser()
+    const browser = await signedIn(user)
+    expect((await browser.call(LIST_PROJECTS, {}, other)).status).toBe(200)
+    await owner.users.setInstanceRoles({ userId: user.robot.userId, instanceRoles: [] })
+    expect((await errorOf(await browser.call(LIST_PROJECTS, {}, other))).reason).toBe('PERMISSION_MISSING')
+  })
+
+  it.each([
+    ['disabled', (userId: string) => owner.users.disableServiceUser({ userId })],
+    ['deleted', (userId: string) => owner.users.deleteServiceUser({ userId })],
+    ['asked to get new tokens', (userId: string) => owner.users.revokeTokens({ userId })],
+  ])('ends on every replica when its user is %s', async (_, change) => {
+    const user = await newUser()
+    const browser = await signedIn(user)
+    expect((await browser.call(LIST_PROJECTS, {}, other)).status).toBe(200)
+    await change(user.robot.userId)
+    expect(await errorOf(await browser.call(LIST_PROJECTS, {}, other))).toEqual(NO_SESSION)
+    expect(await errorOf(await browser.send('/console/session'))).toEqual(NO_SESSION)
+  })
+
+  it('does not come back with a user who is enabled again', async () => {
+    const user = await newUser()
+    const { userId } = user.robot
+    const browser = await signedIn(user)
+    await owner.users.disableServiceUser({ userId })
+    await owner.users.enableServiceUser({ userId })
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+  })
+
+  it.each([
+    ['after 8 hours, however much it was used', { created: -28_801, expires: -1, lastUse: 0 }],
+    ['after 30 minutes without a use', { created: -3600, expires: 3600, lastUse: -1801 }],
+  ])('ends %s', async (_, age) => {
+    const user = await newUser()
+    const browser = openBrowser(other)
+    browser.cookie = (await seedSession(instance, user.robot.userId, age)).cookie
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+    const { sessions } = await owner.console.listSessions({ pageSize: 1000 })
+    expect(sessions.map(({ userId }) => userId)).not.toContain(user.robot.userId)
+  })
+
+  it('is used by what a person does, and not by what the page asks by itself; that is noted once a minute', async () => {
+    const user = await newUser()
+    const browser = openBrowser(other)
+    const seeded = await seedSession(instance, user.robot.userId, { created: -3600, expires: 3600, lastUse: -600 })
+    browser.cookie = seeded.cookie
+    const background = { headers: { 'x-keyturn-console': 'background', 'content-type': 'application/json' } }
+    const init = { method: 'POST', body: '{}', ...background }
+    expect((await browser.send(`/console/api/${LIST_PROJECTS}`, init)).status).toBe(200)
+    expect(await secondsSinceUse(instance, seeded.sessionId)).toBeGreaterThan(590)
+    expect((await browser.call(LIST_PROJECTS)).status).toBe(200)
+    expect(await secondsSinceUse(instance, seeded.sessionId)).toBeLessThan(60)
+
+    const recent = await seedSession(instance, user.robot.userId, { created: -3600, expires: 3600, lastUse: -30 })
+    browser.cookie = recent.cookie
+    expect((await browser.call(LIST_PROJECTS)).status).toBe(200)
+    expect(await secondsSinceUse(instance, recent.sessionId)).toBeGreaterThan(29)
+  })
+
+  it('is listed, and can be revoked, which ends it on every replica', async () => {
+    const user = await newUser()
+    const browser = await signedIn(user)
+    const { sessions } = await owner.console.listSessions({ pageSize: 1000 })
+    const session = sessions.find(({ userId }) => userId === user.robot.userId)!
+    expect(session).toMatchObject({ clientAddress: '127.0.0.1' })
+    const request = { sessionId: session.sessionId }
+    await owner.console.revokeSession(request)
+    expect(await errorOf(await browser.call(LIST_PROJECTS, {}, other))).toEqual(NO_SESSION)
+    const again = await owner.post('iam.console.v2.ConsoleService/RevokeSession', request)
+    expect(again).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  })
+
+  it('is listed a page at a time', async () => {
+    await signedIn()
+    await signedIn()
+    const first = await owner.console.listSessions({ pageSize: 1 })
+    const second = await owner.console.listSessions({ pageSize: 1, pageToken: first.nextPageToken })
+    expect(first.sessions).toHaveLength(1)
+    expect(second.sessions[0]!.sessionId).not.toBe(first.sessions[0]!.sessionId)
+  })
+
+  it('ends when its user signs out, which takes the cookie away, and can be repeated', async () => {
+    const browser = await signedIn()
+    const { cookie } = browser
+    const response = await browser.send('/console/session', { method: 'DELETE' }, other)
+    expect(response.status).toBe(204)
+    expect(response.headers.getSetCookie()).toEqual([
+      'keyturn_console=; Path=/console; HttpOnly; SameSite=Strict; Max-Age=0',
+    ])
+    browser.cookie = cookie
+    expect(await errorOf(await browser.call(LIST_PROJECTS))).toEqual(NO_SESSION)
+    expect((await browser.send('/console/session', { method: 'DELETE' })).status).toBe(204)
+    expect((await browser.send('/console/session', { method: 'DELETE' })).status).toBe(204)
+  })
+
+  it('is in the audit trail from the link to its end', async () => {
+    const user = await newUser()
+    const { userId } = user.robot
+    const browser = await signedIn(user)
+    await browser.send('/console/session', { method: 'DELETE' }, other)
+    const { events } = await owner.audit.listAuditEvents({ actor: userId })
+    const session = expect.stringMatching(new RegExp(`^users/${userId}/sessions/[\\w-]{36}$`))
+    expect(
+      events.map(({ action, resource, outcome, clientAddress }) => [action, resource, outcome, clientAddress]),
+    ).toEqual([
+      ['console/sign_out', session, 'ok', '127.0.0.1'],
+      ['console/sign_in', session, 'ok', '127.0.0.1'],
+      ['iam.console.v2.ConsoleService/CreateSignInLink', `users/${userId}/sign_in_links`, 'ok', '127.0.0.1'],
+    ])
+  })
+
+  it('leaves no row behind that another sign-in does not delete', async () => {
+    const { robot } = await newUser()
+    const ended = await seedSession(instance, robot.userId, { created: -30_000, expires: -1, lastUse: 0 })
+    await seedLink(instance, robot.userId, -1)
+    await signedIn()
+    expect(await secondsSinceUse(instance, ended.sessionId)).toBeNaN()
+    const links = await instance.database.db.selectFrom('sign_in_links').where('user_id', '=', robot.userId).execute()
+    expect(links).toEqual([])
+  })
+})
+
+describe('the cookie and the token', () => {
+  const at = (path: string, headers: Record<string, string>) =>
+    instance.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: '{}' })
+
+  it('of the console are no token at the paths of the API', async () => {
+    const { cookie } = await signedIn()
+    const refused = await errorOf(await at(`/${LIST_PROJECTS}`, { cookie: cookie!, 'x-keyturn-console': '1' }))
+    expect(refused).toEqual({ status: 401, code: 'unauthenticated', reason: 'TOKEN_MISSING' })
+    const bearer = { authorization: `Bearer ${cookie!.split('=')[1]}` }
+    expect((await errorOf(await at(`/${LIST_PROJECTS}`, bearer))).reason).toBe('TOKEN_INVALID')
+  })
+
+  it('of the API are no session at the console', async () => {
+    const headers = { authorization: `Bearer ${owner.token}`, 'x-keyturn-console': '1' }
+    expect(await errorOf(await at(`/console/api/${LIST_PROJECTS}`, headers))).toEqual(NO_SESSION)
+  })
+
+  it('are not needed together', async () => {
+    const { cookie } = await signedIn()
+    const headers = { authorization: 'Bearer nonsense', cookie: cookie!, 'x-keyturn-console': '1' }
+    expect((await at(`/console/api/${LIST_PROJECTS}`, headers)).status).toBe(200)
+  })
+
+  it('count for nothing if there are two cookies of the name', async () => {
+    const [mine, theirs] = [await signedIn(), await signedIn()]
+    const headers = { cookie: `${mine.cookie}; ${theirs.cookie}`, 'x-keyturn-console': '1' }
+    expect(await errorOf(await at(`/console/api/${LIST_PROJECTS}`, headers))).toEqual(NO_SESSION)
+  })
+
+  it('are counted when they are invented, and the address has to wait', async () => {
+    const alone = await instance.startReplica()
+    const browser = openBrowser(alone)
+    browser.cookie = `keyturn_console=ktn_session_${'A'.repeat(59)}`
+    for (let count = 0; count < 100; count += 1) {
+      expect((await browser.send('/console/session')).status).toBe(401)
+    }
+    const blocked = await browser.send('/console/session')
+    expect(blocked.status).toBe(429)
+    expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(0)
+    const code = `ktn_link_${'A'.repeat(59)}`
+    for (let count = 0; count < 100; count += 1) expect((await browser.signIn(code)).status).toBe(401)
+    expect((await browser.signIn(code)).status).toBe(429)
   })
 })

@@ -20,6 +20,8 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...(await credentialRequests(admin, projectId)),
     ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
+    'iam.instance.v2.InstanceService/GetInstance': {},
+    ...(await consoleRequests(admin)),
   }
 }
 
@@ -146,6 +148,19 @@ async function federationRequests(admin: Administration, projectId: string): Pro
       userId,
       identityId: identity!.identityId,
     },
+  }
+}
+
+async function consoleRequests({ console }: Administration): Promise<EveryRequest> {
+  const { url } = await console.createSignInLink({})
+  const code = new URLSearchParams(new URL(url).hash.slice(1)).get('code')
+  const headers = { 'content-type': 'application/json', 'x-keyturn-console': '1' }
+  await fetch(new URL('/console/session', url), { method: 'POST', headers, body: JSON.stringify({ code }) })
+  const { sessions } = await console.listSessions({ pageSize: 1000 })
+  return {
+    'iam.console.v2.ConsoleService/CreateSignInLink': {},
+    'iam.console.v2.ConsoleService/ListSessions': {},
+    'iam.console.v2.ConsoleService/RevokeSession': { sessionId: sessions.at(-1)!.sessionId },
   }
 }
 

@@ -12,6 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
+import { openBrowser } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type Keyturn,
@@ -218,6 +219,27 @@ export function describeTwoRoles({
       await projects('DeleteProject', { projectId })
     })
 
+    it('let people sign in at the console, use it and sign out', async () => {
+      const console = <T = object>(method: string, request: object = {}) =>
+        call<T>(`iam.console.v2.ConsoleService/${method}`, request)
+      const browsers = [openBrowser(server), openBrowser(server)]
+      for (const browser of browsers) {
+        const { url } = await console<{ url: string }>('CreateSignInLink')
+        expect((await browser.signIn(new URL(url).hash.slice('#code='.length))).status).toBe(204)
+      }
+      await postgres.query(
+        `update console_sessions set last_use_date = last_use_date - interval '90 s'`,
+        [],
+        urlAs('owner'),
+      )
+      const [first, second] = browsers
+      expect((await first!.call('iam.instance.v2.InstanceService/GetInstance')).status).toBe(200)
+      expect((await second!.send('/console/session', { method: 'DELETE' })).status).toBe(204)
+      const { sessions } = await console<{ sessions: { sessionId: string }[] }>('ListSessions')
+      for (const { sessionId } of sessions) await console('RevokeSession', { sessionId })
+      expect((await first!.call('iam.instance.v2.InstanceService/GetInstance')).status).toBe(401)
+    })
+
     it('let a server rotate, revoke and delete keys, by the old API and by the new one', async () => {
       type Keys = { readonly webKeys: { readonly keyId: string; readonly state: string }[] }
       const keys = <T = Keys>(method: string, request: object = {}) =>
@@ -245,6 +267,7 @@ export function describeTwoRoles({
       admin = await administrationOf(server)
       await keys('RotateWebKey')
       await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
+      await call('iam.instance.v2.InstanceService/GetInstance')
 
       const all = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`))
       expect([...called].sort()).toEqual(all.sort())

@@ -7,6 +7,8 @@ import { join } from 'node:path'
 
 const GENERATED = join(import.meta.dirname, '../../../gen/openapi.json')
 
+const CONSOLE_SERVICE = '/iam.console.v2.ConsoleService/'
+
 const REFERENCE = /"#\/components\/(\w+)\/([^"]+)"/g
 
 type Named<Value> = Readonly<Record<string, Value>>
@@ -24,25 +26,25 @@ interface Operation {
   readonly deprecated?: boolean
 }
 
-/**
- * The description of a server. Reads and parses the file, so it is called once.
- *
- * @param options `servesDeprecated`: whether deprecated services are served. Otherwise they are left out.
- */
-export function openApiDocument(
-  baseUrl: string,
-  { servesDeprecated }: { readonly servesDeprecated: boolean },
-): Named<unknown> {
-  const generated = JSON.parse(readFileSync(GENERATED, 'utf8')) as OpenApi
-  return { ...(servesDeprecated ? generated : withoutDeprecated(generated)), servers: [{ url: baseUrl }] }
+/** What a server serves of what can be switched off. What it does not is left out. */
+export interface ServedParts {
+  readonly servesDeprecated: boolean
+  readonly servesConsole: boolean
 }
 
-function withoutDeprecated(document: OpenApi): OpenApi {
-  const paths = Object.fromEntries(
-    Object.entries(document.paths).filter(
-      ([, methods]) => !Object.values(methods).some(({ deprecated }) => deprecated),
-    ),
-  )
+/** The description of a server. Reads and parses the file, so it is called once. */
+export function openApiDocument(baseUrl: string, { servesDeprecated, servesConsole }: ServedParts): Named<unknown> {
+  const generated = JSON.parse(readFileSync(GENERATED, 'utf8')) as OpenApi
+  const isServed = (path: string, methods: Named<Operation>): boolean =>
+    (servesDeprecated || !Object.values(methods).some(({ deprecated }) => deprecated)) &&
+    (servesConsole || !path.startsWith(CONSOLE_SERVICE))
+  return { ...reducedTo(generated, isServed), servers: [{ url: baseUrl }] }
+}
+
+function reducedTo(document: OpenApi, isServed: (path: string, methods: Named<Operation>) => boolean): OpenApi {
+  const served = Object.entries(document.paths).filter(([path, methods]) => isServed(path, methods))
+  if (served.length === Object.keys(document.paths).length) return document
+  const paths = Object.fromEntries(served)
   const used = new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(({ tags }) => tags)))
   return {
     ...document,

@@ -8,12 +8,13 @@ import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_det
 import { Health } from '../../../gen/grpc/health/v1/health_pb.js'
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.js'
 import { ServerReflection as AlphaServerReflection } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.js'
+import { ConsoleService } from '../../../gen/iam/console/v2/console_service_pb.js'
 import type { Log, RequestContext } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
 import { translateErrors, unavailable } from '../messages/errors.ts'
 import { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
-import { CONSOLE_SERVICES, connectOptions, type RpcRoutes, routesOf, SERVICES, ZITADEL_SERVICES } from '../routes.ts'
+import { connectOptions, type RpcRoutes, routesOf, SERVICES, ZITADEL_SERVICES } from '../routes.ts'
 import { healthService, type Serving } from './health-service.ts'
 import { reflectionServices } from './reflection-service.ts'
 import { Schema } from './schema.ts'
@@ -52,8 +53,9 @@ export interface PublicRpc {
 export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOptions): PublicRpc {
   const callContexts = new CallContexts(options.requestContext)
   const administration = [
-    ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined),
-    ...(options.servesConsole ? CONSOLE_SERVICES : []),
+    ...SERVICES.filter((service) => options.servesDeprecated || successorOf(service) === undefined).filter(
+      (service) => options.servesConsole || service !== ConsoleService,
+    ),
     ...(options.servesZitadel ? ZITADEL_SERVICES : []),
   ]
   const all = [...administration, ...PUBLIC_SERVICES]

@@ -30,6 +30,7 @@ const MIGRATIONS = [
   '0010-tokens',
   '0011-federation',
   '0012-bound-tokens',
+  '0015-console',
 ]
 
 const APPLIED = {

@@ -4,16 +4,19 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import type { ChangeEntry, Credential } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
 import { planCreation } from '../../../src/domain/keys/key-ring.ts'
+import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
 import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { anEntry } from '../../support/audit-entry.ts'
-import { TEST_MACS } from '../../support/integrity.ts'
+import { seedSession } from '../../support/console-seed.ts'
+import { TEST_INTEGRITY, TEST_MACS } from '../../support/integrity.ts'
 import { keyOperations } from '../../support/key-operations.ts'
 import { newKeyPair } from '../../support/keys.ts'
 import { change, seedProject, seedUser } from '../../support/seed.ts'
@@ -55,6 +58,16 @@ const METHODS: Readonly<Record<string, Changing>> = {
         return { next: { ...user!, name: 'renamed' }, result: undefined }
       })
   },
+
+  'ConsoleStore.change': async (database, entry, onDecide) => {
+    const { userId } = await seedUser(database, { project: await seedProject(database) })
+    const { hash } = TEST_INTEGRITY.console.generateCode()
+    return () =>
+      createConsoleStore(database, TEST_INTEGRITY.console).change(entry, (signIns, clock) => {
+        onDecide()
+        return { ...addLink(signIns, { hash, userId }, clock), result: undefined }
+      })
+  },
 }
 
 /** What a caller has lost, and with what it had proved itself. */
@@ -79,9 +92,17 @@ const personalAccessToken = async (database: Database, userId: string): Promise<
   return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, HOUR) }
 }
 
+const session =
+  (age: { created: number; expires: number; lastUse: number }) =>
+  async (database: Database, userId: string): Promise<Credential> => {
+    const { sessionId } = await seedSession({ database, integrity: TEST_INTEGRITY }, userId, age)
+    return { kind: 'console_session', sessionId }
+  }
+
 const KEPT: Readonly<Record<string, Loss>> = {
   'an access token': { credential: accessToken },
   'a personal access token': { credential: personalAccessToken },
+  'a session of the console': { credential: session({ created: -60, expires: 3600, lastUse: -60 }) },
 }
 
 const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
@@ -153,6 +174,30 @@ const LOSSES: Readonly<Record<string, Loss & { readonly code: string }>> = {
       return { kind: 'personal_access_token', tokenId: await seedToken(database, userId, -1) }
     },
     code: 'token_invalid',
+  },
+  'session of the console': {
+    credential: async () => ({ kind: 'console_session', sessionId: randomUUID() }),
+    code: 'console_session_invalid',
+  },
+  'session of its own': {
+    credential: async (database) => {
+      const { userId } = await seedUser(database, { project: await seedProject(database) })
+      return session({ created: -60, expires: 3600, lastUse: -60 })(database, userId)
+    },
+    code: 'console_session_invalid',
+  },
+  'time left for the session': {
+    credential: session({ created: -28_800, expires: -1, lastUse: -1 }),
+    code: 'console_session_invalid',
+  },
+  'use of the session for half an hour': {
+    credential: session({ created: -3600, expires: 3600, lastUse: -1801 }),
+    code: 'console_session_invalid',
+  },
+  'enabled user of the session': {
+    enabled: false,
+    credential: session({ created: -60, expires: 3600, lastUse: -60 }),
+    code: 'console_session_invalid',
   },
 }
 

@@ -31,6 +31,7 @@ const ALL = [
   '0010-tokens',
   '0011-federation',
   '0012-bound-tokens',
+  '0015-console',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -62,6 +63,7 @@ async function undoPublication({ db }: Database): Promise<void> {
     await db.schema.alterTable('service_users').dropColumn(column).execute()
   }
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
+  await sql`drop table sign_in_links, console_sessions`.execute(db)
   await sql`drop table federated_identities, trusted_issuers`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }

@@ -11,6 +11,7 @@ import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
+import { describeConsoleStore } from './console-store-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
@@ -44,6 +45,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeIdentityProperties(current, random.changes)
     describeIdentityModel(current, random.sequences)
     describeFederationStore(current)
+    describeConsoleStore(current)
     describeAuditLog(current)
     describeCredentialUses(current)
     describeForgedRows(current)

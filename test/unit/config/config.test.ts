@@ -42,6 +42,7 @@ describe('the configuration', () => {
       maxStalenessSeconds: 60,
       betaApi: true,
       zitadelApi: false,
+      console: true,
       auditRetentionDays: 365,
       maxPatLifetimeDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },

@@ -1,0 +1,85 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openBrowser } from '../../support/console-browser.ts'
+import { eventually } from '../../support/eventually.ts'
+import {
+  type Keyturn,
+  removeFolder,
+  runKeyturnInProcess,
+  startKeyturnInProcess,
+  temporaryFolder,
+} from '../../support/keyturn.ts'
+import { describeUnless } from '../../support/unless.ts'
+
+const AT_TERMINAL = { typed: [], terminals: { stdout: true, stderr: true } }
+
+let server: Keyturn
+let folder: string
+beforeAll(async () => {
+  server = await startKeyturnInProcess()
+  folder = await temporaryFolder()
+  // In place of the program that starts browsers.
+  await writeFile(join(folder, 'xdg-open'), `#!/bin/sh\nprintf '%s' "$*" > '${folder}/opened'\n`)
+  await chmod(join(folder, 'xdg-open'), 0o755)
+})
+afterAll(async () => {
+  await server?.stop()
+  if (server !== undefined) await removeFolder(server.dataDir)
+  await removeFolder(folder)
+})
+
+const settings = () => ({ KEYTURN_DATA_DIR: server.dataDir, NO_COLOR: '1' })
+const withScreen = () => ({ ...settings(), DISPLAY: ':0', PATH: `${folder}:/usr/bin:/bin` })
+const codeIn = (url: string) => new URLSearchParams(new URL(url).hash.slice(1)).get('code') ?? ''
+
+describe('keyturn console', () => {
+  it('prints a link that signs a browser in, and says on standard error what it is worth', async () => {
+    const { code, stdout, stderr } = await runKeyturnInProcess(['console'], settings())
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'The link works once, for a minute: open it in a browser. Anyone who has it signs in as you.\n',
+    })
+    expect(stdout).toMatch(new RegExp(`^${server.baseUrl}/console/#code=[\\w-]+\n$`))
+    expect((await openBrowser(server).signIn(codeIn(stdout.trim()))).status).toBe(204)
+  })
+
+  it('prints what the API returns, and opens nothing for it', async () => {
+    const { code, stdout, stderr } = await runKeyturnInProcess(['console', '--json'], withScreen(), AT_TERMINAL)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual({ url: expect.any(String), expirationDate: expect.any(String) })
+  })
+
+  it('says what is wrong if the server has no console', async () => {
+    const off = await startKeyturnInProcess({ env: { KEYTURN_CONSOLE: 'off' } })
+    const { code, stderr } = await runKeyturnInProcess(['console'], { KEYTURN_DATA_DIR: off.dataDir })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('KEYTURN_CONSOLE') })
+    await off.stop()
+    await removeFolder(off.dataDir)
+  })
+})
+
+describeUnless(platform() === 'linux' ? undefined : 'browsers are started by another program here')(
+  'keyturn console at a terminal',
+  () => {
+    it('opens the link in a browser', async () => {
+      const { stdout, stderr } = await runKeyturnInProcess(['console'], withScreen(), AT_TERMINAL)
+      expect(stderr).toContain('it was opened in a browser')
+      await eventually(async () => expect(await readFile(join(folder, 'opened'), 'utf8')).toBe(stdout.trim()))
+    })
+
+    it.each([
+      ['with --no-open', ['--no-open'], () => withScreen()],
+      ['without a screen', [], () => ({ ...withScreen(), DISPLAY: undefined })],
+      ['without a program that opens browsers', [], () => ({ ...withScreen(), PATH: '/nonexistent' })],
+    ])('only prints it %s', async (_, args, env) => {
+      const { code, stderr } = await runKeyturnInProcess(
+        ['console', ...args],
+        env() as Record<string, string>,
+        AT_TERMINAL,
+      )
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('open it in a browser') })
+    })
+  },
+)

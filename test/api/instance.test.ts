@@ -1,0 +1,89 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
+import { SETTINGS } from '../../src/config/settings.ts'
+import { readVersion } from '../../src/config/version.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import type { Keyturn } from '../support/keyturn.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+
+const [old, next] = [generateMasterKey(), generateMasterKey()]
+const idOf = (masterKey: string) => masterKey.split(':')[0]
+
+let instance: OAuthInstance
+let other: Keyturn
+let admin: Administration
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_MASTER_KEYS: old, KEYTURN_LOG_LEVEL: 'warn' })
+  other = await instance.startReplica({ KEYTURN_MASTER_KEYS: `${next},${old}` })
+  admin = await administrationOf(instance.keyturn)
+})
+afterAll(() => instance?.stop())
+
+const get = async (server = instance.keyturn): Promise<Instance> =>
+  (await administrationWith(server, admin.token).instance.getInstance({})).instance!
+
+describe('GetInstance', () => {
+  it('says which program answers, since when, and that it can serve', async () => {
+    const { issuer, replica } = await get()
+    expect(issuer).toBe(instance.keyturn.baseUrl)
+    expect(replica).toMatchObject({ keyturnVersion: readVersion(), ready: true, reason: '', warnings: [] })
+    expect(timestampDate(replica!.startDate!).getTime()).toBeLessThanOrEqual(Date.now() + 1000)
+    expect(Number(replica!.staleness!.seconds)).toBeLessThan(60)
+  })
+
+  it('raises the version with each change, on the replica that made it at once', async () => {
+    const before = await get()
+    await admin.projects.createProject({ name: 'counted' })
+    const after = await get()
+    expect(after.version).toBe(before.version + 1n)
+    expect(Number(after.changeDate!.seconds)).toBeGreaterThanOrEqual(Number(before.changeDate!.seconds))
+  })
+
+  it('names the version of PostgreSQL, and how far its clock is off', async () => {
+    const { rows } = await sql<{ server_version: string }>`show server_version`.execute(instance.database.db)
+    const { database } = await get()
+    expect(database!.postgresqlVersion).toMatch(/^\d+(\.\d+)?$/)
+    expect(rows[0]!.server_version).toContain(database!.postgresqlVersion)
+    expect(Math.abs(Number(database!.clockOffset!.seconds))).toBeLessThan(60)
+  })
+
+  it('names the master keys of the replica, which one seals, and how much each seals', async () => {
+    const keys = async (server: Keyturn) =>
+      (await get(server)).masterKeys.map(({ id, active, configured, sealedKeys }) => [
+        id,
+        active,
+        configured,
+        sealedKeys,
+      ])
+    // The private key of the first web key, and the integrity key.
+    expect(await keys(instance.keyturn)).toEqual([[idOf(old), true, true, 2]])
+    expect(await keys(other)).toEqual([
+      [idOf(next), true, true, 0],
+      [idOf(old), false, true, 2],
+    ])
+    await administrationWith(other, admin.token).keys.createWebKey({
+      config: { config: { case: 'ed25519', value: {} } },
+    })
+    await admin.projects.createProject({ name: 'refreshed' })
+    expect(await keys(instance.keyturn)).toEqual([
+      [idOf(old), true, true, 2],
+      [idOf(next), false, false, 1],
+    ])
+  })
+
+  it('names every setting, and no secret', async () => {
+    const { settings } = await get()
+    expect(settings.map(({ name }) => name)).toEqual(SETTINGS.map(({ variable }) => variable))
+    const values = Object.fromEntries(settings.map(({ name, value }) => [name, value]))
+    expect(values).toMatchObject({
+      KEYTURN_LOG_LEVEL: 'warn',
+      KEYTURN_MASTER_KEYS: '(set)',
+      KEYTURN_MASTER_KEYS_FILE: '',
+    })
+    const text = JSON.stringify(values)
+    for (const secret of [old, old.split(':')[1]!]) expect(text).not.toContain(secret)
+  })
+})

@@ -1,0 +1,76 @@
+/**
+ * Sign-in links and sessions that began earlier, as a server with the integrity key would have written them.
+ */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Integrity } from '../../src/domain/integrity.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
+
+/** Where, and by what servers believe the rows. */
+interface Seeding {
+  readonly database: Database
+  readonly integrity: Pick<Integrity, 'console'>
+}
+
+/** The dates, in seconds from now; negative ones are in the past. */
+interface SessionAge {
+  readonly created: number
+  readonly expires: number
+  readonly lastUse: number
+}
+
+/** A link. @returns Its code. */
+export async function seedLink({ database, integrity }: Seeding, userId: string, expiresIn: number): Promise<string> {
+  const { code, hash } = integrity.console.generateCode()
+  const link = { hash, userId, createdAt: fromNow(expiresIn - 60), expiresAt: fromNow(expiresIn) }
+  await database.db
+    .insertInto('sign_in_links')
+    .values({
+      hash,
+      user_id: userId,
+      creation_date: link.createdAt,
+      expiration_date: link.expiresAt,
+      mac: integrity.console.ofLink(link),
+    })
+    .execute()
+  return code
+}
+
+/** A session. @returns Its cookie, as a `Cookie` header has it, and its id. */
+export async function seedSession({ database, integrity }: Seeding, userId: string, age: SessionAge) {
+  const { cookie, hash } = integrity.console.generateCookie()
+  const session = {
+    sessionId: randomUUID(),
+    userId,
+    hash,
+    clientAddress: '192.0.2.1',
+    createdAt: fromNow(age.created),
+    expiresAt: fromNow(age.expires),
+  }
+  await database.db
+    .insertInto('console_sessions')
+    .values({
+      session_id: session.sessionId,
+      hash,
+      user_id: userId,
+      client_address: session.clientAddress,
+      creation_date: session.createdAt,
+      expiration_date: session.expiresAt,
+      last_use_date: fromNow(age.lastUse),
+      mac: integrity.console.ofSession(session),
+    })
+    .execute()
+  return { cookie: `keyturn_console=${cookie}`, sessionId: session.sessionId }
+}
+
+/** How many seconds ago a session was last used, as it is stored. */
+export async function secondsSinceUse({ database }: Pick<Seeding, 'database'>, sessionId: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    select extract(epoch from clock_timestamp() - last_use_date)::float as seconds
+    from console_sessions where session_id = ${sessionId}`.execute(database.db)
+  return rows[0]?.seconds ?? Number.NaN
+}
+
+function fromNow(seconds: number): Date {
+  return new Date(Date.now() + seconds * 1000)
+}

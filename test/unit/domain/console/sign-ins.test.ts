@@ -1,0 +1,99 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import {
+  addLink,
+  type ConsoleSession,
+  endSession,
+  isOpen,
+  openSession,
+  type SignIns,
+} from '../../../../src/domain/console/sign-ins.ts'
+
+const NOW = new Date('2026-11-23T12:00:00Z')
+const NONE: SignIns = { links: [], sessions: [] }
+const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000)
+const newHash = () => new Uint8Array(randomBytes(32))
+
+function session(userId: string, edit: Partial<ConsoleSession> = {}): ConsoleSession {
+  const dates = { createdAt: NOW, expiresAt: at(28_800), lastUsedAt: NOW }
+  return { sessionId: randomUUID(), userId, hash: newHash(), clientAddress: '', ...dates, ...edit }
+}
+
+/** Opens a session of a user with a new link. */
+function signIn(signIns: SignIns, userId: string, clock = NOW) {
+  const { next, link } = addLink(signIns, { hash: newHash(), userId }, clock)
+  return openSession(next, link.hash, { sessionId: randomUUID(), hash: newHash(), clientAddress: '', clock })
+}
+
+describe('a sign-in link', () => {
+  it('works until its minute is over, and once', () => {
+    const { next, link } = addLink(NONE, { hash: newHash(), userId: 'a' }, NOW)
+    const open = (signIns: SignIns, seconds: number) =>
+      openSession(signIns, link.hash, { sessionId: 's', hash: newHash(), clientAddress: '', clock: at(seconds) })
+    expect(open(next, 59).session).toMatchObject({ userId: 'a', createdAt: at(59), expiresAt: at(59 + 28_800) })
+    expect(() => open(next, 60)).toThrow('the sign-in link is not valid')
+    expect(() => open(open(next, 0).next, 1)).toThrow('the sign-in link is not valid')
+  })
+
+  it('replaces the oldest one of ten of its user, and none of another user', () => {
+    let signIns = addLink(NONE, { hash: newHash(), userId: 'b' }, NOW).next
+    const links = Array.from({ length: 11 }, (_, index) => {
+      const { next, link } = addLink(signIns, { hash: newHash(), userId: 'a' }, at(index))
+      signIns = next
+      return link
+    })
+    expect(signIns.links.filter(({ userId }) => userId === 'a')).toEqual(links.slice(1))
+    expect(signIns.links.filter(({ userId }) => userId === 'b')).toHaveLength(1)
+  })
+
+  it('is refused where a thousand are open, until they expire', () => {
+    const one = (index: number) => ({ hash: newHash(), userId: `${index}`, createdAt: NOW, expiresAt: at(60) })
+    const full = { ...NONE, links: Array.from({ length: 1000 }, (_, index) => one(index)) }
+    const add = (seconds: number) => addLink(full, { hash: newHash(), userId: 'a' }, at(seconds))
+    expect(() => add(59)).toThrow(expect.objectContaining({ code: 'console_limit_reached' }))
+    expect(add(60).next.links).toHaveLength(1)
+  })
+})
+
+describe('a session', () => {
+  it.each([
+    ['in use', {}, 0, true],
+    ['29 minutes idle', {}, 29 * 60, true],
+    ['30 minutes idle', {}, 30 * 60, false],
+    ['in use to its end', { lastUsedAt: at(28_799) }, 28_799, true],
+    ['in use after its end', { lastUsedAt: at(28_800) }, 28_800, false],
+    ['with a date that is none', { lastUsedAt: new Date(Number.NaN) }, 0, false],
+  ])('%s', (_, edit, seconds, expected) => {
+    expect(isOpen(session('a', edit), at(seconds))).toBe(expected)
+  })
+
+  it('replaces the one of ten of its user that has been idle longest, and says which', () => {
+    const idle = session('a', { lastUsedAt: at(-100) })
+    const others = Array.from({ length: 9 }, (_, index) => session('a', { lastUsedAt: at(-index) }))
+    const theirs = session('b', { lastUsedAt: at(-1000) })
+    const before = { links: [], sessions: [theirs, others[0]!, idle, ...others.slice(1)] }
+    const { next, session: opened, replaced } = signIn(before, 'a')
+    expect(replaced).toEqual([idle])
+    expect(new Set(next.sessions)).toEqual(new Set([theirs, ...others, opened]))
+  })
+
+  it('is refused where a thousand of others are open', () => {
+    const full = { ...NONE, sessions: Array.from({ length: 1000 }, (_, index) => session(`${index}`)) }
+    expect(() => signIn(full, 'a')).toThrow(expect.objectContaining({ code: 'console_limit_reached' }))
+    expect(signIn(full, 'a', at(1800)).next.sessions).toHaveLength(1)
+  })
+
+  it('ends once', () => {
+    const { next, session: opened } = signIn(NONE, 'a')
+    const ended = endSession(next, opened.sessionId, NOW)
+    expect(ended.sessions).toEqual([])
+    for (const [signIns, seconds] of [
+      [ended, 0],
+      [next, 28_800],
+    ] as const) {
+      expect(() => endSession(signIns, opened.sessionId, at(seconds))).toThrow(
+        expect.objectContaining({ code: 'console_session_not_found' }),
+      )
+    }
+  })
+})
