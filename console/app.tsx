@@ -58,9 +58,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
   const main = useFocusOnEntry(route.value.path.join('/'))
   return (
     <>
-      <a class="skip" href="#main" onClick={skipToMain}>
+      <button type="button" class="skip" onClick={skipToMain}>
         Skip to the content
-      </a>
+      </button>
       <Patterns />
       <div class="frame">
         <header class="side">
@@ -125,8 +125,7 @@ function useFocusOnEntry(place: string) {
   return main
 }
 
-/** The fragment of the address is the place, so this link must not change it. */
-function skipToMain(event: MouseEvent): void {
-  event.preventDefault()
+/** No link: the fragment of the address is the place. */
+function skipToMain(): void {
   document.querySelector<HTMLElement>('#main h1')?.focus()
 }

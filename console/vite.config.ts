@@ -10,7 +10,10 @@ export default defineConfig({
   resolve: {
     // The rules of the requests are checked by the API. Their description would be a fifth of the script.
     alias: {
-      '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js': join(import.meta.dirname, 'api/no-validation-rules.ts'),
+      '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js': join(
+        import.meta.dirname,
+        'api/no-validation-rules.ts',
+      ),
     },
   },
   build: {

@@ -3,8 +3,8 @@
  * name without content.
  */
 import { create, toBinary } from '@bufbuild/protobuf'
-import { base64Encode } from '@bufbuild/protobuf/wire'
 import { fileDesc } from '@bufbuild/protobuf/codegenv2'
+import { base64Encode } from '@bufbuild/protobuf/wire'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 
 const empty = create(FileDescriptorProtoSchema, { name: 'buf/validate/validate.proto' })

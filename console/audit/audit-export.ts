@@ -8,7 +8,17 @@ import { type AuditEvent, AuditEventSchema } from '../../gen/iam/audit/v2/audit_
 /** The formats that there are. */
 export type ExportFormat = 'csv' | 'jsonl'
 
-const COLUMNS = ['event_date', 'outcome', 'action', 'actor', 'resource', 'client_address', 'request_id', 'event_id', 'omitted']
+const COLUMNS = [
+  'event_date',
+  'outcome',
+  'action',
+  'actor',
+  'resource',
+  'client_address',
+  'request_id',
+  'event_id',
+  'omitted',
+]
 
 /** The media type of each format. */
 export const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
@@ -30,7 +40,17 @@ export function linesOf(format: ExportFormat, events: readonly AuditEvent[]): st
 function cellsOf(event: AuditEvent): string[] {
   const { eventDate, outcome, action, actor, resource, clientAddress, requestId, eventId, omission } = event
   const date = eventDate === undefined ? '' : timestampDate(eventDate).toISOString()
-  return [date, outcome, action, actor, resource, clientAddress, requestId, eventId, omission === undefined ? '' : String(omission.count)]
+  return [
+    date,
+    outcome,
+    action,
+    actor,
+    resource,
+    clientAddress,
+    requestId,
+    eventId,
+    omission === undefined ? '' : String(omission.count),
+  ]
 }
 
 /** A text as one cell. A resource may be what a stranger wrote: a spreadsheet must not take it for a formula. */

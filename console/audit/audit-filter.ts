@@ -1,8 +1,9 @@
 /**
  * The filters of the audit trail, which are in the address.
  */
-import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+
 import type { MessageInitShape } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ListAuditEventsRequestSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 
 /** The filters. All texts; empty: none. */
@@ -21,7 +22,12 @@ export function filterOf(query: URLSearchParams): AuditFilter {
 }
 
 /** The filters in a request. */
-export function requestOf({ from, to, actor, resource }: AuditFilter): MessageInitShape<typeof ListAuditEventsRequestSchema> {
+export function requestOf({
+  from,
+  to,
+  actor,
+  resource,
+}: AuditFilter): MessageInitShape<typeof ListAuditEventsRequestSchema> {
   const [fromDate, toDate] = [dateOf(from), dateOf(to)]
   return {
     actor: actor.trim(),

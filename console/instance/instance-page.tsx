@@ -42,7 +42,13 @@ export function InstancePage() {
             <div class="card-head">
               <h2 id="settings-title">Settings of this replica</h2>
             </div>
-            <DataTable caption="Settings" columns={SETTINGS} rows={value.settings} keyOf={({ name }) => name} empty="None." />
+            <DataTable
+              caption="Settings"
+              columns={SETTINGS}
+              rows={value.settings}
+              keyOf={({ name }) => name}
+              empty="None."
+            />
           </section>
         </>
       )}
@@ -85,10 +91,14 @@ function Overview({ instance: { version, changeDate, replica, database } }: { re
               )}
             </Fact>
             <Fact name="Keyturn">{replica?.keyturnVersion}</Fact>
-            <Fact name="Running">{startedAt === undefined ? '–' : formatDistance(startedAt, at).replace(' ago', '')}</Fact>
+            <Fact name="Running">
+              {startedAt === undefined ? '–' : formatDistance(startedAt, at).replace(' ago', '')}
+            </Fact>
             <Fact name="Confirmed by the database">{`${formatPrecisely(preciseLengthOf(replica?.staleness) ?? 0)} ago`}</Fact>
             <Fact name="Last change took">
-              {replica?.lag === undefined ? 'none from elsewhere yet' : formatPrecisely(preciseLengthOf(replica.lag) ?? 0)}
+              {replica?.lag === undefined
+                ? 'none from elsewhere yet'
+                : formatPrecisely(preciseLengthOf(replica.lag) ?? 0)}
             </Fact>
           </dl>
         </div>
@@ -128,7 +138,11 @@ const MASTER_KEYS: readonly Column<MasterKey>[] = [
     cell: ({ active, configured, sealedKeys }) => {
       if (!configured) return <span class="badge is-danger">missing here</span>
       if (active) return <span class="badge is-active">seals new keys</span>
-      return sealedKeys === 0 ? <span class="badge">can be removed</span> : <span class="badge is-initial">opens only</span>
+      return sealedKeys === 0 ? (
+        <span class="badge">can be removed</span>
+      ) : (
+        <span class="badge is-initial">opens only</span>
+      )
     },
   },
   { name: 'Keys that it seals', cell: ({ sealedKeys }) => String(sealedKeys) },
@@ -136,5 +150,9 @@ const MASTER_KEYS: readonly Column<MasterKey>[] = [
 
 const SETTINGS: readonly Column<Setting>[] = [
   { name: 'Variable', kind: 'main', cell: ({ name }) => <code>{name}</code> },
-  { name: 'Value', kind: 'text', cell: ({ value }) => (value === '' ? <span class="quiet">none</span> : <code>{value}</code>) },
+  {
+    name: 'Value',
+    kind: 'text',
+    cell: ({ value }) => (value === '' ? <span class="quiet">none</span> : <code>{value}</code>),
+  },
 ]

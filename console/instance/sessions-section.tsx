@@ -99,7 +99,9 @@ async function namesOf(sessions: readonly Session[], options: CallOptions): Prom
   const ids = [...new Set(sessions.map(({ userId }) => userId))].slice(0, MOST_NAMED)
   const users = await Promise.all(
     ids.map(async (userId) => {
-      const { serviceUser } = await serviceUsers.getServiceUser({ userId }, options).catch(() => ({ serviceUser: undefined }))
+      const { serviceUser } = await serviceUsers
+        .getServiceUser({ userId }, options)
+        .catch(() => ({ serviceUser: undefined }))
       return [userId, serviceUser?.name ?? userId] as const
     }),
   )

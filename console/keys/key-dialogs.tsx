@@ -52,8 +52,8 @@ export function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: Key
       {!isRollback && at < life.knownAt && (
         <Notice kind="warning">
           <p>
-            Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set have
-            expired. Until then some of them may refuse its tokens.
+            Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set
+            have expired. Until then some of them may refuse its tokens.
           </p>
         </Notice>
       )}
@@ -69,7 +69,8 @@ export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDi
   const change = async () => {
     const { activeWebKey, trustedUntil } = await webKeys.revokeWebKey({ keyId: life.id })
     const until = millisecondsOf(trustedUntil)
-    const copies = until === undefined ? '' : ` Verifiers with a copy may trust it until ${formatMoment(until, now.value)}.`
+    const copies =
+      until === undefined ? '' : ` Verifiers with a copy may trust it until ${formatMoment(until, now.value)}.`
     const signs = activeWebKey === undefined ? '' : ` ${shortened(activeWebKey.keyId)} signs all new tokens.`
     onDone(`${name} is revoked.${signs}${copies}`)
   }
@@ -83,8 +84,8 @@ export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDi
       change={change}
     >
       <p>
-        For a key that has leaked. Keyturn refuses all tokens that it signed, at once and for good, and its private key is
-        destroyed.
+        For a key that has leaked. Keyturn refuses all tokens that it signed, at once and for good, and its private key
+        is destroyed.
       </p>
       <p>
         Verifiers with a copy of the key set may trust it for another {formatLength(lifetimes.keySetCache)}, until{' '}
@@ -93,14 +94,17 @@ export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDi
       {isSigner && (
         <Notice kind="danger">
           <p>
-            This key signs now. Another key takes over in the same step, and <strong>every client needs a new token</strong>
-            . If no initial key is known to verifiers, they may refuse the new tokens until their copies have expired.
+            This key signs now. Another key takes over in the same step, and{' '}
+            <strong>every client needs a new token</strong>. If no initial key is known to verifiers, they may refuse
+            the new tokens until their copies have expired.
           </p>
         </Notice>
       )}
       {!isSigner && isNeeded(life, at) && (
         <Notice kind="warning">
-          <p>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key: they are refused from then on.</p>
+          <p>
+            Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key: they are refused from then on.
+          </p>
         </Notice>
       )}
       <label class="check">
@@ -124,8 +128,8 @@ export function DeleteDialog({ life, onClose, onDone }: KeyDialogProps) {
       {isNeeded(life, at) ? (
         <Notice kind="warning">
           <p>
-            <strong>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key.</strong> Without it verifiers
-            refuse them.
+            <strong>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key.</strong> Without it
+            verifiers refuse them.
           </p>
         </Notice>
       ) : (

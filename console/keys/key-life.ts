@@ -64,7 +64,10 @@ export function livesOf(
         break
       }
       case RotationStepKind.DESTROY_PRIVATE_KEY: {
-        const life = find(keyId, ({ stopsAt, privateKeyGoneAt }) => stopsAt !== undefined && privateKeyGoneAt === undefined)
+        const life = find(
+          keyId,
+          ({ stopsAt, privateKeyGoneAt }) => stopsAt !== undefined && privateKeyGoneAt === undefined,
+        )
         if (life !== undefined) life.privateKeyGoneAt = at
         break
       }

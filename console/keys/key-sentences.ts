@@ -24,7 +24,9 @@ export function statusOf(life: KeyLife, now: number): string {
     case WebKeyState.ACTIVE:
       return `signs since ${say(signsAt ?? publishedAt)}`
     case WebKeyState.INACTIVE:
-      return isNeeded(life, now) ? `tokens until ${say(neededUntil ?? now)} still need it` : 'no token needs it any more'
+      return isNeeded(life, now)
+        ? `tokens until ${say(neededUntil ?? now)} still need it`
+        : 'no token needs it any more'
     case WebKeyState.REVOKED:
       return 'revoked: tokens that it signed are refused'
     default:

@@ -68,9 +68,7 @@ function nameOf(life: KeyLife) {
       ) : (
         <span>
           <Copyable text={key.keyId} shown={shortened(key.keyId)} what={`key id ${key.keyId}`} />{' '}
-          <span class="quiet">
-            {kindNameOf(key.config)}
-          </span>
+          <span class="quiet">{kindNameOf(key.config)}</span>
         </span>
       )}
       <span>

@@ -124,7 +124,9 @@ function Summary({ lives, signer }: { readonly lives: readonly KeyLife[]; readon
   if (signer === undefined) {
     return <p class="summary">No key is active, so no token can be issued.</p>
   }
-  const next = lives.find(({ signsAt, stopsAt }) => signsAt !== undefined && signsAt === signer.stopsAt && stopsAt !== signsAt)
+  const next = lives.find(
+    ({ signsAt, stopsAt }) => signsAt !== undefined && signsAt === signer.stopsAt && stopsAt !== signsAt,
+  )
   return (
     <p class="summary">
       <strong>

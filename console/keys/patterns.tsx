@@ -11,7 +11,14 @@ export function Patterns() {
     <svg class="patterns" aria-hidden="true">
       <defs>
         {PATTERNS.map(({ name, angle }) => (
-          <pattern key={name} id={name} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform={`rotate(${angle})`}>
+          <pattern
+            key={name}
+            id={name}
+            width="6"
+            height="6"
+            patternUnits="userSpaceOnUse"
+            patternTransform={`rotate(${angle})`}
+          >
             <rect class={`${name}-ground`} width="6" height="6" />
             <rect class={`${name}-line`} width="3" height="6" />
           </pattern>

@@ -72,10 +72,12 @@ export function Steps({ steps }: { readonly steps: readonly RotationStep[] }) {
       {steps.map(({ kind, keyId, date }, index) => {
         const at = millisecondsOf(date)
         return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: steps of keys that do not exist yet have no other identity.
           <li key={index}>
             <span class="step-date">
-              <When at={at} /> <span class="quiet"><Distance at={at} /></span>
+              <When at={at} />{' '}
+              <span class="quiet">
+                <Distance at={at} />
+              </span>
             </span>
             <span>
               {keyId === '' ? 'the next key' : <code>{shortened(keyId)}</code>} {STEPS[kind]}

@@ -183,14 +183,17 @@ const STEPS = 30
 function usePreview(change: Change): Preview {
   const [preview, setPreview] = useState<Preview>({ steps: [], warnings: [], failure: undefined })
   const text = JSON.stringify(change, (_, value) => (typeof value === 'bigint' ? String(value) : value))
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the change.
+  // The text stands for the change.
   useEffect(() => {
     const abort = new AbortController()
     const { signal } = abort
     const timer = setTimeout(async () => {
       const { policy, updateMask } = change
       const isChange = updateMask.paths.length > 0
-      const request = { count: STEPS, ...(isChange ? { policy: create(RotationPolicySchema, policy), updateMask } : {}) }
+      const request = {
+        count: STEPS,
+        ...(isChange ? { policy: create(RotationPolicySchema, policy), updateMask } : {}),
+      }
       try {
         const { steps, warnings } = await webKeys.getRotationSchedule(request, { signal })
         setPreview({ steps, warnings, failure: undefined })

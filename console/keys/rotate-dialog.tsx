@@ -39,8 +39,8 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
       <p>{effectOf(standby, lifetimes, at)}</p>
       {signer !== undefined && (
         <p>
-          {shortened(signer.id)} stays published for the tokens that it signed, and can be activated again to roll back. No
-          verifier has to do anything.
+          {shortened(signer.id)} stays published for the tokens that it signed, and can be activated again to roll back.
+          No verifier has to do anything.
         </p>
       )}
     </ConfirmDialog>

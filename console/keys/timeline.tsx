@@ -36,7 +36,13 @@ export function Timeline({ lives, lifetimes, now, scale: kind }: TimelineProps) 
   const nowX = scale.x(now)
   return (
     <div class="timeline" ref={box}>
-      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={summaryOf(lives, now)}>
+      <svg
+        width={width}
+        height={height}
+        viewBox={`0 0 ${width} ${height}`}
+        role="img"
+        aria-label={summaryOf(lives, now)}
+      >
         <rect class="future" x={nowX} y={HEAD} width={Math.max(0, width - nowX)} height={lives.length * ROW} />
         {scale.ticks.map(({ x, label }) => (
           <g key={label} class="tick">

@@ -50,7 +50,7 @@ export function useLoaded<T>(
   const current = version.value
   const changes = ownChanges.value
   const period = isPeriodic ? Math.floor(now.value / PERIOD) : 0
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what `load` does.
+  // The key stands for what `load` does.
   useEffect(() => {
     const abort = new AbortController()
     const { signal } = abort

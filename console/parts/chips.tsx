@@ -77,7 +77,13 @@ function AddForm({ label, add, choices }: Adding) {
         <div class="field">
           <label for={id}>{label}</label>
           {choices === undefined ? (
-            <input id={id} type="text" autocomplete="off" value={item} onInput={({ currentTarget }) => setItem(currentTarget.value)} />
+            <input
+              id={id}
+              type="text"
+              autocomplete="off"
+              value={item}
+              onInput={({ currentTarget }) => setItem(currentTarget.value)}
+            />
           ) : (
             <select id={id} value={item} onChange={({ currentTarget }) => setItem(currentTarget.value)}>
               <option value="">Choose…</option>

@@ -49,7 +49,13 @@ interface DialogButtonsProps {
 }
 
 /** The buttons at the end of a form in a dialog. */
-export function DialogButtons({ verb, isDangerous = false, isIncomplete = false, onClose, action }: DialogButtonsProps) {
+export function DialogButtons({
+  verb,
+  isDangerous = false,
+  isIncomplete = false,
+  onClose,
+  action,
+}: DialogButtonsProps) {
   return (
     <div class="dialog-buttons">
       <button type="button" class="button" onClick={onClose}>

@@ -33,7 +33,15 @@ export function CopyButton({ text, what, onCopied }: CopyButtonProps) {
 }
 
 /** An identifier with a button that copies it. */
-export function Copyable({ text, shown = text, what }: { readonly text: string; readonly shown?: string; readonly what: string }) {
+export function Copyable({
+  text,
+  shown = text,
+  what,
+}: {
+  readonly text: string
+  readonly shown?: string
+  readonly what: string
+}) {
   return (
     <span class="copyable">
       <code title={text}>{shown}</code>

@@ -33,7 +33,11 @@ export function DurationField({ label, hint, seconds, onChange }: DurationFieldP
             value={seconds / unit}
             onInput={({ currentTarget }) => onChange(Math.round(currentTarget.valueAsNumber * unit))}
           />
-          <select aria-label={`Unit of: ${label}`} value={unit} onChange={({ currentTarget }) => setUnit(Number(currentTarget.value))}>
+          <select
+            aria-label={`Unit of: ${label}`}
+            value={unit}
+            onChange={({ currentTarget }) => setUnit(Number(currentTarget.value))}
+          >
             {UNITS.map(({ name, seconds: length }) => (
               <option key={name} value={length}>
                 {name}

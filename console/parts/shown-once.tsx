@@ -35,8 +35,12 @@ export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceP
           </span>
         </div>
         <label class="check">
-          <input type="checkbox" checked={isSaved} onChange={({ currentTarget }) => setIsSaved(currentTarget.checked)} />I
-          have saved it where the service finds it
+          <input
+            type="checkbox"
+            checked={isSaved}
+            onChange={({ currentTarget }) => setIsSaved(currentTarget.checked)}
+          />
+          I have saved it where the service finds it
         </label>
         <div class="dialog-buttons">
           <button type="button" class="button is-primary" disabled={!isSaved} onClick={onClose}>

@@ -64,7 +64,9 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
               </p>
               <section class="card" aria-labelledby="roles-title">
                 <h2 id="roles-title">Roles</h2>
-                <p class="hint">Words that its services understand. They can be granted to service users of any project.</p>
+                <p class="hint">
+                  Words that its services understand. They can be granted to service users of any project.
+                </p>
                 <Chips
                   label="Roles"
                   empty="None."
@@ -104,7 +106,10 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   }
                   adding={
                     mayChange
-                      ? { label: 'New audience', add: (audience) => projects.addProjectAudience({ projectId, audience }) }
+                      ? {
+                          label: 'New audience',
+                          add: (audience) => projects.addProjectAudience({ projectId, audience }),
+                        }
                       : undefined
                   }
                 />
@@ -146,8 +151,8 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
           change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
         >
           <p>
-            <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get no
-            tokens.
+            <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get
+            no tokens.
           </p>
           <ProjectNameField name={newName} onChange={setNewName} />
         </ConfirmDialog>
@@ -164,8 +169,8 @@ function ProjectActions({ project: { projectId, name } }: { readonly project: Pr
           }}
         >
           <p>
-            Its roles, custom scopes and audiences are deleted with it, and the roles are taken away from all users. A project
-            that has service users is not deleted.
+            Its roles, custom scopes and audiences are deleted with it, and the roles are taken away from all users. A
+            project that has service users is not deleted.
           </p>
         </ConfirmDialog>
       )}

@@ -69,7 +69,13 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
     if (project !== undefined) goTo(['projects', project.projectId])
   }
   return (
-    <ConfirmDialog title="Create a project" verb="Create project" isIncomplete={name === ''} onClose={onClose} change={change}>
+    <ConfirmDialog
+      title="Create a project"
+      verb="Create project"
+      isIncomplete={name === ''}
+      onClose={onClose}
+      change={change}
+    >
       <ProjectNameField name={name} onChange={setName} />
     </ConfirmDialog>
   )

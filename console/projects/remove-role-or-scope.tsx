@@ -19,8 +19,9 @@ export function RemoveRoleOrScope({ projectId, kind, name, onClose }: RemoveRole
   return (
     <ConfirmDialog title={`Remove the ${kind} ${name}?`} verb="Remove" isDangerous onClose={onClose} change={change}>
       <p>
-        It is taken away from all users. {kind === 'role' ? 'New tokens do not have it.' : 'Token requests with it are refused.'}{' '}
-        Tokens that have it keep it until they expire.
+        It is taken away from all users.{' '}
+        {kind === 'role' ? 'New tokens do not have it.' : 'Token requests with it are refused.'} Tokens that have it
+        keep it until they expire.
       </p>
     </ConfirmDialog>
   )

@@ -21,13 +21,15 @@ export function SignInPage({ notice }: { readonly notice: string }) {
           </div>
         )}
         <p>
-          Nobody has an account here. Whoever has the credentials of a service user signs in with a link, which works once
-          and for a minute. Run this where the credentials are:
+          Nobody has an account here. Whoever has the credentials of a service user signs in with a link, which works
+          once and for a minute. Run this where the credentials are:
         </p>
         <pre class="secret">
           <code>npx keyturn console</code>
         </pre>
-        <p class="quiet">The session has the permissions of that service user, and ends after 30 minutes without use.</p>
+        <p class="quiet">
+          The session has the permissions of that service user, and ends after 30 minutes without use.
+        </p>
       </div>
     </main>
   )

@@ -2,10 +2,10 @@
  * What a token says, which key signed it, and whether it would verify now. The token never leaves the page.
  */
 import { useEffect, useState } from 'preact/hooks'
-import { linkTo } from '../navigation/route.ts'
 import { formatDistance, formatExactly } from '../format/moment.ts'
 import { now } from '../live/clock.ts'
 import { instance, version } from '../live/instance.ts'
+import { linkTo } from '../navigation/route.ts'
 import { Field } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
@@ -19,7 +19,9 @@ export function TokensPage() {
   return (
     <>
       <PageHeading title="Tokens" />
-      <p class="summary">Paste an access token to see what it says. It is decoded and verified here and sent nowhere.</p>
+      <p class="summary">
+        Paste an access token to see what it says. It is decoded and verified here and sent nowhere.
+      </p>
       <section class="card" aria-label="Token">
         <Field label="Access token">
           {(id) => (
@@ -87,8 +89,8 @@ function VerificationCard({ token }: { readonly token: DecodedToken }) {
         </ul>
       )}
       <p class="hint">
-        Signed with {text(alg)} by the key <a href={linkTo(['keys'])}>{text(kid)}</a>. A verifier also checks the audience, and
-        only introspection knows whether the token was revoked.
+        Signed with {text(alg)} by the key <a href={linkTo(['keys'])}>{text(kid)}</a>. A verifier also checks the
+        audience, and only introspection knows whether the token was revoked.
       </p>
     </section>
   )
@@ -107,13 +109,14 @@ function useVerification(token: DecodedToken): Found {
   const issuer = instance.value?.issuer
   const current = version.value
   const signature = token.signature.join()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the token is decoded anew each time, the signature stands for it.
+  // The token is decoded anew each time, the signature stands for it.
   useEffect(() => {
     let isOver = false
     const verify = async (): Promise<Found> => {
       if (issuer === undefined) return { kind: 'running' }
       // Browsers offer it on https and on the own machine only.
-      if (crypto.subtle === undefined) return { kind: 'failed', message: 'The browser verifies nothing on a page without https.' }
+      if (crypto.subtle === undefined)
+        return { kind: 'failed', message: 'The browser verifies nothing on a page without https.' }
       const keys = await fetchKeySet()
       return { kind: 'done', verification: await verifyToken(token, { keys, issuer, now: now.value }) }
     }

@@ -66,7 +66,11 @@ async function checkSignature(token: DecodedToken, key: PublishedKey): Promise<C
     const passed = await crypto.subtle.verify(verifying, publicKey, token.signature, token.signed)
     return { name, passed, says: passed ? 'is that of the key' : 'is wrong: the token was altered' }
   } catch {
-    return { name, passed: false, says: 'cannot be verified: this browser does not know the algorithm, or the signature is not one' }
+    return {
+      name,
+      passed: false,
+      says: 'cannot be verified: this browser does not know the algorithm, or the signature is not one',
+    }
   }
 }
 

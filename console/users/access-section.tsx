@@ -22,7 +22,8 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const { userId } = user
   const mayChange = may('iam.user.write')
   const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
-  const nameOf = ({ projectId, role }: { projectId: string; role: string }) => `${nameOfProject(projects, projectId)}: ${role}`
+  const nameOf = ({ projectId, role }: { projectId: string; role: string }) =>
+    `${nameOfProject(projects, projectId)}: ${role}`
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
   const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
   return (
@@ -38,9 +39,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             empty="None: it may not call Keyturn's own API."
             items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
             onRemove={
-              mayChange
-                ? (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name)))
-                : undefined
+              mayChange ? (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))) : undefined
             }
             adding={
               mayChange
@@ -50,7 +49,8 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
                       value: INSTANCE_ROLES[role],
                       name: INSTANCE_ROLES[role],
                     })),
-                    add: (name) => setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
+                    add: (name) =>
+                      setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
                   }
                 : undefined
             }
@@ -101,7 +101,9 @@ function useRoleChoices(user: ServiceUser, projects: readonly Project[], mayChan
   if (!mayChange || loaded.value === undefined) return undefined
   const has = (projectId: string, role: string) =>
     user.projectRoles.some((granted) => granted.projectId === projectId && granted.roles.includes(role))
-  const own = loaded.value.toSorted((a, b) => Number(b.projectId === user.projectId) - Number(a.projectId === user.projectId))
+  const own = loaded.value.toSorted(
+    (a, b) => Number(b.projectId === user.projectId) - Number(a.projectId === user.projectId),
+  )
   const choices = own.flatMap(({ projectId, roles }) =>
     roles
       .filter((role) => !has(projectId, role))
@@ -124,7 +126,9 @@ function useScopeChoices({ userId, projectId, scopes: granted }: ServiceUser, ma
   if (!mayChange || loaded.value === undefined) return undefined
   return {
     label: 'Add a scope',
-    choices: loaded.value.scopes.filter((scope) => !granted.includes(scope)).map((scope) => ({ value: scope, name: scope })),
+    choices: loaded.value.scopes
+      .filter((scope) => !granted.includes(scope))
+      .map((scope) => ({ value: scope, name: scope })),
     add: (scope: string) => serviceUsers.grantScope({ userId, scope }),
   }
 }

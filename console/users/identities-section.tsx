@@ -33,7 +33,9 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
     {
       name: 'Other claims',
       kind: 'text',
-      cell: ({ claims }) => <span>{claims.map(({ pointer, value }) => `${pointer} = ${value}`).join(', ') || '–'}</span>,
+      cell: ({ claims }) => (
+        <span>{claims.map(({ pointer, value }) => `${pointer} = ${value}`).join(', ') || '–'}</span>
+      ),
     },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
     {

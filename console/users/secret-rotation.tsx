@@ -42,7 +42,13 @@ export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
           Give the new one to every instance of the service.
           {isGenerated && (
             <Fact>
-              {isSwitched ? <>first seen in use; last <Distance at={freshUse} /></> : 'the new one has not been used yet'}
+              {isSwitched ? (
+                <>
+                  first seen in use; last <Distance at={freshUse} />
+                </>
+              ) : (
+                'the new one has not been used yet'
+              )}
             </Fact>
           )}
         </Step>

@@ -43,10 +43,7 @@ export function SecretsSection({ user, secrets }: SecretsSectionProps) {
           </button>
         )}
       </div>
-      <SecretTable
-        secrets={secrets}
-        onOpen={mayChange ? (kind, secret) => setOpen({ kind, secret }) : undefined}
-      />
+      <SecretTable secrets={secrets} onOpen={mayChange ? (kind, secret) => setOpen({ kind, secret }) : undefined} />
       <SecretRotation
         secrets={secrets}
         onDeactivate={mayChange ? (secret) => setOpen({ kind: 'deactivate', secret }) : undefined}
@@ -163,7 +160,10 @@ function DeactivateDialog({ user, secret, onClose }: SecretDialogProps) {
       onClose={onClose}
       change={() => serviceUsers.deactivateClientSecret({ userId: user.userId, secretId: secret.secretId })}
     >
-      <p>No token is issued for it any more. Tokens that it got before are valid until they expire. This cannot be undone.</p>
+      <p>
+        No token is issued for it any more. Tokens that it got before are valid until they expire. This cannot be
+        undone.
+      </p>
       {isInUse ? (
         <Notice kind="warning">
           <p>
@@ -175,7 +175,13 @@ function DeactivateDialog({ user, secret, onClose }: SecretDialogProps) {
         </Notice>
       ) : (
         <p>
-          {used === undefined ? 'It has never been used.' : <>It was last used <Distance at={used} />.</>}
+          {used === undefined ? (
+            'It has never been used.'
+          ) : (
+            <>
+              It was last used <Distance at={used} />.
+            </>
+          )}
         </p>
       )}
     </ConfirmDialog>

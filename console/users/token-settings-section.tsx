@@ -64,8 +64,8 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
           change={() => serviceUsers.revokeTokens({ userId: user.userId })}
         >
           <p>
-            Keyturn's own API and introspection refuse all access tokens that it has got so far. Services that verify tokens
-            themselves accept them until they expire, at most {formatLength(longest)} from now.
+            Keyturn's own API and introspection refuse all access tokens that it has got so far. Services that verify
+            tokens themselves accept them until they expire, at most {formatLength(longest)} from now.
           </p>
           <p>It can request new ones at once. Its personal access tokens stay.</p>
         </ConfirmDialog>
@@ -118,8 +118,8 @@ function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly 
         Only tokens that are bound to a key (DPoP)
       </label>
       <label class="check">
-        <input type="checkbox" checked={hasOwn} onChange={({ currentTarget }) => setHasOwn(currentTarget.checked)} />A token
-        lifetime of its own
+        <input type="checkbox" checked={hasOwn} onChange={({ currentTarget }) => setHasOwn(currentTarget.checked)} />A
+        token lifetime of its own
       </label>
       {hasOwn && <DurationField label="Lifetime of its tokens" seconds={lifetime} onChange={setLifetime} />}
       <Field label="Claims of its own" hint="A JSON object that each of its access tokens has. Empty: none.">

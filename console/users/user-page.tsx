@@ -95,8 +95,9 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
         >
           {enabled ? (
             <p>
-              It gets no more tokens, and its calls of Keyturn's API are refused. Services that verify tokens themselves accept
-              those that it has until they expire.{isSelf && ' This is the user of your session, which ends too.'}
+              It gets no more tokens, and its calls of Keyturn's API are refused. Services that verify tokens themselves
+              accept those that it has until they expire.
+              {isSelf && ' This is the user of your session, which ends too.'}
             </p>
           ) : (
             <p>Its secrets, keys and personal access tokens that have not ended work again.</p>
@@ -115,8 +116,8 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
           }}
         >
           <p>
-            Its secrets, keys, personal access tokens, roles and scopes are deleted with it. This cannot be undone; to stop it
-            for now, disable it.{isSelf && ' This is the user of your session, which ends too.'}
+            Its secrets, keys, personal access tokens, roles and scopes are deleted with it. This cannot be undone; to
+            stop it for now, disable it.{isSelf && ' This is the user of your session, which ends too.'}
           </p>
         </ConfirmDialog>
       )}

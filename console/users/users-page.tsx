@@ -67,7 +67,9 @@ export function UsersPage() {
           </LoadedView>
         </div>
       </section>
-      {isCreating && known.value !== undefined && <CreateUserDialog projects={all} projectId={projectId} onClose={() => setIsCreating(false)} />}
+      {isCreating && known.value !== undefined && (
+        <CreateUserDialog projects={all} projectId={projectId} onClose={() => setIsCreating(false)} />
+      )}
     </>
   )
 }
@@ -80,7 +82,9 @@ function SearchField({ text }: { readonly text: string }) {
   }
   return (
     <Field label="Search by name or client ID">
-      {(id) => <input id={id} type="search" defaultValue={text} onInput={({ currentTarget }) => search(currentTarget.value)} />}
+      {(id) => (
+        <input id={id} type="search" defaultValue={text} onInput={({ currentTarget }) => search(currentTarget.value)} />
+      )}
     </Field>
   )
 }
