@@ -89,7 +89,7 @@ function signing({ signsAt, stopsAt }: KeyLife) {
 }
 
 /** The state of a key as a badge. */
-export function StateBadge({ state }: { readonly state: WebKeyState | undefined }) {
+function StateBadge({ state }: { readonly state: WebKeyState | undefined }) {
   if (state === undefined) return <span class="badge">planned</span>
   return <span class={`badge is-${STATE_NAMES[state]}`}>{STATE_NAMES[state]}</span>
 }

@@ -29,6 +29,12 @@ export function goTo(path: readonly string[], query: Readonly<Record<string, str
   location.hash = linkTo(path, query)
 }
 
+/** Goes to the first place, and removes the present address from the history. */
+export function forgetPlace(): void {
+  history.replaceState(null, '', location.pathname)
+  route.value = readRoute()
+}
+
 /** Changes the query of the place that is shown, without a new entry in the history. */
 export function changeQuery(changes: Readonly<Record<string, string>>): void {
   const { path, query } = route.value

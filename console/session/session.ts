@@ -4,6 +4,7 @@
 import { signal } from '@preact/signals'
 import { BACKGROUND, HEADER, PERSON } from '../api/console-header.ts'
 import { isUnauthenticated } from '../api/failure.ts'
+import { forgetPlace } from '../navigation/route.ts'
 
 /** The signed-in service user, as the server describes it. */
 export interface SignedIn {
@@ -65,7 +66,7 @@ export function may(permission: string): boolean {
 function takeCode(): string | undefined {
   const code = new URLSearchParams(location.hash.slice(1)).get('code')
   if (code === null) return undefined
-  history.replaceState(null, '', location.pathname)
+  forgetPlace()
   return code
 }
 
