@@ -54,9 +54,9 @@ export function useLoaded<T>(
   useEffect(() => {
     const abort = new AbortController()
     const { signal } = abort
-    const isOwnDoing = lastKey.current === key
+    const isKnown = lastKey.current === key
     lastKey.current = key
-    load({ signal, ...(isOwnDoing ? IN_BACKGROUND : {}) }).then(
+    load({ signal, ...(isKnown ? IN_BACKGROUND : {}) }).then(
       (value) => {
         if (!signal.aborted) setLoaded({ key, value, at: Date.now(), failure: undefined })
       },

@@ -4,6 +4,7 @@
 
 /** A JWT, decoded. */
 export interface DecodedToken {
+  readonly text: string
   readonly header: Readonly<Record<string, unknown>>
   readonly claims: Readonly<Record<string, unknown>>
   /** What the signature covers. */
@@ -18,6 +19,7 @@ export function decodeToken(text: string): DecodedToken | undefined {
   if (header === undefined || claims === undefined || signature === undefined || parts.length !== 3) return undefined
   try {
     return {
+      text: parts.join('.'),
       header: objectIn(header),
       claims: objectIn(claims),
       signed: new TextEncoder().encode(`${header}.${claims}`),

@@ -101,19 +101,20 @@ type Found =
   | { readonly kind: 'done'; readonly verification: Verification }
   | { readonly kind: 'failed'; readonly message: string }
 
+const RUNNING: Found = { kind: 'running' }
+
 /** Verifies again when keys change, and when the token expires. */
 function useVerification(token: DecodedToken): Found {
-  const [found, setFound] = useState<Found>({ kind: 'running' })
+  const [{ text, found }, setFound] = useState<{ text: string; found: Found }>({ text: token.text, found: RUNNING })
   const { exp } = token.claims
   const isExpired = typeof exp === 'number' && now.value >= exp * 1000
   const issuer = instance.value?.issuer
   const current = version.value
-  const signature = token.signature.join()
-  // The token is decoded anew each time, the signature stands for it.
+  // The token is decoded anew each time.
   useEffect(() => {
     let isOver = false
     const verify = async (): Promise<Found> => {
-      if (issuer === undefined) return { kind: 'running' }
+      if (issuer === undefined) return RUNNING
       // Browsers offer it on https and on the own machine only.
       if (crypto.subtle === undefined)
         return { kind: 'failed', message: 'The browser verifies nothing on a page without https.' }
@@ -124,13 +125,13 @@ function useVerification(token: DecodedToken): Found {
     void verify()
       .catch(failed)
       .then((next) => {
-        if (!isOver) setFound(next)
+        if (!isOver) setFound({ text: token.text, found: next })
       })
     return () => {
       isOver = true
     }
-  }, [signature, issuer, current, isExpired])
-  return found
+  }, [token.text, issuer, current, isExpired])
+  return text === token.text ? found : RUNNING
 }
 
 const MOMENTS = ['exp', 'iat', 'nbf', 'auth_time']
