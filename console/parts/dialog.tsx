@@ -1,5 +1,5 @@
 /**
- * A modal dialog. The browser keeps the focus in it and gives it back, and closes it with Escape.
+ * A modal dialog. The browser keeps the focus in it and closes it with Escape; afterwards the focus is back where it was.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -18,12 +18,12 @@ export function Dialog({ title, onClose, isHeld = false, isWide = false, childre
   const titleId = useId()
   const isOver = useRef(false)
   useEffect(() => {
-    const dialog = element.current
+    const opener = document.activeElement
     isOver.current = false
-    dialog?.showModal()
+    element.current?.showModal()
     return () => {
       isOver.current = true
-      dialog?.close()
+      giveFocusTo(opener)
     }
   }, [])
   // A browser closes a dialog at the second Escape whatever the page says.
@@ -47,4 +47,10 @@ export function Dialog({ title, onClose, isHeld = false, isWide = false, childre
       {children}
     </dialog>
   )
+}
+
+/** The dialog is gone by now, so the browser does not give the focus back. What had it may be gone too, with what was deleted. */
+function giveFocusTo(opener: Element | null): void {
+  const target = opener?.isConnected === true ? opener : document.querySelector('#main h1')
+  if (target instanceof HTMLElement) target.focus()
 }
