@@ -28,8 +28,8 @@ export function consoleCommand(io: Io): Command {
     .action(async (options: ConsoleOptions) => {
       const response = await createLink(io, options)
       print(io, options, CreateSignInLinkResponseSchema, response, () => response.url)
-      if (formatOf(options) !== 'table') return
-      const isOpened = options.open && io.terminals?.stdout === true && (await openInBrowser(response.url, io))
+      if (formatOf(options) !== 'table' || io.terminals?.stdout !== true) return
+      const isOpened = options.open && (await openInBrowser(response.url, io))
       const advice = isOpened ? 'it was opened in a browser' : 'open it in a browser'
       io.stderr.write(`The link works once, for a minute: ${advice}. Anyone who has it signs in as you.\n`)
     })

@@ -19,6 +19,7 @@ import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import { readServerVersion } from '../storage/postgres/server-version.ts'
 import type { ServicesOptions } from './services.ts'
+import { systemClock } from './system-clock.ts'
 
 /** Where the build puts the console: the same folder for a checkout and for the package. */
 const BUILT = join(import.meta.dirname, '../../dist/console')
@@ -43,7 +44,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const digest = (text: string) => hash('sha256', text, 'base64url')
   const shared = { store, secrets, replica, attempts, digest, now }
   return {
-    sessions: new ConsoleSessions({ ...shared, audit, newId: randomUUID }),
+    sessions: new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID }),
     access: new SessionAccess({ ...shared, users }),
     headers: CONSOLE_HEADERS,
   }
@@ -68,5 +69,6 @@ export function createInstanceOverview(options: ServicesOptions): InstanceOvervi
     settings: describeConfig(config),
     keyturnVersion: readVersion(),
     startedAt: now(),
+    now,
   })
 }

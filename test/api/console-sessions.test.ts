@@ -4,6 +4,7 @@ import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.
 import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { type ConsoleBrowser, newCode, openBrowser } from '../support/console-browser.ts'
 import { secondsSinceUse, seedLink, seedSession } from '../support/console-seed.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 
@@ -75,6 +76,16 @@ describe('signing in at the console', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 401, 401, 401])
   })
 
+  it('notes an attempt with an invented code in the audit trail', async () => {
+    expect(await errorOf(await openBrowser(other).signIn('invented'))).toEqual(INVALID_LINK)
+    await eventually(async () => {
+      const { events } = await owner.audit.listAuditEvents({ actor: 'anonymous' })
+      expect(events).toContainEqual(
+        expect.objectContaining({ action: 'console/sign_in', outcome: 'SIGN_IN_LINK_INVALID', resource: '' }),
+      )
+    })
+  })
+
   it('refuses a code after its minute', async () => {
     const { robot } = await newUser()
     const [valid, expired] = [await seedLink(instance, robot.userId, 5), await seedLink(instance, robot.userId, -1)]
@@ -124,6 +135,22 @@ describe('signing in at the console', () => {
     expect(await errorOf(await asked.call(LIST_PROJECTS))).toEqual(NO_SESSION)
     const { events } = await owner.audit.listAuditEvents({ resource: `users/${userId}/sessions/${sessionId}` })
     expect(events).toMatchObject([{ actor: userId, action: 'console/replaced', outcome: 'ok' }])
+  })
+
+  it('makes 60 links of a user at once, and then one a second in a process: a viewer must not change the instance at will', async () => {
+    const user = await newUser(InstanceRole.IAM_OWNER_VIEWER)
+    const ask = () => user.post('iam.console.v2.ConsoleService/CreateSignInLink')
+    const answers = await Promise.all(Array.from({ length: 100 }, ask))
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(60)
+    const refused = answers.find(({ status }) => status !== 200)!
+    expect({ status: refused.status, code: refused.body.code, retryAfter: refused.headers.get('retry-after') }).toEqual(
+      {
+        status: 429,
+        code: 'resource_exhausted',
+        retryAfter: '1',
+      },
+    )
+    expect((await owner.post('iam.console.v2.ConsoleService/CreateSignInLink')).status).toBe(200)
   })
 
   it('makes no links for a session, which could outlive itself by them', async () => {

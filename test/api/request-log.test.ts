@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { WebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
+import { administrationOf } from '../support/administration.ts'
+import { newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { callWithGrpcJs, requestToken } from '../support/web-key-client.ts'
@@ -167,5 +169,30 @@ describe('probes and documents', () => {
       await talkative.stop()
       await removeFolder(talkative.dataDir)
     }
+  })
+})
+
+describe('what an open console asks every second', () => {
+  it('is not in the log unless it was refused, and what a person does there is, without code and cookie', async () => {
+    const path = '/console/api/iam.instance.v2.InstanceService/GetInstance'
+    const browser = openBrowser(server)
+    const code = await newCode(await administrationOf(server))
+    await browser.signIn(code)
+    expect((await browser.call('iam.instance.v2.InstanceService/GetInstance')).status).toBe(200)
+    const headers = { cookie: browser.cookie!, ...PAGE }
+    expect(await logged('/console/session', { headers })).toMatchObject({ status: 200, clientId: adminId })
+    expect(linesOf(server).map(({ route }) => route)).not.toContain(path)
+    const refused = await logged(path, {
+      method: 'POST',
+      headers: { ...PAGE, 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect(refused).toMatchObject({ route: path, status: 401, failure: 'CONSOLE_SESSION_INVALID' })
+    expect(await logged(path, { method: 'POST', headers: { cookie: browser.cookie! } })).toMatchObject({
+      status: 403,
+      failure: 'CROSS_ORIGIN',
+    })
+    const { stderr } = server.output()
+    for (const secret of [code, browser.cookie!.split('=')[1]!]) expect(stderr).not.toContain(secret)
   })
 })

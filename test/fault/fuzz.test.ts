@@ -3,8 +3,10 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
@@ -86,6 +88,8 @@ describe('a server that is sent anything', () => {
       TrustedIssuerService,
       FederatedIdentityService,
       AuditService,
+      InstanceService,
+      ConsoleService,
     ]
     const proof = rightProof(`${admin.base_url}/oauth/v2/token`)
     const boundToken = await requestToken(admin, undefined, { dpop: proof })

@@ -17,8 +17,10 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/time.ts'
 import { assertMayTry } from '../access/access.ts'
 import type { AttemptLimiter } from '../access/attempt-limiter.ts'
+import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -27,6 +29,12 @@ const SIGN_IN = 'console/sign_in'
 const SIGN_OUT = 'console/sign_out'
 /** The end of a session that had to give way to a new one of its user. */
 const REPLACED = 'console/replaced'
+
+/** Of the links of a user, in each process. Signing in is the one change that a user may make who may only read. */
+const LINKS: RateLimit = { burst: 60, perSecond: 1 }
+
+/** How many users the limit remembers. */
+const MAX_USERS = 10_000
 
 /** What the use cases need. */
 export interface ConsoleSessionsOptions {
@@ -40,6 +48,7 @@ export interface ConsoleSessionsOptions {
   readonly newId: () => string
   /** The SHA-256 of a text, as a text. */
   readonly digest: (text: string) => string
+  readonly clock: Pick<Clock, 'monotonic'>
   readonly now: () => Date
 }
 
@@ -59,9 +68,11 @@ export interface OpenedSession {
 /** Every method throws {DomainError} `storage_unavailable`, and what changes something `change_outcome_unknown`. */
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions
+  readonly #links: TokenBuckets
 
   constructor(options: ConsoleSessionsOptions) {
     this.#options = options
+    this.#links = new TokenBuckets({ ...LINKS, clock: options.clock, capacity: MAX_USERS })
   }
 
   /**
@@ -78,6 +89,12 @@ export class ConsoleSessions {
         'a session of the console makes no sign-in links: use "keyturn console"',
       )
     }
+    if (!this.#links.has(userId)) {
+      throw new DomainError('console_limit_reached', 'too many sign-in links of this user: try again later', {
+        metadata: { retry_after_seconds: String(Math.ceil(1 / LINKS.perSecond)) },
+      })
+    }
+    this.#links.take(userId)
     const { code, hash } = secrets.generateCode()
     const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
     const link = await store.change(entry, (signIns, clock) => {

@@ -22,6 +22,8 @@ export interface InstanceOverviewOptions {
   /** The version of this program. */
   readonly keyturnVersion: string
   readonly startedAt: Date
+  /** The time of the instance. */
+  readonly now: () => Date
 }
 
 /** A master key, and how much it seals. */
@@ -38,6 +40,7 @@ export interface InstanceFacts
   extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'keyturnVersion' | 'startedAt'>,
     Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds'>,
     StoredFacts {
+  readonly now: Date
   readonly readiness: Readiness
   readonly clockOffsetSeconds: number
 }
@@ -58,7 +61,7 @@ export class InstanceOverview {
 
   /** @throws {DomainError} `storage_unavailable`. */
   async get(): Promise<InstanceFacts> {
-    const { issuer, settings, keyturnVersion, startedAt, replica, readiness, clockOffsetSeconds } = this.#options
+    const { issuer, settings, keyturnVersion, startedAt, replica, readiness, clockOffsetSeconds, now } = this.#options
     const { version, changedAt, stalenessSeconds, lagSeconds } = replica.status()
     return {
       issuer,
@@ -72,6 +75,7 @@ export class InstanceOverview {
       readiness: readiness(),
       clockOffsetSeconds: clockOffsetSeconds(),
       ...(await this.#storedAt(version)),
+      now: now(),
     }
   }
 

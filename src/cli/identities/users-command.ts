@@ -182,8 +182,8 @@ function disableCommand(io: Io): Command {
 function revokeTokensCommand(io: Io): Command {
   return withRemoteOptions(new Command('revoke-tokens'))
     .description(
-      'Revoke all access tokens that a user has got so far, for the API of Keyturn and for introspection. Other services accept them ' +
-        'until they expire.',
+      'Revoke all access tokens that a user has got so far, for the API of Keyturn and for introspection, and end its sessions of the ' +
+        'console. Other services accept the tokens until they expire.',
     )
     .addArgument(userArgument())
     .addOption(yesOption())

@@ -56,7 +56,7 @@ export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): bool
 }
 
 /** The links and sessions that have not ended. */
-export function openSignIns({ links, sessions }: SignIns, clock: Date): SignIns {
+function openSignIns({ links, sessions }: SignIns, clock: Date): SignIns {
   return {
     links: links.filter(({ expiresAt }) => clock < expiresAt),
     sessions: sessions.filter((session) => isOpen(session, clock)),

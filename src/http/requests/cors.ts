@@ -1,5 +1,6 @@
 /**
- * CORS. Any origin is allowed, because there are no cookies or other ambient credentials: a page must send its own token.
+ * CORS. Any origin is allowed where a path has a policy, because no cookie or other ambient credential counts there: a page must send
+ * its own token. The paths of the console, which take a cookie, have none.
  */
 import type { ServerResponse } from 'node:http'
 import { cors as connect } from '@connectrpc/connect'

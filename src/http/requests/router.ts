@@ -115,7 +115,8 @@ export function createRouter(options: RouterOptions): Handler {
     // A client could send the same id twice.
     const requestId = randomUUID()
     req.headers[REQUEST_ID] = requestId
-    const headers = [...target.headers, ...(route === undefined ? headersAt(path) : []), REQUEST_ID, requestId]
+    const own = route === undefined ? [...target.headers, ...headersAt(path)] : target.headers
+    const headers = [...own, REQUEST_ID, requestId]
     res.on('close', () => {
       if (!res.headersSent || !res.writableFinished) contexts.refused(req, 'aborted')
       onAnswered({

@@ -26,6 +26,7 @@ function fromInstance(facts: InstanceFacts): WireInstance {
   return create(InstanceSchema, {
     version: BigInt(facts.version),
     ...fromDate('changeDate', facts.changedAt),
+    currentDate: timestampFromDate(facts.now),
     issuer: facts.issuer,
     replica: {
       keyturnVersion: facts.keyturnVersion,

@@ -19,7 +19,10 @@ export interface RequestLines {
 const PROBES = new Set(['/healthz', '/readyz', '/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch'])
 const DOCUMENTS = new Set(Object.keys(DOCUMENT_PATHS))
 
-/** Logs answered requests: health checks and documents that were found at debug, all others at info. */
+/** What each open console asks every second. */
+const CONSOLE_POLLING = '/console/api/iam.instance.v2.InstanceService/GetInstance'
+
+/** Logs answered requests: health checks, and documents and the state of the instance that were found, at debug; all others at info. */
 export function logRequests(lines: RequestLines): (answered: Answered) => void {
   return (answered) => {
     if (!isQuiet(answered)) lines.info(factsOf(answered), 'request')
@@ -28,7 +31,7 @@ export function logRequests(lines: RequestLines): (answered: Answered) => void {
 }
 
 function isQuiet({ route, status }: Answered): boolean {
-  return PROBES.has(route) || (DOCUMENTS.has(route) && status < 400)
+  return PROBES.has(route) || ((DOCUMENTS.has(route) || route === CONSOLE_POLLING) && status < 400)
 }
 
 function factsOf(answered: Answered): object {

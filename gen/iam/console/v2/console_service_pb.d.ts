@@ -198,7 +198,7 @@ export declare const SessionSchema: GenMessage<Session>;
 /**
  * Signs people in at the console of Keyturn, and ends their sessions.
  *
- * The console is a page at `/console/` of the base URL. It has no accounts: whoever has the credentials of a service user gets a link
+ * The console is a page at `/console/` of the base URL. It has no accounts: a caller with the credentials of a service user gets a link
  * with a one-time code, and the browser that opens it becomes a session of that user. The session has the permissions that the user
  * has at each call. It ends 8 hours after it began, after 30 minutes without a use, when it is revoked, when its user is
  * disabled or deleted, and when the tokens of its user are revoked. Without the console (`KEYTURN_CONSOLE=off`) there is no such service.
@@ -212,7 +212,7 @@ export declare const ConsoleService: GenService<{
    * Makes a link with which a browser can sign in as the caller. It works once, for a minute, on every replica. Of one user at most 10
    * links are open; a further one replaces the oldest.
    * Errors: `permission_denied` (`SIGN_IN_BY_SESSION`: a session of the console makes no links), `resource_exhausted`
-   * (`CONSOLE_LIMIT_REACHED`: 1000 links are open).
+   * (`CONSOLE_LIMIT_REACHED`: 1000 links are open, or the user has made more than 60 and then one a second at this replica).
    *
    * @generated from rpc iam.console.v2.ConsoleService.CreateSignInLink
    */

@@ -99,6 +99,13 @@ export declare type Instance = Message<"iam.instance.v2.Instance"> & {
    * @generated from field: repeated iam.instance.v2.Setting settings = 7;
    */
   settings: Setting[];
+
+  /**
+   * The time of the instance now, which all its dates are compared with. It goes by the clock of the database.
+   *
+   * @generated from field: google.protobuf.Timestamp current_date = 8;
+   */
+  currentDate?: Timestamp | undefined;
 };
 
 /**

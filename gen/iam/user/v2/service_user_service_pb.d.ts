@@ -1258,6 +1258,7 @@ export declare const ServiceUserService: GenService<{
   },
   /**
    * Stops a user: it gets no more tokens, and its calls of this API are refused, on each replica from the time that the comment of the service says.
+   * Its sessions of the console end.
    * Disabling a disabled user changes nothing. Errors: `failed_precondition` (`LAST_OWNER`): it is the last enabled owner.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.DisableServiceUser
@@ -1332,7 +1333,8 @@ export declare const ServiceUserService: GenService<{
   },
   /**
    * Revokes all access tokens that the user has got so far, for calls of this API and for introspection (RFC 7662). Other services accept
-   * them until they expire. A token that the user gets within 2 seconds after the call may be revoked too. Personal access tokens stay.
+   * them until they expire. A token that the user gets within 2 seconds after the call may be revoked too. Sessions of the console end. Personal
+   * access tokens stay.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.RevokeTokens
    */
