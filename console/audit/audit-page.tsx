@@ -148,9 +148,14 @@ function Actor({ actor }: { readonly actor: string }) {
   )
 }
 
+/** A UUID or a thumbprint is longer than the names that are in resources. */
+const SHORTEST_ID = 36
+
 function Resource({ resource }: { readonly resource: string }) {
   if (resource === '') return <>–</>
-  const [kind = '', id = '', ...part] = resource.split('/')
-  const shown = [kind, shortened(id), ...part.map(shortened)].filter(Boolean).join('/')
+  const shown = resource
+    .split('/')
+    .map((part) => (part.length < SHORTEST_ID ? part : shortened(part)))
+    .join('/')
   return <Copyable text={resource} shown={shown} what={`the resource ${shown}`} />
 }

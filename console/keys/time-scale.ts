@@ -49,7 +49,7 @@ const DISTANCES = [HOUR, DAY, 5 * MINUTE, 7 * DAY, 90 * DAY, 30 * DAY, 365 * DAY
 const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY]
 
 /** The least distance of two marks, in pixels. */
-const APART = { now: 46, even: 84 }
+const APART = { now: 58, even: 84 }
 
 /** Makes an axis. */
 export function timeScale(kind: ScaleKind, options: ScaleOptions): TimeScale {

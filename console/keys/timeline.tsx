@@ -22,6 +22,7 @@ const HEAD = 64
 const ROW = 54
 const FOOT = 26
 const EDGE = 24
+const SHORTEST = 2
 const BAR = { top: 28, height: 14 }
 
 /** At least this much is shown on both sides of now, in milliseconds. */
@@ -141,10 +142,10 @@ interface PhaseBarProps extends Omit<RowProps, 'life'> {
 
 /** A phase: what has been and what is planned. */
 function PhaseBar({ phase: { kind, from, to }, y, now, scale, width }: PhaseBarProps) {
-  const start = scale.x(from)
+  // Short phases can be seen too, also at the edge.
+  const start = Math.min(scale.x(from), width - SHORTEST)
   const end = to === undefined ? width : scale.x(to)
-  // Short phases can be seen too.
-  const length = Math.max(end - start, 2)
+  const length = Math.max(end - start, SHORTEST)
   const nowX = Math.min(Math.max(scale.x(now), start), start + length)
   const until = to === undefined ? 'without a planned end' : `until ${formatExactly(to)}`
   return (

@@ -1,19 +1,19 @@
 /**
- * The time by the server's clock, so that what is about to happen is shown when it does, whatever the clock of this machine says.
+ * The time of the instance, so that what is about to happen is shown when it does, whatever the clock of this machine says.
  */
 import { signal } from '@preact/signals'
 
-/** How far the server's clock is ahead of this one, in milliseconds. */
+/** How far the instance is ahead of the clock of this machine, in milliseconds. */
 let offset = 0
 
-/** A smaller difference is none: a response says the second only, and takes a while. */
-const NOTICED = 3000
+/** A smaller difference is none, in milliseconds: a response takes a while. */
+const NOTICED = 1000
 
 /** Now, in milliseconds. Changes once a second while the page is visible. */
 export const now = signal(Date.now())
 
-/** Learns the server's time. */
-export function setServerTime(at: number): void {
+/** Learns the time of the instance. */
+export function setInstanceTime(at: number): void {
   const ahead = at - Date.now()
   offset = Math.abs(ahead) < NOTICED ? 0 : ahead
 }

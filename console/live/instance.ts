@@ -5,8 +5,8 @@ import { computed, signal } from '@preact/signals'
 import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { IN_BACKGROUND, instanceService } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
-import { lengthOf } from '../format/moment.ts'
-import { setServerTime, tick } from './clock.ts'
+import { millisecondsOf } from '../format/moment.ts'
+import { setInstanceTime, tick } from './clock.ts'
 
 /** The instance as it was last. */
 export const instance = signal<Instance | undefined>(undefined)
@@ -58,13 +58,10 @@ export function followInstance(): () => void {
 
 async function ask(): Promise<void> {
   try {
-    let date: string | null = null
-    const onHeader = (headers: Headers) => {
-      date = headers.get('date')
-    }
-    const response = await instanceService.getInstance({}, { ...IN_BACKGROUND, timeoutMs: TIMEOUT, onHeader })
-    if (date !== null) setServerTime(Date.parse(date) + lengthOf(response.instance?.database?.clockOffset))
-    instance.value = response.instance
+    const { instance: latest } = await instanceService.getInstance({}, { ...IN_BACKGROUND, timeoutMs: TIMEOUT })
+    const date = millisecondsOf(latest?.currentDate)
+    if (date !== undefined) setInstanceTime(date)
+    instance.value = latest
     heardAt.value = Date.now()
     outage.value = undefined
   } catch (error) {

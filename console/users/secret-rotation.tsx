@@ -56,7 +56,14 @@ export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
           Wait until the old one has not been used for longer than a token lives ({formatLength(token)}).
           {isGenerated && (
             <Fact>
-              {shortened(old.secretId)} was last used <Distance at={oldUse} otherwise="never" />
+              {shortened(old.secretId)}{' '}
+              {oldUse === undefined ? (
+                'has never been used'
+              ) : (
+                <>
+                  was last used <Distance at={oldUse} />
+                </>
+              )}
             </Fact>
           )}
         </Step>

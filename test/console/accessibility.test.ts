@@ -66,7 +66,8 @@ describeConsole('the console for everyone', (test) => {
   it('creates and activates a key with the keyboard alone', async () => {
     const { page } = test
     const press = (key: string) => page.keyboard.press(key)
-    const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')
+    const focused = () =>
+      page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')
     const tabTo = async (name: RegExp) => {
       for (let count = 0; count < 60; count++) {
         if (name.test(String(await focused()))) return

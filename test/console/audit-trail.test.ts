@@ -32,7 +32,9 @@ describeConsole('the audit trail in the console', (test) => {
 
   it('is saved as CSV and as JSON lines', async () => {
     const csv = await exported('Export CSV')
-    expect(csv).toMatch(/^event_date,outcome,action,actor,resource,.*\r\n\d{4}-.*,ok,iam\.project\.v2\.ProjectService\/CreateProject,/)
+    expect(csv).toMatch(
+      /^event_date,outcome,action,actor,resource,.*\r\n\d{4}-.*,ok,iam\.project\.v2\.ProjectService\/CreateProject,/,
+    )
     const lines = (await exported('Export JSON lines')).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ outcome: 'ok' }])
   })

@@ -33,7 +33,10 @@ export function describeConsole(
       test.server = test.instance.keyturn
       test.owner = await administrationOf(test.server)
       test.browser = await openBrowser()
-      test.console = await signIn(test.browser, test.server, { user: test.owner, viewport: { width: 1280, height: 900 } })
+      test.console = await signIn(test.browser, test.server, {
+        user: test.owner,
+        viewport: { width: 1280, height: 900 },
+      })
       test.page = test.console.page
     })
     afterAll(async () => {

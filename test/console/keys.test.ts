@@ -45,7 +45,9 @@ describeConsole('the keys in the console', (test) => {
     expect(text).toContain('Verifiers may not know this key before')
     await confirm('Activate')
     expect(await stateOf(second)).toBe(WebKeyState.ACTIVE)
-    await rowOf(first).getByText(/tokens until .* still need it/).waitFor()
+    await rowOf(first)
+      .getByText(/tokens until .* still need it/)
+      .waitFor()
   })
 
   it('are rolled back', async () => {
@@ -57,7 +59,9 @@ describeConsole('the keys in the console', (test) => {
 
   it('are deleted after a warning about the tokens that still need them', async () => {
     await rowOf(second).getByRole('button', { name: 'Delete' }).click()
-    expect(await dialog().textContent()).toMatch(/Tokens until .* still need this key\. Without it verifiers refuse them/)
+    expect(await dialog().textContent()).toMatch(
+      /Tokens until .* still need this key\. Without it verifiers refuse them/,
+    )
     await confirm('Delete')
     await rowOf(second).waitFor({ state: 'detached' })
   })
@@ -110,7 +114,10 @@ describeConsole(
         .click()
       const dialog = test.page.getByRole('dialog')
       await dialog.getByRole('button', { name: 'Activate' }).click()
-      await dialog.getByRole('alert').getByText(/Verifiers may not know web key .* yet: it can be activated from/).waitFor()
+      await dialog
+        .getByRole('alert')
+        .getByText(/Verifiers may not know web key .* yet: it can be activated from/)
+        .waitFor()
       await dialog.getByText('WEB_KEY_TOO_YOUNG').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
     })

@@ -48,7 +48,12 @@ describeConsole('the console while things change', (test) => {
     }
     await viewer.goTo(`/users/${robot.userId}`)
     await viewer.page.getByRole('heading', { name: 'Client secrets' }).waitFor()
-    expect(await viewer.page.getByRole('main').getByRole('button', { name: /^(?!Copy)/ }).count()).toBe(0)
+    expect(
+      await viewer.page
+        .getByRole('main')
+        .getByRole('button', { name: /^(?!Copy)/ })
+        .count(),
+    ).toBe(0)
     expect(viewer.faults).toEqual([])
     await viewer.close()
   })
@@ -57,7 +62,10 @@ describeConsole('the console while things change', (test) => {
     await test.console.goTo('/keys')
     await test.page.getByText('What happens next').waitFor()
     await test.page.route('**/console/api/**', (route) => route.abort())
-    await test.page.getByRole('alert').getByText(/The server did not answer\. What is shown is \d+ s old\./).waitFor()
+    await test.page
+      .getByRole('alert')
+      .getByText(/The server did not answer\. What is shown is \d+ s old\./)
+      .waitFor()
     expect(await test.page.getByText('What happens next').count()).toBe(1)
     await test.page.unroute('**/console/api/**')
     await test.page.getByRole('alert').waitFor({ state: 'detached' })

@@ -38,7 +38,12 @@ describeConsole('the service users in the console', (test) => {
     await requestToken({ client_id: clientId, client_secret: secret, token_endpoint })
     // It writes the use now, and not within a minute. That makes no new version.
     await replica.stop()
-    await secrets().getByRole('row').filter({ hasText: 'live' }).getByText(/ago|now/).first().waitFor()
+    await secrets()
+      .getByRole('row')
+      .filter({ hasText: 'live' })
+      .getByText(/ago|now/)
+      .first()
+      .waitFor()
   })
 
   it('have steps to rotate a secret, which see how far that is', async () => {
@@ -47,8 +52,12 @@ describeConsole('the service users in the console', (test) => {
     await dialog().getByLabel('I have saved it').check()
     await dialog().getByRole('button', { name: 'Close' }).click()
     await secrets().getByText('the new one has not been used yet').waitFor()
-    await secrets().getByRole('button', { name: /^Deactivate [0-9a-f]{8}…$/ }).click()
-    await dialog().getByText(/It was last used/).waitFor()
+    await secrets()
+      .getByRole('button', { name: /^Deactivate [0-9a-f]{8}…$/ })
+      .click()
+    await dialog()
+      .getByText(/It was last used/)
+      .waitFor()
     await dialog().getByText('an instance of the service may still need it').waitFor()
     await dialog().getByRole('button', { name: 'Deactivate for good' }).click()
     await secrets().getByText('deactivated', { exact: true }).waitFor()

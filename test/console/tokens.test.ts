@@ -6,7 +6,8 @@ describeConsole('a token in the console', (test) => {
     await test.console.goTo('/tokens')
     await test.page.getByLabel('Access token').fill(token)
   }
-  const verdict = (text: string) => test.page.getByRole('region', { name: 'Would it verify now?' }).getByText(text, { exact: true })
+  const verdict = (text: string) =>
+    test.page.getByRole('region', { name: 'Would it verify now?' }).getByText(text, { exact: true })
 
   it('is decoded and verified with the published keys, and sent nowhere', async () => {
     const sent: string[] = []
