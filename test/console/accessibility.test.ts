@@ -1,15 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { expect, it } from '@jest/globals'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { signIn } from './browser.ts'
 import { type ConsoleTest, describeConsole } from './console-tests.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
 /** What axe finds, by rule, with the elements. */
 async function violationsIn(page: Page): Promise<unknown[]> {
-  await page.evaluate(AXE)
+  await page.evaluate(axe.source)
   return (await page.evaluate(
     `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
       .then(({ violations }) => violations.map(({ id, nodes }) => ({ id, at: nodes.map(({ html, failureSummary }) => html + failureSummary) })))`,
@@ -47,6 +44,15 @@ describeConsole('the console for everyone', (test) => {
       await visit(page, place)
       const violations = await violationsIn(page)
       if (violations.length > 0) found[place[0]] = violations
+    }
+    await visit(page, ['/keys', 'What happens next'])
+    for (const name of ['Create key', 'Rotate now', 'Change policy', /^Revoke/]) {
+      await page.getByRole('button', { name }).first().click()
+      await page.getByRole('dialog').waitFor()
+      const violations = await violationsIn(page)
+      if (violations.length > 0) found[String(name)] = violations
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
     }
     expect(found).toEqual({})
     await close()

@@ -35,7 +35,7 @@ describeConsole('the service users in the console', (test) => {
     expect(await test.page.content()).not.toContain(secret)
     const replica = await test.instance.startReplica()
     const token_endpoint = `${replica.listenUrl}/oauth/v2/token`
-    await requestToken({ client_id: clientId, client_secret: secret, token_endpoint })
+    await requestToken({ ...(await test.server.admin()), token_endpoint, client_id: clientId, client_secret: secret })
     // It writes the use now, and not within a minute. That makes no new version.
     await replica.stop()
     await secrets()
