@@ -43,7 +43,7 @@ export function App() {
     case 'opening':
       return <p class="center loading">Loading…</p>
     case 'signed-out':
-      return <SignInPage notice={value.notice} />
+      return <SignInPage {...value} />
     case 'unreachable':
       return <UnreachablePage />
     case 'signed-in':

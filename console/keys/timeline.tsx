@@ -165,7 +165,7 @@ function anchorAt(x: number, width: number): 'start' | 'middle' | 'end' {
   return x > width - EDGE ? 'end' : 'middle'
 }
 
-/** What the drawing shows, for who cannot see it. */
+/** The drawing in words, for a screen reader. */
 function summaryOf(lives: readonly KeyLife[], now: number): string {
   const rows = lives.map((life) => {
     const name = life.key === undefined ? 'Next key' : `Key ${shortened(life.key.keyId)}`

@@ -1,5 +1,5 @@
 /**
- * A moment: short, and exact for who asks.
+ * A moment: short, and exact in its tooltip.
  */
 import { formatDistance, formatExactly, formatMoment } from '../format/moment.ts'
 import { now } from '../live/clock.ts'

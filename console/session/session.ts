@@ -19,9 +19,16 @@ export interface SignedIn {
 export type Session =
   | { readonly kind: 'opening' }
   | { readonly kind: 'signed-in'; readonly user: SignedIn }
-  /** @property notice Why, if there is more to say than that nobody is signed in. */
-  | { readonly kind: 'signed-out'; readonly notice: string }
+  | SignedOut
   | { readonly kind: 'unreachable' }
+
+interface SignedOut {
+  readonly kind: 'signed-out'
+  /** Why, for the user; empty if there is nothing to say. */
+  readonly notice: string
+  /** Where people sign in with an OpenID provider; undefined if the server has none. */
+  readonly signInPath: string | undefined
+}
 
 /** The session. */
 export const session = signal<Session>({ kind: 'opening' })
@@ -29,12 +36,15 @@ export const session = signal<Session>({ kind: 'opening' })
 const PATH = '/console/session'
 const UNAUTHENTICATED = 401
 
-/** Signs in with the code in the address if there is one, and finds out who is signed in. */
-export async function openSession(): Promise<void> {
+/**
+ * Signs in with the code in the address if there is one, and finds out who is signed in.
+ *
+ * @param reason What to tell the user if there is no session and no code.
+ */
+export async function openSession(reason = ''): Promise<void> {
   const code = takeCode()
   try {
-    const notice = code === undefined ? '' : await redeem(code)
-    session.value = await readSession(notice)
+    session.value = await readSession(code === undefined ? reason : await redeem(code))
   } catch {
     session.value = { kind: 'unreachable' }
   }
@@ -44,7 +54,7 @@ export async function openSession(): Promise<void> {
 export async function signOut(): Promise<void> {
   try {
     await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
-    session.value = { kind: 'signed-out', notice: 'You have signed out.' }
+    session.value = await readSession('You have signed out.')
   } catch {
     session.value = { kind: 'unreachable' }
   }
@@ -53,7 +63,8 @@ export async function signOut(): Promise<void> {
 /** Goes to the sign-in page if a call failed because the session is over. */
 export function noteEndOfSession(error: unknown): void {
   if (session.value.kind === 'signed-in' && isUnauthenticated(error)) {
-    session.value = { kind: 'signed-out', notice: 'Your session has ended.' }
+    session.value = { kind: 'signed-out', notice: 'Your session has ended.', signInPath: undefined }
+    void openSession('Your session has ended.')
   }
 }
 
@@ -85,5 +96,7 @@ async function redeem(code: string): Promise<string> {
 async function readSession(notice: string): Promise<Session> {
   const response = await fetch(PATH, { headers: { [HEADER]: BACKGROUND } })
   if (response.ok) return { kind: 'signed-in', user: (await response.json()) as SignedIn }
-  return response.status === UNAUTHENTICATED ? { kind: 'signed-out', notice } : { kind: 'unreachable' }
+  if (response.status !== UNAUTHENTICATED) return { kind: 'unreachable' }
+  const { signInPath } = (await response.json()) as { signInPath?: string }
+  return { kind: 'signed-out', notice, signInPath }
 }

@@ -5,8 +5,13 @@ import { Icon } from '../parts/icon.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
 import { openSession } from './session.ts'
 
+interface SignInPageProps {
+  readonly notice: string
+  readonly signInPath: string | undefined
+}
+
 /** Without a session. */
-export function SignInPage({ notice }: { readonly notice: string }) {
+export function SignInPage({ notice, signInPath }: SignInPageProps) {
   return (
     <main class="center">
       <div class="card">
@@ -20,9 +25,16 @@ export function SignInPage({ notice }: { readonly notice: string }) {
             </Notice>
           </div>
         )}
+        {signInPath !== undefined && (
+          <p>
+            <a class="button is-primary" href={signInPath}>
+              Sign in with your account
+            </a>
+          </p>
+        )}
         <p>
-          Nobody has an account here. Whoever has the credentials of a service user signs in with a link, which works
-          once and for a minute. Run this where the credentials are:
+          With the credentials of a service user, you get a link that works once and for a minute. Run this where the
+          credentials are:
         </p>
         <pre class="secret">
           <code>npx keyturn console</code>

@@ -119,7 +119,9 @@ function CreateDialog({ userId, onClose, onCreated }: CreateDialogProps) {
       change={() => serviceUsers.createPersonalAccessToken({ userId, ...expirationIn(days) })}
       onDone={({ token }) => onCreated(token)}
     >
-      <p>Whoever has it calls Keyturn's API as this user, until it ends or is revoked. It is shown once.</p>
+      <p>
+        A bearer token for Keyturn's API, with the rights of this user, until it ends or is revoked. It is shown once.
+      </p>
       <ExpiryField days={days} canBeNever={false} onChange={setDays} />
     </ConfirmDialog>
   )

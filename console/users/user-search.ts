@@ -14,7 +14,7 @@ export interface FoundUsers {
   readonly hasMore: boolean
 }
 
-/** So many are shown; who looks for one user writes more of its name. */
+/** So many are shown. A longer text finds fewer. */
 const SHOWN = 100
 
 /** @param projectId Only users of this project; empty: of all. */

@@ -12,7 +12,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 /** Why the page cannot be tested here; undefined if it can. */
 export const NO_BROWSER = CHROMIUM === undefined ? 'Chromium is not installed' : undefined
 
-/** It works as root, and asks nobody on the internet for anything. */
+/** So that it works as root, and makes no requests of its own. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',

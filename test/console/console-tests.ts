@@ -20,16 +20,18 @@ export interface ConsoleTest {
   readonly page: Page
 }
 
+type Settings = Readonly<Record<string, string>>
+
 /** Tests of the page, each of which fails too if the page did something that it must not do. */
 export function describeConsole(
   name: string,
   tests: (test: ConsoleTest) => void,
-  env: Readonly<Record<string, string>> = {},
+  env: Settings | (() => Promise<Settings>) = {},
 ): void {
   describeUnless(NO_BROWSER)(name, () => {
     const test = {} as { -readonly [Part in keyof ConsoleTest]: ConsoleTest[Part] }
     beforeAll(async () => {
-      test.instance = await startOAuthInstance(env)
+      test.instance = await startOAuthInstance(typeof env === 'function' ? await env() : env)
       test.server = test.instance.keyturn
       test.owner = await administrationOf(test.server)
       test.browser = await openBrowser()
