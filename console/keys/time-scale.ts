@@ -43,13 +43,13 @@ const DAY = 24 * HOUR
 const EVEN = 2 * MINUTE
 
 /** Distances from now that are marked, the more important ones first. */
-const DISTANCES = [HOUR, DAY, 5 * MINUTE, 7 * DAY, 90 * DAY, 30 * DAY, 365 * DAY, 6 * HOUR, 15 * MINUTE, MINUTE]
+const DISTANCES = [HOUR, DAY, 5 * MINUTE, 7 * DAY, 90 * DAY, 30 * DAY, 365 * DAY, 6 * HOUR, MINUTE]
 
 /** Steps of marks on an even axis. */
 const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY]
 
 /** The least distance of two marks, in pixels. */
-const APART = { now: 58, even: 84 }
+const APART = { now: 48, even: 84 }
 
 /** Makes an axis. */
 export function timeScale(kind: ScaleKind, options: ScaleOptions): TimeScale {

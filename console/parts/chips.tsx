@@ -3,6 +3,7 @@
  */
 import { useId, useState } from 'preact/hooks'
 import { useAction } from './action.ts'
+import { ConfirmDialog } from './confirm-dialog.tsx'
 import { Icon } from './icon.tsx'
 import { FailureNotice } from './notice.tsx'
 
@@ -12,9 +13,18 @@ interface ChipsProps {
   /** What is said if there are none. */
   readonly empty: string
   readonly items: readonly string[]
-  /** Undefined: it may not be done. */
-  readonly onRemove?: ((item: string) => Promise<unknown>) | undefined
+  /** Whether they can be removed and added. */
+  readonly mayChange: boolean
+  readonly removing: Removing
+  /** Undefined: not here, or not yet. */
   readonly adding?: Adding | undefined
+}
+
+/** How one is removed. */
+interface Removing {
+  /** What that does, to be read before it is done. */
+  readonly consequence: string
+  remove(item: string): Promise<unknown>
 }
 
 /** How one is added. */
@@ -25,10 +35,8 @@ export interface Adding {
   readonly choices?: readonly { readonly value: string; readonly name: string }[]
 }
 
-export function Chips({ label, empty, items, onRemove, adding }: ChipsProps) {
-  const removal = useAction(async (item: string) => {
-    await onRemove?.(item)
-  })
+export function Chips({ label, empty, items, mayChange, removing, adding }: ChipsProps) {
+  const [removed, setRemoved] = useState<string>()
   return (
     <div>
       {items.length === 0 ? (
@@ -36,14 +44,14 @@ export function Chips({ label, empty, items, onRemove, adding }: ChipsProps) {
       ) : (
         <ul class="chips" aria-label={label}>
           {items.map((item) => (
-            <li key={item} class={onRemove === undefined ? 'chip is-fixed' : 'chip'}>
+            <li key={item} class={!mayChange ? 'chip is-fixed' : 'chip'}>
               {item}
-              {onRemove !== undefined && (
+              {mayChange && (
                 <button
                   type="button"
                   class="icon-button"
                   aria-label={`Remove ${item}`}
-                  onClick={() => void removal.run(item)}
+                  onClick={() => setRemoved(item)}
                 >
                   <Icon name="close" />
                 </button>
@@ -52,8 +60,18 @@ export function Chips({ label, empty, items, onRemove, adding }: ChipsProps) {
           ))}
         </ul>
       )}
-      <FailureNotice failure={removal.failure} />
-      {adding !== undefined && <AddForm {...adding} />}
+      {mayChange && adding !== undefined && <AddForm {...adding} />}
+      {removed !== undefined && (
+        <ConfirmDialog
+          title={`Remove ${removed}?`}
+          verb="Remove"
+          isDangerous
+          onClose={() => setRemoved(undefined)}
+          change={() => removing.remove(removed)}
+        >
+          <p>{removing.consequence}</p>
+        </ConfirmDialog>
+      )}
     </div>
   )
 }

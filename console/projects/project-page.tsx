@@ -16,7 +16,8 @@ import { PageHeading } from '../parts/page-heading.tsx'
 import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
 import { ProjectNameField } from './project-name-field.tsx'
-import { RemoveRoleOrScope } from './remove-role-or-scope.tsx'
+
+const KEPT = 'Tokens that have it keep it until they expire.'
 
 export function ProjectPage({ id: projectId }: { readonly id: string }) {
   const loaded = useLoaded(`project ${projectId}`, async (options) => {
@@ -37,9 +38,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
     ])
     return { project, roles, scopes, audiences }
   })
-  const [removal, setRemoval] = useState<{ readonly kind: 'role' | 'scope'; readonly name: string }>()
   const mayChange = may('iam.project.write')
-  const ask = (kind: 'role' | 'scope') => (mayChange ? async (name: string) => setRemoval({ kind, name }) : undefined)
   return (
     <>
       <p class="crumbs">
@@ -71,12 +70,12 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Roles"
                   empty="None."
                   items={roles}
-                  onRemove={ask('role')}
-                  adding={
-                    mayChange
-                      ? { label: 'New role', add: (role) => projects.addProjectRole({ projectId, role }) }
-                      : undefined
-                  }
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `It is taken away from all users. New tokens do not have it. ${KEPT}`,
+                    remove: (role) => projects.removeProjectRole({ projectId, role }),
+                  }}
+                  adding={{ label: 'New role', add: (role) => projects.addProjectRole({ projectId, role }) }}
                 />
               </section>
               <section class="card" aria-labelledby="scopes-title">
@@ -86,12 +85,12 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Custom scopes"
                   empty="None."
                   items={scopes}
-                  onRemove={ask('scope')}
-                  adding={
-                    mayChange
-                      ? { label: 'New scope', add: (scope) => projects.addProjectScope({ projectId, scope }) }
-                      : undefined
-                  }
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `It is taken away from all users. Token requests with it are refused. ${KEPT}`,
+                    remove: (scope) => projects.removeProjectScope({ projectId, scope }),
+                  }}
+                  adding={{ label: 'New scope', add: (scope) => projects.addProjectScope({ projectId, scope }) }}
                 />
               </section>
               <section class="card" aria-labelledby="audiences-title">
@@ -101,22 +100,17 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Audiences"
                   empty="None."
                   items={audiences}
-                  onRemove={
-                    mayChange ? (audience) => projects.removeProjectAudience({ projectId, audience }) : undefined
-                  }
-                  adding={
-                    mayChange
-                      ? {
-                          label: 'New audience',
-                          add: (audience) => projects.addProjectAudience({ projectId, audience }),
-                        }
-                      : undefined
-                  }
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `Token requests for it are refused. ${KEPT}`,
+                    remove: (audience) => projects.removeProjectAudience({ projectId, audience }),
+                  }}
+                  adding={{
+                    label: 'New audience',
+                    add: (audience) => projects.addProjectAudience({ projectId, audience }),
+                  }}
                 />
               </section>
-              {removal !== undefined && (
-                <RemoveRoleOrScope projectId={projectId} {...removal} onClose={() => setRemoval(undefined)} />
-              )}
             </>
           )
         }

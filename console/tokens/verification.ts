@@ -40,10 +40,7 @@ export async function verifyToken(
     {
       name: 'Key',
       passed: key !== undefined,
-      says:
-        key === undefined
-          ? 'the key that signed it is not published: it was deleted or revoked, or is of another issuer'
-          : 'the key that signed it is published',
+      says: key === undefined ? 'is not published: it was deleted or revoked, or is of another issuer' : 'is published',
     },
   ]
   if (key !== undefined) checks.push(await checkSignature(token, key))

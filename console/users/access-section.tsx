@@ -8,6 +8,7 @@ import { useLoaded } from '../live/loaded.ts'
 import { Chips } from '../parts/chips.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
 import { may } from '../session/session.ts'
+import { GrantRoleForm } from './grant-role-form.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
 
 const PAGE = 1000
@@ -38,22 +39,20 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Roles over the instance"
             empty="None: it may not call Keyturn's own API."
             items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
-            onRemove={
-              mayChange ? (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))) : undefined
-            }
-            adding={
-              mayChange
-                ? {
-                    label: 'Add a role',
-                    choices: ALL_ROLES.filter((role) => !user.instanceRoles.includes(role)).map((role) => ({
-                      value: INSTANCE_ROLES[role],
-                      name: INSTANCE_ROLES[role],
-                    })),
-                    add: (name) =>
-                      setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
-                  }
-                : undefined
-            }
+            mayChange={mayChange}
+            removing={{
+              consequence: "Its calls of Keyturn's own API that need this role are refused at once.",
+              remove: (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))),
+            }}
+            adding={{
+              label: 'Add a role',
+              choices: ALL_ROLES.filter((role) => !user.instanceRoles.includes(role)).map((role) => ({
+                value: INSTANCE_ROLES[role],
+                name: INSTANCE_ROLES[role],
+              })),
+              add: (name) =>
+                setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
+            }}
           />
         </div>
         <div>
@@ -62,16 +61,16 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Roles in projects"
             empty="None."
             items={grants.map(nameOf)}
-            onRemove={
-              mayChange
-                ? async (name) => {
-                    const grant = grants.find((candidate) => nameOf(candidate) === name)
-                    if (grant !== undefined) await serviceUsers.revokeProjectRole({ userId, ...grant })
-                  }
-                : undefined
-            }
-            adding={useRoleChoices(user, projects, mayChange)}
+            mayChange={mayChange}
+            removing={{
+              consequence: 'New tokens do not have it. Tokens that have it keep it until they expire.',
+              remove: async (name) => {
+                const grant = grants.find((candidate) => nameOf(candidate) === name)
+                if (grant !== undefined) await serviceUsers.revokeProjectRole({ userId, ...grant })
+              },
+            }}
           />
+          {mayChange && <GrantRoleForm user={user} projects={projects} />}
         </div>
         <div>
           <h3>Custom scopes</h3>
@@ -79,8 +78,12 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Custom scopes"
             empty="None."
             items={user.scopes}
-            onRemove={mayChange ? (scope) => serviceUsers.revokeScope({ userId, scope }) : undefined}
-            adding={useScopeChoices(user, mayChange)}
+            mayChange={mayChange}
+            removing={{
+              consequence: 'Token requests with it are refused. Tokens that have it keep it until they expire.',
+              remove: (scope) => serviceUsers.revokeScope({ userId, scope }),
+            }}
+            adding={useScopeChoices(user)}
           />
         </div>
       </div>
@@ -88,42 +91,11 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   )
 }
 
-/** The roles of the user's own project come first; those of others have its name. */
-function useRoleChoices(user: ServiceUser, projects: readonly Project[], mayChange: boolean) {
-  const loaded = useLoaded(`roles ${projects.map(({ projectId }) => projectId).join()}`, (options) =>
-    Promise.all(
-      projects.map(async ({ projectId }) => {
-        const { roles } = await projectService.listProjectRoles({ projectId, pageSize: PAGE }, options)
-        return { projectId, roles }
-      }),
-    ),
-  )
-  if (!mayChange || loaded.value === undefined) return undefined
-  const has = (projectId: string, role: string) =>
-    user.projectRoles.some((granted) => granted.projectId === projectId && granted.roles.includes(role))
-  const own = loaded.value.toSorted(
-    (a, b) => Number(b.projectId === user.projectId) - Number(a.projectId === user.projectId),
-  )
-  const choices = own.flatMap(({ projectId, roles }) =>
-    roles
-      .filter((role) => !has(projectId, role))
-      .map((role) => ({ value: `${projectId} ${role}`, name: `${nameOfProject(projects, projectId)}: ${role}` })),
-  )
-  return {
-    label: 'Add a role',
-    choices,
-    add: (value: string) => {
-      const [projectId = '', role = ''] = value.split(' ')
-      return serviceUsers.grantProjectRole({ userId: user.userId, projectId, role })
-    },
-  }
-}
-
-function useScopeChoices({ userId, projectId, scopes: granted }: ServiceUser, mayChange: boolean) {
+function useScopeChoices({ userId, projectId, scopes: granted }: ServiceUser) {
   const loaded = useLoaded(`scopes ${projectId}`, (options) =>
     projectService.listProjectScopes({ projectId, pageSize: PAGE }, options),
   )
-  if (!mayChange || loaded.value === undefined) return undefined
+  if (loaded.value === undefined) return undefined
   return {
     label: 'Add a scope',
     choices: loaded.value.scopes

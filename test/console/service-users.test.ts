@@ -68,10 +68,12 @@ describeConsole('the service users in the console', (test) => {
     const { projectId } = projects[0]!
     await test.owner.projects.addProjectRole({ projectId, role: 'reader' })
     const access = test.page.getByRole('region', { name: 'Access' })
-    await access.getByLabel('Add a role').nth(1).selectOption({ label: 'keyturn: reader' })
+    await access.getByLabel('Role', { exact: true }).selectOption({ label: 'reader' })
     await access.getByRole('button', { name: 'Add' }).nth(1).click()
     await access.getByRole('listitem').getByText('keyturn: reader').waitFor()
     await access.getByRole('button', { name: 'Remove keyturn: reader' }).click()
+    await dialog().getByText('Tokens that have it keep it until they expire').waitFor()
+    await dialog().getByRole('button', { name: 'Remove' }).click()
     await access.getByRole('listitem').getByText('keyturn: reader').waitFor({ state: 'detached' })
   })
 
