@@ -157,5 +157,6 @@ function Resource({ resource }: { readonly resource: string }) {
     .split('/')
     .map((part) => (part.length < SHORTEST_ID ? part : shortened(part)))
     .join('/')
+  if (shown === resource) return <code>{resource}</code>
   return <Copyable text={resource} shown={shown} what={`the resource ${shown}`} />
 }

@@ -44,7 +44,7 @@ export function SecretRotation({ secrets, onDeactivate }: SecretRotationProps) {
             <Fact>
               {isSwitched ? (
                 <>
-                  first seen in use; last <Distance at={freshUse} />
+                  the new one is in use, last <Distance at={freshUse} />
                 </>
               ) : (
                 'the new one has not been used yet'
