@@ -10,10 +10,6 @@ export interface Failure {
   readonly message: string
   /** The stable reason of the API; empty if it did not answer. */
   readonly reason: string
-  /** Whether the server or its database could not be reached, so that the same call may succeed later. */
-  readonly isOutage: boolean
-  /** Whether there is no such thing. */
-  readonly isNotFound: boolean
 }
 
 /** Reads an error of a call. */
@@ -25,8 +21,6 @@ export function failureOf(error: unknown): Failure {
   return {
     message: isUnreached ? 'the server did not answer' : rawMessage,
     reason,
-    isOutage: isUnreached || code === Code.Unavailable || code === Code.DeadlineExceeded,
-    isNotFound: code === Code.NotFound,
   }
 }
 

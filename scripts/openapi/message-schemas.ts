@@ -81,9 +81,6 @@ export class MessageSchemas {
     if (others.length > 0 || !getOption(oneof, oneofRules).required) {
       throw new Error(`no schema for ${type.typeName}, which has several oneofs or one that may be unset`)
     }
-    const [only, ...variants] = oneof.fields
-    if (only !== undefined && variants.length === 0)
-      return { description, ...this.#objectOf([...plain, only], use, only) }
     return {
       description,
       oneOf: oneof.fields.map((field) => ({

@@ -5,7 +5,12 @@ import { SERVICE_AUDIENCE_SCOPE, STANDARD_SCOPES } from '../../src/domain/identi
 import { ASSERTION_ALGORITHMS } from '../../src/domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../src/domain/keys/key-algorithm.ts'
 import { discoveryDocument } from '../../src/oauth/documents/discovery.ts'
-import { CLIENT_AUTHENTICATION_METHODS, DOCUMENT_PATHS, OAUTH_PATHS } from '../../src/oauth/endpoints.ts'
+import {
+  CLIENT_AUTHENTICATION_METHODS,
+  DOCUMENT_PATHS,
+  MTLS_AUTHENTICATION_METHODS,
+  OAUTH_PATHS,
+} from '../../src/oauth/endpoints.ts'
 import { TOO_MANY_FAILURES } from '../../src/oauth/errors.ts'
 import { ASSERTION_TYPES } from '../../src/oauth/federation/federated-form.ts'
 import { type HeaderName, headersOf } from './headers.ts'
@@ -54,7 +59,11 @@ export function oauthPaths(): Readonly<Record<string, Readonly<Record<string, Js
 
 const AUTHENTICATION_TEXT = [
   'The client authenticates in one of these ways:',
-  CLIENT_AUTHENTICATION_METHODS.map((method) => `- \`${method}\`: ${AUTHENTICATION[method]}`).join('\n'),
+  [
+    ...CLIENT_AUTHENTICATION_METHODS.map((method) => `- \`${method}\`: ${AUTHENTICATION[method]}`),
+    `- ${MTLS_AUTHENTICATION_METHODS.map((method) => `\`${method}\``).join(', ')}: \`client_id\` in the form, and a client certificate (RFC 8705 §2), if the ` +
+      'operator of the server has switched them on',
+  ].join('\n'),
   'Parameters that are not named here are ignored.',
 ].join('\n\n')
 

@@ -13,6 +13,7 @@ import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../g
 import { TrustedIssuerService as TrustedIssuerServiceApi } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService as InstanceServiceApi } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService as ProjectServiceApi } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService as ClientCertificateServiceApi } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService as ServiceUserServiceApi } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService as WebKeyServiceApi } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyServiceApi } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -23,6 +24,7 @@ import type { TokenSource } from './token-source.ts'
 export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
+  ClientCertificateServiceApi,
   ConsoleServiceApi,
   FederatedIdentityServiceApi,
   InstanceServiceApi,
@@ -42,6 +44,7 @@ export interface Api {
   readonly webKeys: Client<typeof WebKeyServiceApi>
   readonly projects: Client<typeof ProjectServiceApi>
   readonly serviceUsers: Client<typeof ServiceUserServiceApi>
+  readonly clientCertificates: Client<typeof ClientCertificateServiceApi>
   readonly trustedIssuers: Client<typeof TrustedIssuerServiceApi>
   readonly federatedIdentities: Client<typeof FederatedIdentityServiceApi>
   readonly audit: Client<typeof AuditServiceApi>
@@ -74,6 +77,7 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     webKeys: createClient(WebKeyServiceApi, transport),
     projects: createClient(ProjectServiceApi, transport),
     serviceUsers: createClient(ServiceUserServiceApi, transport),
+    clientCertificates: createClient(ClientCertificateServiceApi, transport),
     trustedIssuers: createClient(TrustedIssuerServiceApi, transport),
     federatedIdentities: createClient(FederatedIdentityServiceApi, transport),
     audit: createClient(AuditServiceApi, transport),

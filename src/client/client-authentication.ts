@@ -1,6 +1,7 @@
 /**
  * How a client proves who it is to the token endpoint: with its secret in the body (RFC 6749 §2.3.1; Spec §4.1), with an assertion
- * that its private key signs (`private_key_jwt`, RFC 7523 §2.2), or with the JWT that its platform keeps in a file for it.
+ * that its private key signs (`private_key_jwt`, RFC 7523 §2.2), with the JWT that its platform keeps in a file for it, or with the client
+ * certificate of its connections (RFC 8705 §2).
  */
 import { type CryptoKey, decodeJwt, importJWK, type JWK, SignJWT } from 'jose'
 import { TokenError } from './token-error.ts'
@@ -8,12 +9,13 @@ import { TokenError } from './token-error.ts'
 /** A value, or a function that is called for each token request, so that a rotated credential needs no restart. */
 export type Credential<T> = T | (() => T | Promise<T>)
 
-/** Exactly one of the three. */
+/** Exactly one of the four. */
 export type ClientAuthentication =
   | {
       readonly clientSecret: Credential<string>
       readonly privateKey?: undefined
       readonly tokenFile?: undefined
+      readonly clientCertificate?: undefined
     }
   | {
       /**
@@ -23,6 +25,7 @@ export type ClientAuthentication =
       readonly privateKey: Credential<JWK | CryptoKey>
       readonly clientSecret?: undefined
       readonly tokenFile?: undefined
+      readonly clientCertificate?: undefined
     }
   | {
       /**
@@ -32,6 +35,14 @@ export type ClientAuthentication =
       readonly tokenFile: string
       readonly clientSecret?: undefined
       readonly privateKey?: undefined
+      readonly clientCertificate?: undefined
+    }
+  | {
+      /** The certificate that `fetch` presents. */
+      readonly clientCertificate: true
+      readonly clientSecret?: undefined
+      readonly privateKey?: undefined
+      readonly tokenFile?: undefined
     }
 
 /** For whom and to whom. */
@@ -58,6 +69,7 @@ export async function authenticationParameters(
 ): Promise<Readonly<Record<string, string>>> {
   try {
     if (authentication.clientSecret !== undefined) return { client_secret: await read(authentication.clientSecret) }
+    if (authentication.clientCertificate !== undefined) return {}
     if (authentication.tokenFile !== undefined) return federated(await readFile(authentication.tokenFile))
     const client_assertion = await assertion(await read(authentication.privateKey), parties)
     return { client_assertion_type: ASSERTION_TYPE, client_assertion }

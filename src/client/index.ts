@@ -9,6 +9,7 @@ export {
   type ApiOptions,
   AuditServiceApi,
   BetaWebKeyServiceApi,
+  ClientCertificateServiceApi,
   ConsoleServiceApi,
   createApi,
   FederatedIdentityServiceApi,

@@ -53,8 +53,10 @@ export function createTokenRequest(
   const issuer = parseIssuer(options.issuer)
   if (clientId === '' && (tokenFile === undefined || options.clientId !== undefined))
     throw new TypeError('clientId must not be empty')
-  if ([options.clientSecret, options.privateKey, tokenFile].filter((given) => given !== undefined).length !== 1)
-    throw new TypeError('exactly one of clientSecret, privateKey and tokenFile must be given')
+  const { clientSecret, privateKey, clientCertificate } = options
+  const given = [clientSecret, privateKey, tokenFile, clientCertificate].filter((each) => each !== undefined)
+  if (given.length !== 1)
+    throw new TypeError('exactly one of clientSecret, privateKey, tokenFile and clientCertificate must be given')
   const discover = createDiscovery(issuer, { fetch, timeoutMillis })
   const fixed = fixedParameters(options)
 

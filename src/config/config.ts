@@ -10,11 +10,14 @@ import { DEFAULT_DATA_DIR, settingsIn } from './environment.ts'
 import {
   isPostgresUrl,
   type ListenAddress,
+  type OpenIdRole,
   toAddress,
   toAddressOrOff,
   toArguments,
   toBaseUrl,
+  toIssuer,
   toNetworks,
+  toOpenIdRoles,
   toWorkers,
   wholeNumber,
 } from './values.ts'
@@ -50,8 +53,16 @@ export interface Config {
   /** Where the operator has put credentials for the first administrator. Null: they are generated. */
   readonly initialCredentialsFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
-  /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
+  readonly mtls: {
+    /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
+    readonly source: 'off' | 'tls' | 'client-cert' | 'x-forwarded-client-cert'
+    /** The authorities that vouch for names in certificates. Null: none does. */
+    readonly caFile: string | null
+  }
+  /** Addresses and networks (CIDR) whose `X-Forwarded-For`, and header with a certificate, is believed. */
   readonly trustedProxies: readonly string[]
+  /** Addresses and networks (CIDR) from which keys of issuers may be fetched, besides those that are globally reachable. */
+  readonly issuerNetworks: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
@@ -69,6 +80,8 @@ export interface Config {
   readonly zitadelApi: boolean
   /** Whether there is a console. */
   readonly console: boolean
+  /** The OpenID provider at which people sign in at the console; null: there is none. */
+  readonly openId: OpenIdConfig | null
   /** How long audit events are kept, in days. Default 365, range 1 to 3650. */
   readonly auditRetentionDays: number
   /** How long a personal access token may live, in days. Default 365, range 1 to 3650. */
@@ -78,6 +91,17 @@ export interface Config {
   /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
   readonly tracesTo: string | null
   readonly logLevel: string
+}
+
+/** An OpenID provider, and Keyturn's registration there. */
+export interface OpenIdConfig {
+  readonly issuer: string
+  readonly clientId: string
+  /** Null: a public client. */
+  readonly clientSecretFile: string | null
+  /** Separated by spaces. */
+  readonly scopes: string
+  readonly roles: readonly OpenIdRole[]
 }
 
 /** All mistakes in the settings. The messages repeat no value that may be secret. */
@@ -110,7 +134,10 @@ const schema = z.strictObject({
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
+  KEYTURN_MTLS: z.enum(['off', 'tls', 'client-cert', 'x-forwarded-client-cert']).default('off'),
+  KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_ISSUER_NETWORKS: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
@@ -121,6 +148,14 @@ const schema = z.strictObject({
   KEYTURN_BETA_API: z.enum(['on', 'off']).default('on'),
   KEYTURN_ZITADEL_API: z.enum(['on', 'off']).default('off'),
   KEYTURN_CONSOLE: z.enum(['on', 'off']).default('on'),
+  KEYTURN_OPENID_ISSUER: z.string().transform(toIssuer).optional(),
+  KEYTURN_OPENID_CLIENT_ID: z.string().min(1).optional(),
+  KEYTURN_OPENID_CLIENT_SECRET_FILE: z.string().min(1).optional(),
+  KEYTURN_OPENID_SCOPES: z
+    .string()
+    .refine((text) => text.split(' ').includes('openid'), 'must have the scope openid')
+    .default('openid profile email'),
+  KEYTURN_OPENID_ROLES: z.string().transform(toOpenIdRoles).optional(),
   KEYTURN_AUDIT_RETENTION: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
@@ -161,6 +196,20 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   }
   if (has('KEYTURN_TLS_CLIENT_CA_FILE') && !has('KEYTURN_TLS_CERT_FILE')) {
     problems.push('KEYTURN_TLS_CLIENT_CA_FILE: needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  const openId = ['KEYTURN_OPENID_ISSUER', 'KEYTURN_OPENID_CLIENT_ID', 'KEYTURN_OPENID_ROLES']
+  const others = ['KEYTURN_OPENID_CLIENT_SECRET_FILE', 'KEYTURN_OPENID_SCOPES']
+  if ([...openId, ...others].some(has) && !openId.every(has)) {
+    problems.push(`${openId.join(', ')}: all of them are needed to sign people in, or none`)
+  }
+  if (given.KEYTURN_MTLS === 'tls' && !has('KEYTURN_TLS_CERT_FILE')) {
+    problems.push('KEYTURN_MTLS: tls needs KEYTURN_TLS_CERT_FILE and KEYTURN_TLS_KEY_FILE')
+  }
+  if ((given.KEYTURN_MTLS ?? '').includes('client-cert') && !has('KEYTURN_TRUSTED_PROXIES')) {
+    problems.push('KEYTURN_MTLS: a header needs KEYTURN_TRUSTED_PROXIES, from which alone it is believed')
+  }
+  if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
+    problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')
   }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
@@ -212,7 +261,9 @@ function toConfig(settings: z.output<typeof schema>): Config {
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
+    mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
+    issuerNetworks: settings.KEYTURN_ISSUER_NETWORKS,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
@@ -223,12 +274,20 @@ function toConfig(settings: z.output<typeof schema>): Config {
     betaApi: settings.KEYTURN_BETA_API === 'on',
     zitadelApi: settings.KEYTURN_ZITADEL_API === 'on',
     console: settings.KEYTURN_CONSOLE === 'on',
+    openId: openIdFrom(settings),
     auditRetentionDays: settings.KEYTURN_AUDIT_RETENTION,
     maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
+}
+
+function openIdFrom(settings: z.output<typeof schema>): OpenIdConfig | null {
+  const { KEYTURN_OPENID_ISSUER: issuer, KEYTURN_OPENID_CLIENT_ID: clientId, KEYTURN_OPENID_ROLES: roles } = settings
+  if (issuer === undefined || clientId === undefined || roles === undefined) return null
+  const clientSecretFile = settings.KEYTURN_OPENID_CLIENT_SECRET_FILE ?? null
+  return { issuer, clientId, clientSecretFile, scopes: settings.KEYTURN_OPENID_SCOPES, roles }
 }
 
 function masterKeysFrom({

@@ -1,7 +1,7 @@
 /**
  * The effective settings for display, without secrets.
  */
-import type { Config } from './config.ts'
+import type { Config, OpenIdConfig } from './config.ts'
 import { formatAddress, withoutPassword } from './values.ts'
 
 /** The effective settings without secrets, by variable name. */
@@ -23,7 +23,10 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
     KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,
     KEYTURN_TLS_CLIENT_CA_FILE: config.tls?.clientCaFile ?? null,
+    KEYTURN_MTLS: config.mtls.source,
+    KEYTURN_MTLS_CA_FILE: config.mtls.caFile,
     KEYTURN_TRUSTED_PROXIES: config.trustedProxies.join(','),
+    KEYTURN_ISSUER_NETWORKS: config.issuerNetworks.join(','),
     KEYTURN_DRAIN_SECONDS: config.drainSeconds,
     KEYTURN_JWKS_MAX_AGE: config.jwksMaxAgeSeconds,
     KEYTURN_TOKEN_LIFETIME: config.tokenLifetimeSeconds,
@@ -34,6 +37,11 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_BETA_API: config.betaApi ? 'on' : 'off',
     KEYTURN_ZITADEL_API: config.zitadelApi ? 'on' : 'off',
     KEYTURN_CONSOLE: config.console ? 'on' : 'off',
+    KEYTURN_OPENID_ISSUER: config.openId?.issuer ?? null,
+    KEYTURN_OPENID_CLIENT_ID: config.openId?.clientId ?? null,
+    KEYTURN_OPENID_ROLES: config.openId === null ? null : JSON.stringify(rolesByName(config.openId)),
+    KEYTURN_OPENID_CLIENT_SECRET_FILE: config.openId?.clientSecretFile ?? null,
+    KEYTURN_OPENID_SCOPES: config.openId?.scopes ?? null,
     KEYTURN_AUDIT_RETENTION: config.auditRetentionDays,
     KEYTURN_MAX_PAT_LIFETIME: config.maxPatLifetimeDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
@@ -51,4 +59,11 @@ function defaultBaseUrl({ tls, listen }: Config): string {
 function placeOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
+}
+
+/** As the setting has it. */
+function rolesByName({ roles }: OpenIdConfig): Record<string, Record<string, readonly string[]>> {
+  const byRole: Record<string, Record<string, readonly string[]>> = {}
+  for (const { role, claim, values } of roles) byRole[role] = { ...byRole[role], [claim]: values }
+  return byRole
 }

@@ -103,10 +103,28 @@ export const SETTINGS = [
       'Certificates (PEM) of the authorities whose clients may connect: other clients are refused. Reloaded when the file changes; connections of an authority that was removed are closed.',
   },
   {
+    variable: 'KEYTURN_MTLS',
+    default: 'off',
+    meaning:
+      'Where certificates of clients are taken from, for tokens that are bound to them and to authenticate clients (RFC 8705): `off`; `tls`, the TLS connections of this server, which then asks each client for a certificate; or the header of a trusted proxy, `client-cert` (RFC 9440) or `x-forwarded-client-cert` (Envoy).',
+  },
+  {
+    variable: 'KEYTURN_MTLS_CA_FILE',
+    default: 'none',
+    meaning:
+      'Certificates (PEM) of the authorities that vouch for the names in certificates of clients (`tls_client_auth`). Reloaded when the file changes.',
+  },
+  {
     variable: 'KEYTURN_TRUSTED_PROXIES',
     default: 'none',
     meaning:
-      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. `X-Forwarded-For` is read from these proxies only.',
+      'Addresses and networks of the proxies in front, comma-separated, such as `10.0.0.0/8,fd00::/8`. `X-Forwarded-For`, and the header that `KEYTURN_MTLS` names, are read from these proxies only.',
+  },
+  {
+    variable: 'KEYTURN_ISSUER_NETWORKS',
+    default: 'none',
+    meaning:
+      'Addresses and networks from which keys of trusted issuers may be fetched besides those that are globally reachable, comma-separated, such as `10.20.0.0/16`. Loopback, private, link-local and metadata addresses are refused unless they are listed.',
   },
   {
     variable: 'KEYTURN_DRAIN_SECONDS',
@@ -124,7 +142,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_ASSERTION_AUDIENCE',
     default: 'issuer',
     meaning:
-      'Which `aud` an assertion of a client (`private_key_jwt`) must have: `issuer`, the base URL alone, or `endpoint`, the address of the token endpoint as well.',
+      'Which `aud` an assertion of a client (`private_key_jwt`) must have: `issuer`, the base URL as a text, or `endpoint`, the address of the token endpoint as well, and either in a list of one.',
   },
   {
     variable: 'KEYTURN_ACTIVATION_GUARD',
@@ -155,6 +173,32 @@ export const SETTINGS = [
     default: 'on',
     meaning:
       'Whether there is a console at `/console/`, with its `iam.console.v2.ConsoleService` (`docs/console.md`): `on` or `off`.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_ISSUER',
+    default: 'none',
+    meaning: 'OpenID provider at which people sign in at the console (`docs/console.md`), with the two that follow.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_CLIENT_ID',
+    default: 'none',
+    meaning: "Keyturn's client there, with the redirect URI `<base URL>/console/callback`.",
+  },
+  {
+    variable: 'KEYTURN_OPENID_ROLES',
+    default: 'none',
+    meaning:
+      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. Of several the greatest counts; people without one may not sign in.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_CLIENT_SECRET_FILE',
+    default: 'none: a public client',
+    meaning: 'A file with the secret of that client.',
+  },
+  {
+    variable: 'KEYTURN_OPENID_SCOPES',
+    default: 'openid profile email',
+    meaning: 'Scopes to ask for, separated by spaces, such as another one for groups.',
   },
   {
     variable: 'KEYTURN_AUDIT_RETENTION',

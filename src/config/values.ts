@@ -101,6 +101,43 @@ export function toBaseUrl(text: string, context: z.RefinementCtx): string {
   })
 }
 
+/** The issuer of an OpenID provider: like a base URL, but it may have a path. */
+export function toIssuer(text: string, context: z.RefinementCtx): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || url.search !== '' || url.hash !== '') {
+    context.addIssue({ code: 'custom', message: 'must be the URL of the issuer, without query and fragment' })
+    return z.NEVER
+  }
+  toBaseUrl(url.origin, context)
+  return text
+}
+
+/** Gives a role to the people with one of these values in a claim. */
+export interface OpenIdRole {
+  readonly role: 'IAM_OWNER' | 'IAM_OWNER_VIEWER'
+  readonly claim: string
+  readonly values: readonly string[]
+}
+
+const OPENID_ROLES = z.partialRecord(
+  z.enum(['IAM_OWNER', 'IAM_OWNER_VIEWER']),
+  z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)])),
+)
+
+/** A JSON object: for each role the claims that give it, with a value or a list of values. */
+export function toOpenIdRoles(text: string, context: z.RefinementCtx): readonly OpenIdRole[] {
+  const parsed = OPENID_ROLES.safeParse(jsonOf(text))
+  const rules = Object.entries(parsed.data ?? {}).flatMap(([role, claims]) =>
+    Object.entries(claims).map(([claim, value]) => ({ role, claim, values: [value].flat() }) as OpenIdRole),
+  )
+  if (rules.length > 0) return rules
+  context.addIssue({
+    code: 'custom',
+    message: 'must say in JSON which claim gives which role, for example {"IAM_OWNER":{"groups":["platform"]}}',
+  })
+  return z.NEVER
+}
+
 export function isPostgresUrl(text: string): boolean {
   return URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol)
 }

@@ -6,6 +6,7 @@ import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } f
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { IssuedAccessToken } from '../domain/identities/authority.ts'
+import type { TokenBinding } from '../domain/identities/token-binding.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../domain/identities/token-grant.ts'
 import { KEY_ALGORITHMS, type PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
@@ -72,7 +73,7 @@ function toIssuedToken(claims: JWTPayload, keyId: string | undefined): IssuedAcc
     throw new Error('the token has been accepted without "kid", "iat" or "exp"')
   const [issuedAt, expiresAt] = [new Date(iat * 1000), new Date(exp * 1000)]
   const credential = { kind: 'access_token', keyId, tokenId, issuedAt, expiresAt } as const
-  return { subject, credential, audience: [aud].flat(), boundTo: thumbprintIn(claims), claims }
+  return { subject, credential, audience: [aud].flat(), boundTo: bindingIn(claims), claims }
 }
 
 /**
@@ -89,13 +90,16 @@ function publicKeyFor({ kid, alg }: CompactJWSHeaderParameters, ring: KeyRing): 
   return key.publicJwk
 }
 
-/** `cnf.jkt`. A token that is bound in another way is refused: it must not become a bearer token (RFC 7800 §3.1). */
-function thumbprintIn({ cnf }: JWTPayload): string | null {
+const BINDINGS: Readonly<Record<string, TokenBinding['kind']>> = { jkt: 'dpop', 'x5t#S256': 'certificate' }
+
+/** `cnf`. A token that is bound in another way, or in two, is refused: it must not become a bearer token (RFC 7800 §3.1). */
+function bindingIn({ cnf }: JWTPayload): TokenBinding | null {
   if (cnf === undefined) return null
-  const isObject = typeof cnf === 'object' && cnf !== null
-  const { jkt, ...others } = isObject ? (cnf as Readonly<Record<string, unknown>>) : {}
-  if (typeof jkt === 'string' && Object.keys(others).length === 0) return jkt
-  throw new Error('the "cnf" claim names no key that can be proved here')
+  const members = Object.entries(typeof cnf === 'object' && cnf !== null ? cnf : {})
+  const [[name = '', thumbprint] = []] = members
+  const kind = Object.hasOwn(BINDINGS, name) ? BINDINGS[name] : undefined
+  if (members.length === 1 && kind !== undefined && typeof thumbprint === 'string') return { kind, thumbprint }
+  throw new Error('the "cnf" claim names nothing that can be proved here')
 }
 
 // Claims are checked after the signature, so only the holder of a genuine token gets more detail than "not valid".

@@ -7,7 +7,7 @@
 import { type CompactJWSHeaderParameters, errors, type JWTPayload, jwtVerify } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { DomainError } from '../domain/errors.ts'
-import { DPOP_ALGORITHMS, type DpopProof, invalidProof } from '../domain/identities/dpop.ts'
+import { CLOCK_TOLERANCE_SECONDS, DPOP_ALGORITHMS, type DpopProof, invalidProof } from '../domain/identities/dpop.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DpopProofVerifier } from '../domain/ports.ts'
 import { thumbprint } from './public-key-macs.ts'
@@ -35,6 +35,7 @@ export function createDpopProofVerifier(): DpopProofVerifier {
           algorithms: [...DPOP_ALGORITHMS],
           typ: 'dpop+jwt',
           currentDate: now,
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
         })
         if (publicJwk === undefined) throw new Error('a signature was verified without a key')
         return toProof(payload, thumbprint(publicJwk))

@@ -5,7 +5,8 @@
 import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose'
 import { isCompactJws } from '../domain/compact-jws.ts'
 import { MAX_SUBJECT_LENGTH } from '../domain/federation/federated-identity.ts'
-import { type IssuerKey, mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
+import { type IssuerKey, usableKeys } from '../domain/federation/issuer-keys.ts'
+import { mayVouchFor, type TrustedIssuer, trustDomainOf } from '../domain/federation/trusted-issuer.ts'
 import { fitsAlgorithm, isAssertionAlgorithm } from '../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionContent, FederatedAssertionType, FederatedVerification } from '../domain/ports.ts'
 
@@ -21,10 +22,23 @@ const CLOCK_TOLERANCE_SECONDS = 60
  */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'jose', 'client-authentication+jwt', 'at+jwt']
 
+/** With how many keys the signature of a JWT is tried. Only those without `kid`, or with one that is there twice, can fit so many. */
+const MAX_CANDIDATES = 10
+
 type Members = Readonly<Record<string, unknown>>
 
 /** Why a JWT is not believed. For the operator. */
 class Distrust extends Error {}
+
+/** The same for a JWT that may be by a key which is not known yet. */
+class NoKey extends Distrust {
+  readonly issuerId: string
+
+  constructor(reason: string, { issuerId }: TrustedIssuer) {
+    super(reason)
+    this.issuerId = issuerId
+  }
+}
 
 /** Verifies a JWT at this time: see `FederatedTokenVerifier`. */
 export async function verifyFederatedToken(
@@ -35,7 +49,7 @@ export async function verifyFederatedToken(
   try {
     const { header, claims } = decode(jwt)
     const issuer = issuerOf(claims, type, issuers)
-    await assertSignature(jwt, header, issuer)
+    await assertSignature(jwt, { header, issuer, now })
     assertDates(claims, issuer, now)
     // The sender would have to prove the key; without that a stolen token would work as an assertion (RFC 7800 §3).
     if (claims.cnf !== undefined) distrust('cnf: a JWT that is bound to a key proves nothing without that key')
@@ -43,6 +57,7 @@ export async function verifyFederatedToken(
     const token = { issuerId, subject: subjectOf(claims, issuer), audience: audienceOf(claims), claims }
     return { kind: 'verified', token }
   } catch (error) {
+    if (error instanceof NoKey) return { kind: 'refused', reason: error.message, mayHaveNewKey: error.issuerId }
     if (error instanceof Distrust) return { kind: 'refused', reason: error.message }
     throw error
   }
@@ -69,17 +84,29 @@ function issuerOf(claims: Members, type: FederatedAssertionType, issuers: readon
   )
 }
 
-async function assertSignature(jwt: string, header: Members, { keys, algorithms }: TrustedIssuer): Promise<void> {
+interface Signed {
+  readonly header: Members
+  readonly issuer: TrustedIssuer
+  readonly now: Date
+}
+
+async function assertSignature(jwt: string, { header, issuer, now }: Signed): Promise<void> {
   const { alg, kid, typ, crit, b64 } = header
   const type = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
   if (!TYPES.includes(type)) distrust('typ is that of another kind of JWT')
   // RFC 7515 §4.1.11, RFC 7797 §7.
   if (crit !== undefined || b64 !== undefined) distrust('crit and b64 must not be there')
-  if (!isAssertionAlgorithm(alg) || !algorithms.includes(alg)) distrust('alg is not allowed for the issuer')
-  const fitting = keys.filter((key) => isCandidate(key, { alg, kid }))
-  if (fitting.length === 0) distrust('the issuer has no key with this kid for this alg')
+  if (!isAssertionAlgorithm(alg) || !issuer.algorithms.includes(alg)) distrust('alg is not allowed for the issuer')
+  const usable = usableKeys(issuer.keys, now)
+  if (usable.kind === 'none') throw new NoKey(usable.reason, issuer)
+  const fitting = usable.keys.filter((key) => isCandidate(key, { alg, kid }))
+  if (fitting.length === 0) throw new NoKey('the issuer has no key with this kid for this alg', issuer)
+  if (fitting.length > MAX_CANDIDATES) distrust('too many keys of the issuer fit: the JWT must name one by kid')
   for (const key of fitting) if (await verifies(jwt, key, alg)) return
-  distrust('the signature is not by a key of the issuer')
+  const reason = 'the signature is not by a key of the issuer'
+  // A key that was named by its kid is the right one, and the JWT is forged.
+  if (fitting.some((key) => key.kid === undefined || kid === undefined)) throw new NoKey(reason, issuer)
+  distrust(reason)
 }
 
 /** A key without `kid` may have signed any JWT, and a JWT without `kid` may be by any key (RFC 7515 §4.1.4). */

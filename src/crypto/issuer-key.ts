@@ -1,13 +1,23 @@
 /**
- * Reads the public keys of trusted issuers: a JWK Set (RFC 7517 §5), which may be the bundle of a SPIFFE trust domain.
+ * Reads the public keys of trusted issuers: JWK Sets (RFC 7517 §5), and the bundles of SPIFFE trust domains. And the certificates of the
+ * servers that publish them.
  */
+import { X509Certificate } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
-import type { IssuerKey } from '../domain/federation/trusted-issuer.ts'
-import { parseUserKeys } from './user-key.ts'
+import type { IssuerKey } from '../domain/federation/issuer-keys.ts'
+import { parsePublicJwk, parseUserKeys } from './user-key.ts'
 
 /** In a bundle, keys for X.509-SVIDs are beside those for JWT-SVIDs (SPIFFE Trust Domain and Bundle §4.2.2). */
 const X509_SVID = 'x509-svid'
 const JWT_SVID = 'jwt-svid'
+
+/** Of those that can be used. Keyturn itself publishes so many at most, unless its limit was raised. */
+const MAX_PUBLISHED_KEYS = 50
+
+/** Of all kinds. Reading each takes time that requests wait for. */
+const MAX_ENTRIES = 200
+
+const MAX_CERTIFICATES = 10
 
 /** The keys for signatures of JWTs, as `parseUserKeys`. @throws {DomainError} `trusted_issuer_invalid` that says which key is wrong and why. */
 export function parseIssuerKeys(json: string): readonly IssuerKey[] {
@@ -19,6 +29,42 @@ export function parseIssuerKeys(json: string): readonly IssuerKey[] {
   }
 }
 
+/**
+ * The keys for signatures of JWTs in a set that an issuer publishes. Keys of other kinds and for other uses are left out (RFC 7517 §5), and so
+ * are private and symmetric ones, which anyone could sign with who has read them. There may be none.
+ *
+ * @returns A text that says what is wrong, without anything of the set.
+ */
+export function parsePublishedKeys(
+  json: string,
+  kind: 'jwks' | 'spiffe_bundle',
+): { readonly keys: readonly IssuerKey[]; readonly refreshSeconds: number | null } | string {
+  const document = parseSet(json)
+  if (document === undefined) return 'it is no JSON object with a list of keys'
+  if (document.keys.length > MAX_ENTRIES) return `it has more than ${MAX_ENTRIES} keys`
+  const candidates =
+    kind === 'jwks'
+      ? document.keys
+      : document.keys.filter((key) => useOf(key) === JWT_SVID).map((key) => ({ ...key, use: 'sig' }))
+  const keys = unique(candidates.flatMap(usableKey))
+  if (keys.length > MAX_PUBLISHED_KEYS) return `it has more than ${MAX_PUBLISHED_KEYS} keys that can be used`
+  return { keys, refreshSeconds: kind === 'jwks' ? null : document.refreshHint }
+}
+
+/** Certificates in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
+export function parseCaCertificates(pem: string): string {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  if (pem.includes('PRIVATE KEY-----'))
+    refuse('they have a private key among them: send certificates only, and replace that key')
+  if (blocks.length === 0 || blocks.length > MAX_CERTIFICATES)
+    refuse(`give 1 to ${MAX_CERTIFICATES} certificates as PEM`)
+  try {
+    return blocks.map((block) => new X509Certificate(block).toString()).join('')
+  } catch {
+    return refuse('one of them is not valid')
+  }
+}
+
 /** The same set without the keys for X.509-SVIDs, and with those for JWT-SVIDs as keys for signatures. */
 function forSignatures(json: string): string {
   const document = parseSet(json)
@@ -27,12 +73,34 @@ function forSignatures(json: string): string {
   return JSON.stringify({ keys: keys.map((key) => (useOf(key) === JWT_SVID ? { ...key, use: 'sig' } : key)) })
 }
 
-function parseSet(json: string): { readonly keys: readonly object[] } | undefined {
+function usableKey(key: object): readonly IssuerKey[] {
+  try {
+    return [parsePublicJwk(key, 'the key')]
+  } catch (error) {
+    if (error instanceof DomainError) return []
+    throw error
+  }
+}
+
+function unique(keys: readonly IssuerKey[]): readonly IssuerKey[] {
+  return [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()]
+}
+
+interface KeySet {
+  readonly keys: readonly object[]
+  /** In seconds. */
+  readonly refreshHint: number | null
+}
+
+function parseSet(json: string): KeySet | undefined {
   try {
     const document: unknown = JSON.parse(json)
     if (typeof document !== 'object' || document === null || !('keys' in document)) return undefined
     const { keys } = document
-    return Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null) ? { keys } : undefined
+    const hint = 'spiffe_refresh_hint' in document ? document.spiffe_refresh_hint : undefined
+    const refreshHint = typeof hint === 'number' && hint >= 0 ? hint : null
+    const isSet = Array.isArray(keys) && keys.every((key) => typeof key === 'object' && key !== null)
+    return isSet ? { keys, refreshHint } : undefined
   } catch {
     // `parseUserKeys` says what is wrong.
     return undefined
@@ -41,4 +109,8 @@ function parseSet(json: string): { readonly keys: readonly object[] } | undefine
 
 function useOf(key: object): unknown {
   return 'use' in key ? key.use : undefined
+}
+
+function refuse(reason: string): never {
+  throw new DomainError('trusted_issuer_invalid', `the CA certificates cannot be used: ${reason}`)
 }

@@ -1,10 +1,11 @@
 /**
- * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers and federated identities,
- * and thumbprints of keys.
+ * Message authentication codes (HMAC-SHA256, RFC 2104) of the public keys in the database, of trusted issuers, federated identities and
+ * client certificates, and thumbprints of keys.
  *
  * The authenticated text is a JSON array of strings, so that it is unambiguous.
  */
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
+import type { IssuerKey, KeySource } from '../domain/federation/issuer-keys.ts'
 import type { PublicKeyMacs } from '../domain/integrity.ts'
 import type { PublicJwk } from '../domain/keys/key-algorithm.ts'
 import type { DerivedKeys } from './integrity-key.ts'
@@ -20,7 +21,9 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
   const revokedWebKeys = createRowMac(keys.revokedWebKeys)
   const userKeys = createRowMac(keys.userKeys)
   const trustedIssuers = createRowMac(keys.trustedIssuers)
+  const fetchedKeys = createRowMac(keys.fetchedKeys)
   const federatedIdentities = createRowMac(keys.federatedIdentities)
+  const clientCertificates = createRowMac(keys.clientCertificates)
   const ofWebKey: PublicKeyMacs['ofWebKey'] = ({ keyId, algorithm, publicJwk }) => {
     if (keyId !== thumbprint(publicJwk)) throw new Error('its key_id is not the thumbprint of its public_jwk')
     return webKeys([keyId, algorithm, canonical(publicJwk)])
@@ -33,14 +36,23 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     return userKeys([userId, keyId, canonical(jwk), kid ?? null, alg ?? null])
   }
   const ofTrustedIssuer: PublicKeyMacs['ofTrustedIssuer'] = ({ issuerId, issuer, keys, algorithms, ...limits }) => {
-    const codes = keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
-    return trustedIssuers([issuerId, issuer, String(limits.maxLifetimeSeconds), algorithms.join(' '), ...codes])
+    const { maxLifetimeSeconds } = limits
+    // The first part of a source is a word, and that of a key is JSON.
+    const origin =
+      keys.kind === 'given'
+        ? keyParts(keys.keys)
+        : [...sourceParts(keys.source), String(keys.source.maxStalenessSeconds)]
+    return trustedIssuers([issuerId, issuer, String(maxLifetimeSeconds), algorithms.join(' '), ...origin])
   }
+  const ofFetchedKeys: PublicKeyMacs['ofFetchedKeys'] = (issuerId, { source, keys, fetchedAt }) =>
+    fetchedKeys([issuerId, ...sourceParts(source), fetchedAt.toISOString(), ...keyParts(keys)])
   const ofFederatedIdentity: PublicKeyMacs['ofFederatedIdentity'] = (userId, identity) => {
     const { identityId, issuerId, subject, audience } = identity
     const claims = identity.claims.flatMap(({ pointer, value }) => [pointer, value])
     return federatedIdentities([userId, identityId, issuerId, subject, audience, ...claims])
   }
+  const ofClientCertificate: PublicKeyMacs['ofClientCertificate'] = (userId, { certificateId, match, value }) =>
+    clientCertificates([userId, certificateId, match, value])
   return {
     ofWebKey,
     assertWebKey: (key, found) => assertSameMac(ofWebKey(key), found),
@@ -50,9 +62,22 @@ export function createPublicKeyMacs(keys: DerivedKeys): PublicKeyMacs {
     assertUserKey: (userId, key, found) => assertSameMac(ofUserKey(userId, key), found),
     ofTrustedIssuer,
     assertTrustedIssuer: (issuer, found) => assertSameMac(ofTrustedIssuer(issuer), found),
+    ofFetchedKeys,
+    assertFetchedKeys: (issuerId, fetched, found) => assertSameMac(ofFetchedKeys(issuerId, fetched), found),
     ofFederatedIdentity,
     assertFederatedIdentity: (userId, identity, found) => assertSameMac(ofFederatedIdentity(userId, identity), found),
+    ofClientCertificate,
+    assertClientCertificate: (userId, certificate, found) =>
+      assertSameMac(ofClientCertificate(userId, certificate), found),
   }
+}
+
+function keyParts(keys: readonly IssuerKey[]): readonly (string | null)[] {
+  return keys.flatMap(({ kid, alg, ...jwk }) => [canonical(jwk), kid ?? null, alg ?? null])
+}
+
+function sourceParts({ kind, url, caCertificates }: KeySource): readonly (string | null)[] {
+  return [kind, url, caCertificates]
 }
 
 /** Makes codes of statements under a key. */

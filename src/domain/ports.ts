@@ -2,13 +2,17 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
+import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
+import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
 import type { Project } from './identities/project.ts'
 import type { ServiceUser } from './identities/service-user.ts'
+import type { PresentedCertificate, TokenBinding } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
 import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
@@ -125,8 +129,14 @@ export interface IdentityStore {
 
 /** The trusted issuers in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
 export interface FederationStore {
-  /** Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
-  change<T>(entry: ChangeEntry, decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>): Promise<T>
+  /**
+   * Decides about all issuers and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
+   * the clock besides the date, because fetches are due by the clock.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => IssuersChange<T>,
+  ): Promise<T>
   /** Ordered by `issuer`. */
   list(): Promise<readonly TrustedIssuer[]>
 }
@@ -153,12 +163,57 @@ export interface ConsoleStore {
   recordUse(sessionId: string): Promise<void>
 }
 
+/** What binds the return from an OpenID provider to the browser that was sent there. */
+export interface SignInAttempt {
+  readonly state: string
+  readonly nonce: string
+  /** The code verifier of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+/**
+ * An OpenID provider, at which people prove who they are. Both methods throw {DomainError} `openid_provider_unavailable`.
+ */
+export interface OpenIdProvider {
+  /** Where to send a browser, and what it must bring back. */
+  begin(): Promise<{ readonly url: string; readonly attempt: SignInAttempt }>
+  /**
+   * Who came back.
+   *
+   * @param query Of the address to which the provider has sent the browser, with its question mark.
+   * @throws {DomainError} `sign_in_failed`.
+   */
+  finish(query: string, attempt: SignInAttempt): Promise<Person>
+}
+
 /** The next links and sessions. */
 export interface SignInsChange<T> {
   readonly next: SignIns
   readonly result: T
   /** What ended by it besides: audit events of their own. Default: nothing. */
   readonly replaced?: readonly Pick<AuditEntry, 'action' | 'resource'>[]
+}
+
+/** The keys that were fetched, in the database. Every method throws {DomainError} `storage_unavailable`, and `update` what `KeyStore.update` does. */
+export interface IssuerKeyStore {
+  /**
+   * Decides about the fetched keys of an issuer and stores the outcome as one step, like `KeyStore.update`. Only a change is announced to
+   * replicas, and an audit event: other updates, such as when the next fetch is due, leave the version of the instance as it is.
+   *
+   * @returns The issuer as the update leaves it; undefined if it is not trusted any more. If its keys are given, nothing is decided.
+   */
+  update(
+    entry: ChangeEntry,
+    issuerId: string,
+    decide: (keys: FetchedKeys) => IssuerKeyUpdate,
+  ): Promise<TrustedIssuer | undefined>
+  find(issuerId: string): Promise<TrustedIssuer | undefined>
+}
+
+/** What becomes of the fetched keys of an issuer. The same object as before: nothing is written. */
+export interface IssuerKeyUpdate {
+  readonly next: FetchedKeys
+  readonly isChange: boolean
 }
 
 /** The audit trail in the database. Changes are written by the stores that make them. */
@@ -351,23 +406,38 @@ export interface FederatedAssertionContent {
 /** What is known about a JWT of another issuer. `reason`: for the operator, never with a value from the JWT. */
 export type FederatedVerification =
   | { readonly kind: 'verified'; readonly token: FederatedToken }
-  | { readonly kind: 'refused'; readonly reason: string }
+  | {
+      readonly kind: 'refused'
+      readonly reason: string
+      /** The issuer, if the JWT may be by a key that it has and that has not been fetched yet. */
+      readonly mayHaveNewKey?: string
+    }
 
 /** Verifies JWTs of trusted issuers: signature, dates and that there is one audience. Who they stand for is decided elsewhere. */
 export interface FederatedTokenVerifier {
   verify(assertion: FederatedAssertionContent, issuers: readonly TrustedIssuer[]): Promise<FederatedVerification>
 }
 
+/** Verifies the certificates of clients. */
+export interface ClientCertificateVerifier {
+  /** Whether the operator trusts any authority. */
+  readonly trustsAuthorities: boolean
+  /** What is known about a certificate at a time. */
+  verify(certificate: Extract<PresentedCertificate, { kind: 'presented' }>, now: Date): VerifiedCertificate
+}
+
 /** By what a token request was authenticated, and to what its token is bound. */
 export interface GrantFacts {
-  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt'
-  readonly binding: 'none' | 'dpop'
+  readonly credential: 'client_secret' | 'private_key_jwt' | 'federated_jwt' | 'client_certificate'
+  readonly binding: 'none' | TokenBinding['kind']
 }
 
 /** The context of a request for its log line, its span and the metrics. `request` is the request object of the public listener. */
 export interface RequestContext {
   /** The IP address of the client, also behind a trusted proxy; empty if it is not known. */
   addressOf(request: object): string
+  /** The certificate of the client, also behind a trusted proxy, if the operator wants certificates to count. */
+  certificateOf(request: object): PresentedCertificate
   /** An object that stands for its connection. */
   connectionOf(request: object): object
   /**

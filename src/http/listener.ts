@@ -1,6 +1,7 @@
 /**
  * One port for HTTP/1.1 and HTTP/2, in cleartext or with TLS, with limits and graceful shutdown.
  */
+import { constants } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import {
@@ -23,7 +24,7 @@ import { framingProblem } from './requests/framing.ts'
 import { answerParseErrors, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
 import { ResponseTimeouts } from './requests/response-timeouts.ts'
 import { ClientAuthorities } from './tls/client-authorities.ts'
-import { authoritiesIn, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
+import { authoritiesIn, type Certificate, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
 
 /** Between two closings of idle connections during graceful shutdown, in milliseconds. */
 const CLOSE_IDLE_INTERVAL = 50
@@ -34,6 +35,8 @@ export interface ListenOptions {
   /** 0: any free port. */
   readonly port: number
   readonly tls: TlsFiles | null
+  /** Whether clients are asked for a certificate, which they need not have and nothing has issued. Default false. */
+  readonly asksForCertificates?: boolean
   readonly limits: Limits
   readonly log: Log
   readonly handler: Handler
@@ -179,6 +182,13 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   }
 }
 
+/**
+ * For connections whose certificates count. Sessions are not resumed, because a resumed one has lost the certificates that came with that
+ * of the client; and the certificate of a connection does not change. No authorities are named to clients, which then present what they
+ * have.
+ */
+const ASKING = { ca: [], secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION }
+
 interface Parts {
   /** Has the port. */
   readonly server: AnyServer
@@ -207,18 +217,19 @@ function cleartextServer(limits: Limits, connections: Connections, bodies: BodyB
 }
 
 async function secureServer(
-  { limits, log }: ListenOptions,
+  { limits, log, asksForCertificates = false }: ListenOptions,
   files: TlsFiles,
   { connections, bodies }: { readonly connections: Connections; readonly bodies: BodyBudget },
 ): Promise<Parts> {
   const initial = await readCertificate(files)
+  const contextOf = (certificate: Certificate) => (asksForCertificates ? { ...ASKING, ...certificate } : certificate)
   const server = createSecureServer({
     ...http2Options(limits),
     ...http1Options(limits),
-    ...initial,
+    ...contextOf(initial),
+    requestCert: files.clientCaFile !== null || asksForCertificates,
     // The handshake fails for clients without a certificate of a trusted authority.
-    requestCert: files.clientCaFile !== null,
-    rejectUnauthorized: true,
+    rejectUnauthorized: files.clientCaFile !== null,
     allowHTTP1: true,
     Http1IncomingMessage: bodies.trackedMessages(),
     handshakeTimeout: limits.headTimeout,
@@ -226,7 +237,7 @@ async function secureServer(
   limitConnections(server, connections, (_socket, accept) => accept())
   const authorities = new ClientAuthorities(server, authoritiesIn(initial.ca), limits.headTimeout)
   const unwatch = watchCertificate(files, log, (certificate) => {
-    server.setSecureContext(certificate)
+    server.setSecureContext(contextOf(certificate))
     authorities.replace(authoritiesIn(certificate.ca))
   })
   return { server, http2: server, unwatch }

@@ -25,5 +25,8 @@ export const DOCUMENT_PATHS = {
   '/openapi.json': 'openApi',
 } as const
 
+/** By client certificate (RFC 8705 §2): by a name in it, or the certificate itself. */
+export const MTLS_AUTHENTICATION_METHODS = ['tls_client_auth', 'self_signed_tls_client_auth'] as const
+
 /** By secret (RFC 6749 §2.3.1), or with an assertion (RFC 7523). */
 export const CLIENT_AUTHENTICATION_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const

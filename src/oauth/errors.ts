@@ -14,7 +14,9 @@ export function toOAuthError(denied: DeniedToken): Error {
       return new errors.UnauthorizedClient('the client credentials grant is not enabled for the service user')
     case 'binding_required':
       // RFC 9449 §5.2 requires the refusal and names no code for it.
-      return new errors.InvalidDpopProof('the service user gets bound tokens only: send a proof in the header DPoP')
+      return new errors.InvalidDpopProof(
+        'the service user gets bound tokens only: send a proof in the header DPoP, or a client certificate if its tokens are bound to one',
+      )
     case 'scope_not_allowed':
       return new errors.InvalidScope('the scope is unknown or the service user has no access to it', denied.scope)
     case 'resource_not_allowed':

@@ -7,6 +7,7 @@ import type { EventEmitter } from 'node:events'
 import {
   type Adapter,
   type AdapterPayload,
+  type Client,
   type Configuration,
   errors,
   type KoaContextWithOIDC,
@@ -19,10 +20,11 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { SecretUses } from '../app/identities/secret-uses.ts'
 import type { TokenRevocations } from '../app/identities/token-revocations.ts'
 import { RETRY_AFTER_SECONDS } from '../domain/errors.ts'
+import type { PresentedCertificate } from '../domain/identities/token-binding.ts'
 import { ASSERTION_ALGORITHMS } from '../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../domain/keys/key-algorithm.ts'
 import type { KeyRing } from '../domain/keys/key-ring.ts'
-import type { CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
+import type { ClientCertificateVerifier, CredentialUses, Log, RequestContext, Signer } from '../domain/ports.ts'
 import {
   type AssertionAudience,
   assertAssertionClaims,
@@ -36,7 +38,7 @@ import type { ClientDirectory } from './client-authentication/claimed-user.ts'
 import { type Clients, connectClients, failedClient, recordRefusals } from './client-authentication/clients.ts'
 import { delayRefusal, startAuthentication } from './client-authentication/constant-time-refusal.ts'
 import { inKeySetOrder } from './documents/jwks.ts'
-import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
+import { CLIENT_AUTHENTICATION_METHODS, MTLS_AUTHENTICATION_METHODS, OAUTH_PATHS } from './endpoints.ts'
 import { challengeFor, TOO_MANY_FAILURES, UNAVAILABLE } from './errors.ts'
 import { hideFederatedAssertion } from './federation/federated-form.ts'
 import type { Federation } from './federation/federated-proof.ts'
@@ -45,7 +47,7 @@ import { type AnswerJwtRequest, answerOrRefuse } from './issued-tokens/jwt-reque
 import { connectRevocation } from './issued-tokens/revocation.ts'
 import { PublishedKey } from './published-key.ts'
 import { formRefusalOf, limitForm } from './token/form-body.ts'
-import { bindToken } from './token/sender-constraint.ts'
+import { bindToKey, certificateConfirmation } from './token/sender-constraint.ts'
 import { TokenPolicy } from './token/token-policy.ts'
 
 /** What all providers of a process share. */
@@ -53,6 +55,8 @@ export interface ProviderOptions {
   /** The base URL, without a slash at its end. */
   readonly issuer: string
   readonly tokenLifetimeSeconds: number
+  /** Undefined: certificates of clients do not count (RFC 8705). */
+  readonly certificates?: ClientCertificateVerifier
   /** Whether scopes of ZITADEL are understood, and discovery has what its clients need. */
   readonly acceptsZitadelScopes: boolean
   /** The accepted audience of client assertions. */
@@ -96,9 +100,10 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
     signingKey: signer.key,
     userOf: (client) => connected().userOf(client),
     confirm: (client) => connected().confirm(client),
+    contexts: options.contexts,
   })
   const provider = new Provider(options.issuer, {
-    ...configuration(ring, signer, policy, options),
+    ...configuration(ring, signer, policy, { ...options, hasProved: (client) => connected().mayAssert(client) }),
     assertJwtClientAuthClaimsAndHeader: async (ctx, claims, header, client) => {
       // First: a disabled user learns nothing about claims.
       await connected().assertMayAssert(client)
@@ -120,9 +125,9 @@ export function createProvider(ring: KeyRing, signer: Signer, options: ProviderO
   }
   provider.on('grant.success', (ctx) => {
     noteSecretUse(ctx)
-    const { client, entities } = ctx.oidc
+    const { client } = ctx.oidc
     if (client === undefined) return
-    const binding = entities.ClientCredentials?.jkt === undefined ? 'none' : 'dpop'
+    const binding = policy.bindingMethodOf(ctx, client) ?? 'none'
     options.contexts.granted(ctx.req, { credential: connected().credentialOf(client), binding })
   })
 
@@ -195,11 +200,17 @@ function isAborted(error: unknown): boolean {
   return error.message === 'aborted' || /^(ECONNRESET|EPIPE|HPE_|ERR_HTTP|ERR_STREAM|ETIMEDOUT)/.test(code)
 }
 
+/** What the configuration needs to know besides. */
+interface ConfigurationOptions extends ProviderOptions {
+  /** Whether a client has proved who it is. */
+  readonly hasProved: (client: Client) => boolean
+}
+
 function configuration(
   ring: KeyRing,
   signer: Signer,
   policy: TokenPolicy,
-  { tokenLifetimeSeconds, dpop }: ProviderOptions,
+  { tokenLifetimeSeconds, dpop, certificates, contexts, hasProved }: ConfigurationOptions,
 ): Configuration {
   return {
     adapter: NoStorage,
@@ -212,7 +223,10 @@ function configuration(
       idTokenSigningAlgValues: [...KEY_ALGORITHM_NAMES],
       clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS],
     },
-    clientAuthMethods: CLIENT_AUTHENTICATION_METHODS,
+    clientAuthMethods: [
+      ...CLIENT_AUTHENTICATION_METHODS,
+      ...(certificates === undefined ? [] : MTLS_AUTHENTICATION_METHODS),
+    ],
     clockTolerance: PROVIDER_TOLERANCE_SECONDS,
     routes: {
       token: OAUTH_PATHS.token,
@@ -241,6 +255,16 @@ function configuration(
         defaultResource: policy.defaultResource,
         getResourceServerInfo: policy.resourceServerInfo,
       },
+      // The certificate has been verified when the client was found: `client-authentication/certificate-proof.ts`.
+      mTLS: {
+        enabled: certificates !== undefined,
+        tlsClientAuth: true,
+        selfSignedTlsClientAuth: true,
+        getCertificate: ({ req }) => pemOf(contexts.certificateOf(req)),
+        certificateAuthorized: ({ oidc: { client } }) => client !== undefined && hasProved(client),
+        // Not called: no client has a name of its own.
+        certificateSubjectMatches: () => false,
+      },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
     },
@@ -249,11 +273,20 @@ function configuration(
       customizers: {
         jwt: async (ctx, token, { payload }) => {
           policy.customizeClaims(ctx, { payload })
-          await bindToken(ctx, token, { payload, dpop })
+          const { client } = ctx.oidc
+          const binding = client === undefined ? null : policy.bindingMethodOf(ctx, client)
+          if (binding === 'certificate') payload.cnf = certificateConfirmation(contexts.certificateOf(ctx.req))
+          if (binding === 'dpop') await bindToKey(ctx, token, { payload, dpop })
         },
       },
     },
   }
+}
+
+function pemOf(certificate: PresentedCertificate): string | undefined {
+  if (certificate.kind !== 'presented') return undefined
+  const [der = new Uint8Array()] = certificate.chain
+  return Buffer.from(der).toString('base64')
 }
 
 /** Access tokens are JWTs, the only thing that is issued, so there is nothing to store. */

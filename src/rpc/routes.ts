@@ -16,6 +16,7 @@ import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -27,21 +28,25 @@ import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import type { ClientCertificates } from '../app/identities/client-certificates.ts'
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
+import { SIGN_IN_PATH } from '../domain/console/paths.ts'
 import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
 import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
 import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { consoleService } from './console/console-service.ts'
+import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
+import { clientCertificateService } from './identities/client-certificate-service.ts'
 import { projectService } from './identities/project-service.ts'
 import { serviceUserService } from './identities/service-user-service.ts'
 import { instanceService } from './instance/instance-service.ts'
@@ -80,6 +85,7 @@ export const SERVICES = [
   WebKeyService,
   ProjectService,
   ServiceUserService,
+  ClientCertificateService,
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
@@ -97,6 +103,7 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
@@ -118,6 +125,8 @@ export interface RpcOptions {
 export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
+  /** Signing people in; null without an OpenID provider. */
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -158,7 +167,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const callContexts = new CallContexts(options.requestContext)
   const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
   const serve = servicesOf(options)
-  const router = serve(routerWith({ authenticate: byToken(access), access }, { options, callContexts }))
+  const router = serve(routerWith({ authenticate: byToken(access, callContexts), access }, { options, callContexts }))
   if (servesZitadel) {
     const service = zitadelWebKeyService(options.webKeys)
     router.service(ZitadelWebKeyService, service).service(ZitadelBetaWebKeyService, service)
@@ -170,8 +179,9 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   // The same services behind another gate, so that neither takes the proofs of the other.
   const gate = { authenticate: bySession(console.access), access: console.access }
   const calls = routesOf(serve(routerWith(gate, { options, callContexts, isConnectOnly: true })), routing)
-  const session = sessionEndpoint({ ...options, ...console })
-  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, headers: console.headers })])
+  const session = sessionEndpoint({ ...options, ...console, signInPath: console.openId === null ? null : SIGN_IN_PATH })
+  const openId = console.openId === null ? null : openIdEndpoint({ ...options, ...console.openId })
+  return new Map([...routes, ...consoleRoutes({ ...options, calls, session, openId, headers: console.headers })])
 }
 
 /** What checks the right to a call. */
@@ -214,7 +224,8 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, users, credentials, trustedIssuers, federatedIdentities, audit } = options
+  const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
+    options
   const { instance, console, baseUrl } = options
   return (router) => {
     router
@@ -222,6 +233,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(WebKeyService, webKeyService(webKeys, rotation))
       .service(ProjectService, projectService(projects))
       .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit))

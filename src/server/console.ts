@@ -2,14 +2,18 @@
  * Makes the parts of the console, and of what it shows about the instance.
  */
 import { hash, randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConsoleSessions } from '../app/console/console-sessions.ts'
+import { People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
 import { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { Config } from '../config/config.ts'
 import { describeConfig } from '../config/describe-config.ts'
 import { readVersion } from '../config/version.ts'
 import { createKeyResealer } from '../crypto/resealer.ts'
+import { CALLBACK_PATH } from '../domain/console/paths.ts'
+import type { OpenIdProvider } from '../domain/ports.ts'
 import { CONSOLE_HEADERS } from '../http/console/console-headers.ts'
 import { consolePageRoutes, readBuiltConsole } from '../http/console/console-page.ts'
 import type { Route } from '../http/requests/router.ts'
@@ -31,6 +35,7 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
     database,
     publicKeys,
     consoleSecrets: secrets,
+    openIdProvider: provider,
     replica,
     attempts,
     audit,
@@ -43,11 +48,40 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const users = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const digest = (text: string) => hash('sha256', text, 'base64url')
   const shared = { store, secrets, replica, attempts, digest, now }
+  const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
+  const people = new People({ store: users, replica, sessions, rules: config.openId?.roles ?? [], idOf })
   return {
-    sessions: new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID }),
+    sessions,
     access: new SessionAccess({ ...shared, users }),
+    openId: provider === null ? null : { provider, people, attempts },
     headers: CONSOLE_HEADERS,
   }
+}
+
+/**
+ * The client of the OpenID provider; null if none is configured.
+ *
+ * @throws {Error} if the file with the client's secret cannot be read.
+ */
+export async function createPeopleProvider(
+  { console, openId }: Config,
+  baseUrl: string,
+): Promise<OpenIdProvider | null> {
+  if (!console || openId === null) return null
+  const { clientSecretFile } = openId
+  const clientSecret = clientSecretFile === null ? null : (await readFile(clientSecretFile, 'utf8')).trim()
+  // Loaded only where it is used.
+  const { createOpenIdProvider } = await import('../openid/openid-provider.ts')
+  return createOpenIdProvider({ ...openId, clientSecret, redirectUri: baseUrl + CALLBACK_PATH })
+}
+
+/** A UUID that stands for these texts (RFC 9562 §5.8). */
+function idOf(...texts: readonly string[]): string {
+  const bytes = hash('sha256', JSON.stringify(['keyturn people', ...texts]), 'buffer').subarray(0, 16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString('hex')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** The routes of the page; none if the console is switched off. */

@@ -80,7 +80,9 @@ export class PublicListener {
     const { config, log, around } = this.#options
     const { listen: address, tls } = config
     const limits = await limitsHere(log)
-    this.#listener = await listen({ ...address, port, tls, limits, log, handler: around(this.#routing.handle) })
+    const asksForCertificates = config.mtls.source === 'tls'
+    const handler = around(this.#routing.handle)
+    this.#listener = await listen({ ...address, port, tls, asksForCertificates, limits, log, handler })
   }
 
   get #opened(): Listener {

@@ -37,8 +37,9 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
+import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
-import { createConsolePage } from './console.ts'
+import { createConsolePage, createPeopleProvider } from './console.ts'
 import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { keepHeapSmall } from './heap.ts'
@@ -130,9 +131,10 @@ async function start(
   stack.defer(() => tracing.stop())
 
   await checkConfigFiles(config)
+  const certificates = await openCertificateVerifier(config, { log, stack })
 
   // The port is opened before the database, because the base URL in the credentials file may depend on it.
-  const contexts = new RequestContexts(createAddressReader(config.trustedProxies))
+  const contexts = new RequestContexts(createAddressReader(config.trustedProxies), createCertificateReader(config))
   const logRequest = logRequests(log.requests)
   const listener = new PublicListener({
     config,
@@ -235,6 +237,7 @@ async function start(
     publicKeys,
     dpopNonces,
     consoleSecrets,
+    openIdProvider: await createPeopleProvider(config, baseUrl),
     masterKeys,
     replica,
     decryptability,
@@ -247,6 +250,7 @@ async function start(
     tracing,
     metrics,
     contexts,
+    certificates,
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
   const parts = { ...base, audit: createAuditTrail(base) }

@@ -10,7 +10,9 @@ import { Introspection } from '../app/access/introspection.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
+import { IssuerKeyRefresher } from '../app/federation/issuer-key-refresher.ts'
 import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
+import { ClientCertificates } from '../app/identities/client-certificates.ts'
 import { Credentials } from '../app/identities/credentials.ts'
 import { Projects } from '../app/identities/projects.ts'
 import { SecretUses } from '../app/identities/secret-uses.ts'
@@ -26,18 +28,29 @@ import type { Config } from '../config/config.ts'
 import { createAccessTokenVerifier, createIssuedTokenVerifier } from '../crypto/access-token-verifier.ts'
 import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
-import { parseIssuerKeys } from '../crypto/issuer-key.ts'
+import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
-import type { KeyPairGenerator, Log, Readiness, RequestContext } from '../domain/ports.ts'
+import type {
+  ClientCertificateVerifier,
+  KeyPairGenerator,
+  Log,
+  OpenIdProvider,
+  Readiness,
+  RequestContext,
+} from '../domain/ports.ts'
 import { openApiDocument } from '../oauth/documents/openapi.ts'
 import { publishDocument } from '../oauth/documents/published-document.ts'
 import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
+import { createAddressPolicy } from '../outbound/address-policy.ts'
+import { createGetDocument } from '../outbound/https-document.ts'
+import { createIssuerKeyFetcher } from '../outbound/issuer-key-fetcher.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
+import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
@@ -62,6 +75,8 @@ export interface ServicesOptions {
   readonly publicKeys: PublicKeyMacs
   readonly dpopNonces: DpopNonces
   readonly consoleSecrets: ConsoleSecrets
+  /** Null: there is none. */
+  readonly openIdProvider: OpenIdProvider | null
   /** The configured ones. */
   readonly masterKeys: MasterKeys
   readonly replica: Replica
@@ -79,10 +94,12 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys'>
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  /** Undefined: certificates of clients do not count. */
+  readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
   readonly attempts: AttemptLimiter
 }
@@ -113,10 +130,40 @@ function sha256(text: string): string {
   return hash('sha256', text, 'base64url')
 }
 
+/** What fetches the keys of trusted issuers. It runs apart from requests. */
+function startIssuerKeyRefresher({
+  config,
+  log,
+  stack,
+  database,
+  publicKeys,
+  replica,
+  rows,
+  now,
+  metrics,
+}: ServicesOptions): IssuerKeyRefresher {
+  const allows = createAddressPolicy(config.issuerNetworks)
+  const get = createGetDocument({ allows, setting: 'KEYTURN_ISSUER_NETWORKS' })
+  const refresher = new IssuerKeyRefresher({
+    store: rows.around(createIssuerKeyStore(database, publicKeys)),
+    fetcher: createIssuerKeyFetcher({ get, parseKeys: parsePublishedKeys }),
+    replica,
+    clock: systemClock,
+    now,
+    newId: randomUUID,
+    log,
+  })
+  stack.defer(() => refresher.stop())
+  refresher.start()
+  metrics.observeIssuerKeys(() => refresher.status)
+  return refresher
+}
+
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
-  const { tracing, contexts, audit, attempts } = options
+  const { tracing, contexts, audit, attempts, certificates } = options
+  const refresher = startIssuerKeyRefresher(options)
   const uses = createCredentialUses(database)
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
@@ -126,6 +173,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
     issuer: baseUrl,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     assertionAudience: config.assertionAudience,
+    ...(certificates === undefined ? {} : { certificates }),
     acceptsZitadelScopes: config.zitadelApi,
     now,
     directory: {
@@ -139,6 +187,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
       verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
       trustedIssuers: () => replica.trustedIssuers(),
       confirm: () => replica.confirm(),
+      wantKeys: (issuerId) => refresher.want(issuerId),
       recallUsers: (subject) => replica.recallFederatedUsers(subject),
       readUsers: (subject) => replica.readFederatedUsers(subject),
     },
@@ -228,10 +277,12 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
+    certificates: new ClientCertificates({ store, replica, newId: randomUUID }),
     trustedIssuers: new TrustedIssuers({
       store: issuers,
       replica,
       parseIssuerKeys,
+      parseCaCertificates,
       newId: randomUUID,
       issuer: baseUrl,
     }),

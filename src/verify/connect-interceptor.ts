@@ -4,6 +4,7 @@
  * It needs nothing of Connect at run time: services without Connect do not load it.
  */
 import type { ContextKey, Interceptor } from '@connectrpc/connect'
+import type { ClientCertificate } from './client-certificate.ts'
 import { type RefusalCode, TokenRefusal } from './token-refusal.ts'
 import type { AccessToken, Verifier } from './verifier.ts'
 
@@ -23,12 +24,22 @@ export const accessTokenKey: ContextKey<AccessToken | undefined> = {
   defaultValue: undefined,
 }
 
+/**
+ * Where the interceptor finds the certificate of the client, for tokens that are bound to one (RFC 8705): interceptors do not see
+ * connections. Set it in `contextValues` of the adapter.
+ */
+export const clientCertificateKey: ContextKey<ClientCertificate> = {
+  id: Symbol('client certificate'),
+  defaultValue: undefined,
+}
+
 /** For `interceptors` of a Connect router or adapter. A call without a good token is refused before its handler. */
 export function connectInterceptor(verifier: Verifier): Interceptor {
   return (next) => async (request) => {
     try {
       const { header, url, requestMethod: method } = request
-      const proved = { proof: header.get('dpop'), method, url }
+      const certificate = () => request.contextValues.get(clientCertificateKey)
+      const proved = { proof: header.get('dpop'), method, url, certificate }
       request.contextValues.set(accessTokenKey, await verifier.authenticate(header.get('authorization'), proved))
     } catch (error) {
       throw error instanceof TokenRefusal ? new RefusedCall(error) : error

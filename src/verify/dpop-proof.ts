@@ -5,6 +5,7 @@
  */
 import { base64url, calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
 import type { Runtime } from '../discovery/runtime.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 
 /** What accepting bound tokens needs. */
 export interface DpopOptions {
@@ -25,6 +26,8 @@ export interface ProvedRequest {
   readonly method: string
   /** The path as the client sent it, or a URL whose origin is ignored. */
   readonly url: string
+  /** Reads the certificate of the client, which a token may be bound to (RFC 8705). Default: there is none. */
+  readonly certificate?: (() => ClientCertificate) | undefined
 }
 
 /** A bound token, as far as a proof is about it. */
@@ -46,21 +49,10 @@ export class ProofProblem extends Error {
   }
 }
 
-/** The algorithms of proofs: asymmetric ones only. */
-export const PROOF_ALGORITHMS = [
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-  'PS256',
-  'PS384',
-  'PS512',
-  'RS256',
-  'RS384',
-  'RS512',
-]
-const IAT_TOLERANCE_MILLIS = 60_000
+/** The algorithms of proofs: asymmetric ones only, and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1). */
+export const PROOF_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'PS384', 'PS512']
+/** FAPI 2.0 Security Profile §5.3.2.1 allows 10 to 60. */
+const CLOCK_TOLERANCE_SECONDS = 60
 /** Bounds the work for a proof before it is parsed. */
 const MAX_PROOF_LENGTH = 4096
 const MAX_ID_LENGTH = 200
@@ -87,13 +79,13 @@ export function createProofCheck(options: DpopOptions, runtime: Runtime): ProofC
     if (htm !== method) throw new ProofProblem('htm of the DPoP proof must be the method')
     if (typeof htu !== 'string' || !URL.canParse(htu) || withoutQuery(htu) !== addressOf(url, origin))
       throw new ProofProblem('htu of the DPoP proof must be the address')
-    if (typeof iat !== 'number' || Math.abs(iat * 1000 - runtime.now()) > IAT_TOLERANCE_MILLIS)
+    if (typeof iat !== 'number' || Math.abs(iat * 1000 - runtime.now()) > CLOCK_TOLERANCE_SECONDS * 1000)
       throw new ProofProblem('iat of the DPoP proof must be now')
     if (ath !== (await sha256(accessToken))) throw new ProofProblem('ath of the DPoP proof must be of the access token')
     if (keyThumbprint !== thumbprint)
       throw new ProofProblem('the access token is bound to another key', 'invalid_token')
     const id = await sha256(JSON.stringify([keyThumbprint, jti]))
-    if (!(await useOnce(id, new Date(runtime.now() + 2 * IAT_TOLERANCE_MILLIS))))
+    if (!(await useOnce(id, new Date(runtime.now() + 2 * CLOCK_TOLERANCE_SECONDS * 1000))))
       throw new ProofProblem('the DPoP proof has been used before')
   }
 }
@@ -104,6 +96,7 @@ async function verified(proof: string, runtime: Runtime) {
       algorithms: PROOF_ALGORITHMS,
       typ: 'dpop+jwt',
       currentDate: new Date(runtime.now()),
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
     })
     return { claims: payload, keyThumbprint: await calculateJwkThumbprint(protectedHeader.jwk ?? {}) }
   } catch (cause) {

@@ -3,7 +3,8 @@
  *
  * A public entry point, which is the exception to "no barrels". What is not exported here is no promise to anyone.
  */
-export { accessTokenKey, connectInterceptor } from './connect-interceptor.ts'
+export type { ClientCertificate } from './client-certificate.ts'
+export { accessTokenKey, clientCertificateKey, connectInterceptor } from './connect-interceptor.ts'
 export type { DpopOptions, ProvedRequest } from './dpop-proof.ts'
 export { expressMiddleware, type NodeRequest, type NodeResponse } from './express-middleware.ts'
 export { type FastifyReplyLike, type FastifyRequestLike, fastifyHook } from './fastify-hook.ts'

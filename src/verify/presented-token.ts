@@ -1,7 +1,8 @@
 /**
- * The token of a request, and whether its sender has the key to which it is bound.
+ * The token of a request, and whether its sender has the key or the certificate to which it is bound.
  */
 import type { JWTPayload } from 'jose'
+import { hasThumbprint } from './client-certificate.ts'
 import { PROOF_ALGORITHMS, type ProofCheck, ProofProblem, type ProvedRequest } from './dpop-proof.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
@@ -29,12 +30,13 @@ export function presentedToken(authorization: string | null | undefined, issuer:
 /** Which proofs are accepted. */
 export interface PossessionRules {
   readonly issuer: string
-  /** Undefined: no bound token is accepted. */
+  /** Undefined: no token that is bound to a key is accepted. */
   readonly checkProof: ProofCheck | undefined
 }
 
 /**
- * A bound token must come with a proof, and no other token may have the scheme `DPoP` (RFC 9449 §7.1, §7.2).
+ * A token that is bound to a key must come with a proof, and no other token may have the scheme `DPoP` (RFC 9449 §7.1, §7.2). One that is
+ * bound to a certificate must come with it (RFC 8705 §3).
  *
  * @throws {TokenRefusal}
  */
@@ -49,8 +51,12 @@ export async function assertPossession(
     if (isDpop) throw refuse('the access token is not bound to a key')
     return
   }
-  const thumbprint = thumbprintIn(cnf)
-  if (thumbprint === undefined || checkProof === undefined)
+  const [kind, thumbprint = ''] = bindingIn(cnf)
+  if (kind === 'x5t#S256' && !isDpop) {
+    if (await hasThumbprint(request?.certificate?.(), thumbprint)) return
+    throw new TokenRefusal('invalid_token', 'the access token is bound to another client certificate', { issuer })
+  }
+  if (kind !== 'jkt' || checkProof === undefined)
     throw new TokenRefusal('invalid_token', 'the access token is bound to a key', { issuer })
   if (!isDpop || request === undefined) throw refuse('the access token is bound to a key')
   try {
@@ -60,9 +66,9 @@ export async function assertPossession(
   }
 }
 
-/** Undefined for a token that is bound in another way, or in more than one. */
-function thumbprintIn(cnf: unknown): string | undefined {
+/** Empty for a token that is bound in more than one way. */
+function bindingIn(cnf: unknown): readonly [kind: string, thumbprint: string] | readonly [] {
   const members = Object.entries(typeof cnf === 'object' && cnf !== null ? cnf : {})
   const [[name, value] = []] = members
-  return members.length === 1 && name === 'jkt' && typeof value === 'string' ? value : undefined
+  return members.length === 1 && name !== undefined && typeof value === 'string' ? [name, value] : []
 }

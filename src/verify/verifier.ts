@@ -4,6 +4,7 @@
 import { base64url, errors, type JWTPayload, jwtVerify } from 'jose'
 import { createDiscovery, parseIssuer } from '../discovery/issuer-metadata.ts'
 import { PLATFORM, type Runtime } from '../discovery/runtime.ts'
+import { type ClientCertificate, connectionCertificate } from './client-certificate.ts'
 import { createProofCheck, type DpopOptions, type ProofCheck, type ProvedRequest } from './dpop-proof.ts'
 import { createJwksCache, type JwksCache, KeysUnavailable } from './jwks-cache.ts'
 import { assertPossession, type PresentedToken, presentedToken } from './presented-token.ts'
@@ -33,6 +34,12 @@ export interface VerifierOptions extends Requirements {
   readonly cooldownSeconds?: number | undefined
   /** Accepts tokens that are bound to a key (DPoP, RFC 9449). Without it they are refused. */
   readonly dpop?: DpopOptions | undefined
+  /**
+   * Reads the certificate of a client, for tokens that are bound to one (RFC 8705), from what `admit` gets: for services behind a proxy, whose
+   * headers nothing else may be able to send. Default: the certificate of the TLS connection, of Express, `node:http`, Fastify, and Hono on
+   * Node.js.
+   */
+  readonly clientCertificate?: ((request: object) => ClientCertificate) | undefined
   /** What fetches the JWKS. Default: that of the platform. */
   readonly fetch?: typeof fetch | undefined
   /** The limit for one fetch, in milliseconds. Default 5000, range 1 to 60 000. */
@@ -59,7 +66,7 @@ export interface Verifier {
   /**
    * Verifies the token of an `Authorization` header (RFC 6750 §2.1, RFC 9449 §7.1).
    *
-   * @param request Has the proof for a token that is bound to a key. Without it such a token is refused.
+   * @param request Has the proof or the certificate for a token that is bound. Without it such a token is refused.
    * @throws {TokenRefusal}, also if there is no token.
    */
   authenticate(authorization: string | null | undefined, request?: ProvedRequest): Promise<AccessToken>
@@ -117,10 +124,14 @@ export function createVerifier(options: VerifierOptions, runtime: Runtime = PLAT
     keys,
     runtime,
     checkProof,
+    certificateOf: options.clientCertificate ?? connectionCertificate,
     admitted: new WeakMap(),
   }
   return verifierWith(core, options)
 }
+
+/** Of a request whose method and address are not known. */
+const NO_PROOF: ProvedRequest = { proof: undefined, method: '', url: '/' }
 
 /** NaN, which an unset variable becomes, would keep a withdrawn key for good. */
 function assertRange(name: string, value: unknown, [least, most]: readonly [number, number]): void {
@@ -142,6 +153,7 @@ interface Core {
   readonly runtime: Runtime
   /** Undefined: no bound token is accepted. */
   readonly checkProof: ProofCheck | undefined
+  readonly certificateOf: (request: object) => ClientCertificate
   /** Beside the requests instead of on them: no type of a framework needs to be extended, and nothing else can write here. */
   readonly admitted: WeakMap<object, AccessToken>
 }
@@ -173,7 +185,8 @@ function verifierWith(core: Core, { requiredScopes = [], requiredRoles = [] }: R
     verify: async (token) => await verifyWith({ token, isDpop: false }),
     authenticate,
     admit: async (request, authorization, proved) => {
-      const token = await authenticate(authorization, proved)
+      const { certificate = () => core.certificateOf(request), ...others } = proved ?? NO_PROOF
+      const token = await authenticate(authorization, { ...others, certificate })
       core.admitted.set(request, token)
       return token
     },

@@ -207,7 +207,7 @@ describe('a deadline', () => {
 
 describe('a body without a length that is too long', () => {
   it.each([
-    ['/oauth/v2/token', 'application/x-www-form-urlencoded', 400],
+    ['/oauth/v2/token', 'application/x-www-form-urlencoded', 413],
     ['/iam.webkey.v2beta.WebKeyService/CreateWebKey', 'application/json', 429],
   ])('is refused at %s and does not hold up the next request on the connection', async (path, type, status) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -4,9 +4,10 @@
 import { once } from 'node:events'
 import { connect, type OutgoingHttpHeaders } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Administration, administrationOf } from '../support/administration.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
 import { type ConsoleBrowser, newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { requestToken } from '../support/web-key-client.ts'
 
 const CALL = '/console/api/iam.project.v2.ProjectService/ListProjects'
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -164,6 +165,33 @@ describe('every response of the console', () => {
       const init = path === CALL ? { method: 'POST', headers: JSON_TYPE, body: '{}' } : {}
       expect((await browser.send(path, init)).headers.get('cache-control')).toBe('no-store')
     }
+  })
+})
+
+describe('behind a proxy that terminates TLS', () => {
+  const BASE_URL = 'https://keyturn.example'
+  let inside: Keyturn
+  beforeAll(async () => {
+    inside = await startKeyturnInProcess({ env: { KEYTURN_BASE_URL: BASE_URL } })
+  })
+  afterAll(async () => {
+    await inside?.stop()
+    if (inside !== undefined) await removeFolder(inside.dataDir)
+  })
+
+  it('the cookie is for https alone, and the origin is that of the base URL', async () => {
+    const credentials = { ...(await inside.admin()), token_endpoint: `${inside.listenUrl}/oauth/v2/token` }
+    const { url } = await administrationWith(inside, await requestToken(credentials)).console.createSignInLink({})
+    expect(url).toMatch(/^https:\/\/keyturn\.example\/console\/#code=/)
+    const visitor = openBrowser(inside)
+    const signedIn = await visitor.signIn(new URL(url).hash.slice('#code='.length))
+    expect(signedIn.headers.get('set-cookie')).toMatch(/; HttpOnly; SameSite=Strict; Max-Age=28800; Secure$/)
+    const from = async (origin: string) => (await visitor.send('/console/session', { headers: { origin } })).status
+    expect([await from(BASE_URL), await from('http://keyturn.example'), await from(inside.listenUrl)]).toEqual([
+      200, 403, 403,
+    ])
+    const signedOut = await visitor.send('/console/session', { method: 'DELETE' })
+    expect(signedOut.headers.get('set-cookie')).toMatch(/; Max-Age=0; Secure$/)
   })
 })
 

@@ -193,7 +193,7 @@ describe('a session of the console', () => {
       name: expect.any(String),
       clientId,
       expiresAt: expect.any(String),
-      permissions: expect.arrayContaining(['iam.web_key.read', 'iam.console.use']),
+      permissions: expect.arrayContaining(['iam.web_key.read', 'iam.console.read']),
     })
     expect(described.permissions).not.toContain('iam.web_key.write')
     const hours = (new Date(described.expiresAt).getTime() - Date.now()) / 3_600_000

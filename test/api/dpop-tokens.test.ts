@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, decodeJwt, type JWK, type JWTPayload, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
-import { newProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
+import { newProofKey, newRsaProofKey, type ProofKey, type ProofOptions, proofOf } from '../support/dpop.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { formOf, type OAuthInstance, type Robot, refusal, seen, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -70,6 +70,11 @@ describe('a token request with a DPoP proof', () => {
       const { access_token: token } = (await response.json()) as { access_token: string }
       expect(decodeJwt(token)).toMatchObject({ cnf: { jkt: by.jkt } })
     }
+  })
+
+  it('gets one with a clock that is 10 seconds ahead [FAPI 2.0 Security Profile §5.3.2.1]', async () => {
+    const soon = now() + 10
+    expect((await requestWith(await proof({ claims: { iat: soon, nbf: soon } }))).status).toBe(200)
   })
 
   it('without one gets a bearer token, which is bound to nothing', async () => {
@@ -159,6 +164,7 @@ describe('a proof is refused [RFC 9449 §4.3]', () => {
       () =>
         `${encode({ alg: 'none', typ: 'dpop+jwt', jwk: key.publicJwk })}.${encode({ jti: 'a', htm: 'POST', htu: endpoint, iat: now() })}.`,
     ],
+    ['with PKCS #1 v1.5 [FAPI 2.0 Security Profile §5.4.1]', async () => proof({}, await newRsaProofKey('RS256'))],
     ['with HMAC under the public key (check 5)', () => hmacProof(key.publicJwk)],
     ['with HMAC under a key in the header (check 5)', () => hmacProof({ kty: 'oct', k: 'c2VjcmV0' })],
     [
@@ -181,7 +187,11 @@ describe('a proof is refused [RFC 9449 §4.3]', () => {
     ['for another server (check 9)', () => proof({ url: 'https://elsewhere.example/oauth/v2/token' })],
     ['for another scheme (check 9)', () => proof({ url: endpoint.replace('http:', 'https:') })],
     ['for no URL (check 9)', () => proof({ url: '/oauth/v2/token' })],
-    ['that has expired by its own words', () => proof({ claims: { exp: now() - 1 } })],
+    ['that has expired by its own words', () => proof({ claims: { exp: now() - 61 } })],
+    [
+      'that is valid in two minutes [FAPI 2.0 Security Profile §5.3.2.1]',
+      () => proof({ claims: { nbf: now() + 120 } }),
+    ],
     ['with a number as nonce', () => proof({ claims: { nonce: 1 } })],
   ])('%s', async (_, make) => {
     expect(await seen(await requestWith(await make()))).toEqual(refusal(400, 'invalid_dpop_proof'))

@@ -18,6 +18,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...projectRequests(projectId, await newProject(admin, 'unwanted')),
     ...(await userRequests(admin, projectId)),
     ...(await credentialRequests(admin, projectId)),
+    ...(await certificateRequests(admin, projectId)),
     ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
@@ -125,6 +126,20 @@ async function credentialRequests(admin: Administration, projectId: string): Pro
   }
 }
 
+async function certificateRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const userId = await newUser(admin, projectId)
+  const match = { match: { case: 'sanDns', value: 'unwanted.example' } } as const
+  const { certificate } = await admin.certificates.addClientCertificate({ userId, match })
+  return {
+    'iam.user.v2.ClientCertificateService/AddClientCertificate': { userId, match: { sanDns: 'wanted.example' } },
+    'iam.user.v2.ClientCertificateService/ListClientCertificates': { userId },
+    'iam.user.v2.ClientCertificateService/RemoveClientCertificate': {
+      userId,
+      certificateId: certificate!.certificateId,
+    },
+  }
+}
+
 async function federationRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
   const { issuers, identities } = admin
   const userId = await newUser(admin, projectId)
@@ -134,6 +149,9 @@ async function federationRequests(admin: Administration, projectId: string): Pro
     return trustedIssuer!.issuerId
   }
   const [issuerId, unwanted] = [await newIssuer('target'), await newIssuer('unwanted')]
+  // An address that is not allowed: nothing is fetched.
+  const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
+  const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: 'https://fetched.example', keys: { source } })
   const { identity } = await identities.addFederatedIdentity({ userId, issuerId, subject: 'unwanted' })
   const keys = { jwks: newJwks() }
   return {
@@ -141,6 +159,7 @@ async function federationRequests(admin: Administration, projectId: string): Pro
     'iam.federation.v2.TrustedIssuerService/GetTrustedIssuer': { issuerId },
     'iam.federation.v2.TrustedIssuerService/ListTrustedIssuers': {},
     'iam.federation.v2.TrustedIssuerService/UpdateTrustedIssuer': { issuerId, keys, updateMask: 'keys' },
+    'iam.federation.v2.TrustedIssuerService/RefreshTrustedIssuerKeys': { issuerId: trustedIssuer!.issuerId },
     'iam.federation.v2.TrustedIssuerService/DeleteTrustedIssuer': { issuerId: unwanted },
     'iam.federation.v2.FederatedIdentityService/AddFederatedIdentity': { userId, issuerId, subject: 'wanted' },
     'iam.federation.v2.FederatedIdentityService/ListFederatedIdentities': { userId },

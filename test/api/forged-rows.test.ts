@@ -5,6 +5,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, randomUUI
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, decodeJwt, type JWK, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { administrationWith } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
@@ -132,6 +133,40 @@ describe('an attacker who can write to the database, without a master key,', () 
     expect(answer.access_token).toBeUndefined()
     expect(status).toBeGreaterThanOrEqual(500)
     await eventually(() => expect(server.output().stderr).toContain('its mac does not fit'))
+  })
+
+  it('makes no key of a trusted issuer that works, as if it had been fetched', async () => {
+    const { issuers, identities } = administrationWith(server, token)
+    const issuer = 'https://issuer.example'
+    // An address that is not allowed: nothing is fetched.
+    const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
+    const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer, keys: { source } })
+    const { issuerId } = trustedIssuer!
+    const userId = await plantOwner()
+    await identities.addFederatedIdentity({ userId, issuerId, subject: 'robot' })
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    await write(
+      'update issuer_keys set keys = $1, fetch_date = now(), mac = (select mac from trusted_issuers limit 1)',
+      JSON.stringify([publicKey.export({ format: 'jwk' })]),
+    )
+    await announce()
+    const refusal = `trusted issuer ${issuerId} in the database is not valid: its mac does not fit`
+    await eventually(() => expect(server.output().stderr).toContain(refusal))
+    const assertion = await new SignJWT({ iss: issuer, sub: 'robot' })
+      .setProtectedHeader({ alg: 'ES256' })
+      .setAudience(server.baseUrl)
+      .setIssuedAt()
+      .setExpirationTime('1m')
+      .sign(privateKey)
+    const { status, answer } = await askForToken({
+      client_id: `${userId}@${PROJECT}`,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: assertion,
+    })
+    expect({ status, token: answer.access_token }).toEqual({ status: 503, token: undefined })
+    await write('delete from trusted_issuers')
+    await announce()
+    await eventually(async () => expect(await callApi(token)).toBe(200))
   })
 
   it('makes no web key that is published, or whose tokens are accepted, also not at the next start', async () => {

@@ -10,9 +10,11 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
 import { type Administration, administrationWith, NOBODY, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
+import { type HttpsIssuer, json, startHttpsIssuer } from '../support/https-issuer.ts'
 import { type AdminCredentials, type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
+import { createAuthority } from '../support/server-certificates.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
@@ -23,6 +25,9 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 let postgres: TestPostgres
 let databasePort: number
 let proxy: TcpProxy
+/** Publishes the keys of a trusted issuer. */
+let publisher: HttpsIssuer
+const authority = createAuthority()
 /** Reaches the database always. */
 let here: Keyturn
 /** Reaches it through the proxy, and compares versions only: it hears of nothing sooner. */
@@ -41,7 +46,10 @@ beforeAll(async () => {
     KEYTURN_BASE_URL: ISSUER,
     KEYTURN_ACTIVATION_GUARD: 'off',
     KEYTURN_CHANGE_FEED: 'poll',
+    KEYTURN_ISSUER_NETWORKS: '127.0.0.1, ::1',
   }
+  publisher = await startHttpsIssuer(authority)
+  publisher.answer('/jwks', json(signingKeys()))
   here = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
   url.port = String(proxy.port)
   there = await startKeyturnInProcess({ env: { ...env, KEYTURN_DATABASE_URL: url.href } })
@@ -56,6 +64,7 @@ afterAll(async () => {
     if (server !== undefined) await removeFolder(server.dataDir)
   }
   await proxy?.close()
+  await publisher?.stop()
   await postgres?.stop()
 })
 
@@ -139,9 +148,10 @@ async function jwtOf(subject: string, issuer = CLUSTER) {
   return { client_assertion_type: ASSERTION_TYPE, client_assertion: jwt }
 }
 
+const signingKeys = () => ({ keys: [signing.publicKey.export({ format: 'jwk' })] })
+
 async function trust(issuer: string): Promise<string> {
-  const jwks = JSON.stringify({ keys: [signing.publicKey.export({ format: 'jwk' })] })
-  const keys = { source: { case: 'jwks', value: jwks } } as const
+  const keys = { source: { case: 'jwks', value: JSON.stringify(signingKeys()) } } as const
   return (await admin.issuers.createTrustedIssuer({ issuer, keys })).trustedIssuer!.issuerId
 }
 
@@ -245,7 +255,9 @@ describe('a replica that is cut off from the database', () => {
     lost = await newClient()
     await admin.users.grantScope({ userId: lost.userId, scope: 'print' })
     expect(await answer(lost, { scope: 'print' })).toEqual(GRANTED)
-    issuerId = await trust(CLUSTER)
+    const source = { case: 'jwksUrl', value: `${publisher.url}/jwks` } as const
+    const keys = { source, caCertificates: authority.cert }
+    issuerId = (await admin.issuers.createTrustedIssuer({ issuer: CLUSTER, keys })).trustedIssuer!.issuerId
     await admin.identities.addFederatedIdentity({ userId: known.userId, issuerId, subject: 'known' })
     await eventually(async () => expect(await summaryOf(await ask(await jwtOf('known')))).toEqual(GRANTED))
     const lastChange = await admin.webKeys.createWebKey(ED25519)
@@ -290,7 +302,7 @@ describe('a replica that is cut off from the database', () => {
     expect(await summaryOf(await ask({ ...(await assertionOf(known, { kid: 'mine' })), ...more }))).toEqual(UNAVAILABLE)
   })
 
-  it('takes the JWTs of trusted issuers from memory, as often as they come, and refuses none that it cannot judge', async () => {
+  it('takes the JWTs of trusted issuers from memory, by keys that were fetched, as often as they come, and refuses none that it cannot judge', async () => {
     const form = await jwtOf('known')
     const { clientId: client_id } = known
     for (const more of [{}, { client_id }, {}])

@@ -109,6 +109,17 @@ describe('a service user', () => {
     expect((await admin.users.getServiceUser({ userId })).serviceUser).toMatchObject({ boundTokensRequired: true })
   })
 
+  it('may have tokens that are bound to its certificates, from its creation or an update on', async () => {
+    const { project } = await admin.projects.createProject({ name: 'certificates' })
+    const request = { projectId: project!.projectId, name: 'robot', certificateBoundTokens: true }
+    const { serviceUser } = await admin.users.createServiceUser(request)
+    expect(serviceUser).toMatchObject({ certificateBoundTokens: true })
+    const { userId } = serviceUser!
+    const update = { userId, updateMask: { paths: ['certificate_bound_tokens'] } }
+    await admin.users.updateServiceUser({ ...update, certificateBoundTokens: false })
+    expect((await admin.users.getServiceUser({ userId })).serviceUser).toMatchObject({ certificateBoundTokens: false })
+  })
+
   it.each<[string, object, string]>([
     ['without a mask', { name: 'x' }, 'update_mask'],
     ['with an empty mask', { name: 'x', updateMask: { paths: [] } }, 'update_mask'],

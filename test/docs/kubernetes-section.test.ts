@@ -9,7 +9,8 @@ import { parse } from 'yaml'
 import { readConfig } from '../../src/config/config.ts'
 import { parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { readInitialCredentials } from '../../src/secret-files/initial-credentials.ts'
-import { CHART, HELM_ENV, type KubernetesObject, kubernetesObjects, NO_HELM, objectOf } from '../support/helm.ts'
+import { GO_PROGRAMS_ENV } from '../support/go-programs.ts'
+import { CHART, type KubernetesObject, kubernetesObjects, NO_HELM, objectOf } from '../support/helm.ts'
 import { removeFolder, temporaryFolder } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
 
@@ -37,7 +38,7 @@ describeUnless(NO_HELM)('the commands for Kubernetes', () => {
     const commands = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code]) => code).join('')
     // What comes after it needs the cluster.
     const [installing = ''] = /^.*^helm install [^\n]+\n/ms.exec(commands) ?? []
-    const env = { ...HELM_ENV, NODE: process.execPath, MAIN: join(ROOT, 'src/cli/keyturn.js'), CHART }
+    const env = { ...GO_PROGRAMS_ENV, NODE: process.execPath, MAIN: join(ROOT, 'src/cli/keyturn.js'), CHART }
     execFileSync('bash', ['-euo', 'pipefail', '-c', PROGRAMS + installing], { cwd: folder, env, stdio: 'pipe' })
     objects = kubernetesObjects(written('rendered.yaml'))
   })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { WorkerMetrics } from '../../src/workers/worker-metrics.ts'
+import { administrationWith } from '../support/administration.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
@@ -58,6 +59,11 @@ async function scrapeServer(): Promise<Map<string, Family>> {
   await expect(requestToken({ ...admin, client_secret: 'wrong' })).rejects.toThrow('invalid_client')
   await webKeyClient(server.listenUrl, token).createWebKey({ config: { config: { case: 'ed25519', value: {} } } })
   await expect(webKeyClient(server.listenUrl, null).listWebKeys({})).rejects.toThrow()
+  const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
+  await administrationWith(server, token).issuers.createTrustedIssuer({
+    issuer: 'https://ci.example',
+    keys: { source },
+  })
   return parsePrometheusText(await (await fetch(`http://${address}/metrics`)).text())
 }
 

@@ -136,7 +136,7 @@ describe('the description of the API', () => {
     const mask = schemas['iam.user.v2.UpdateServiceUserRequest']?.properties?.updateMask
     expect(mask).toMatchObject({
       description:
-        'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`, `boundTokensRequired`. Required.',
+        'What to change: `name`, `clientCredentialsEnabled`, `tokenLifetime`, `tokenClaims`, `boundTokensRequired`,\n`certificateBoundTokens`. Required.',
     })
     const names = new Set(
       requestMessages.flatMap(({ fields }) => fields.map(({ name }) => name)).filter((name) => name.includes('_')),
@@ -205,15 +205,19 @@ describe('the rules of the proto files', () => {
   it('make one variant of a choice required', () => {
     const { oneOf } = document.components.schemas['iam.webkey.v2beta.WebKeyConfig']!
     expect(oneOf?.map(({ required }) => required)).toEqual([['rsa'], ['ecdsa'], ['ed25519']])
-    // A choice of one is none.
-    const keys = document.components.schemas['iam.federation.v2.IssuerKeysInput']
-    expect(keys).toMatchObject({ type: 'object', required: ['jwks'] })
+    const keys = document.components.schemas['iam.federation.v2.IssuerKeysInput']!
+    expect(keys.oneOf?.map(({ required }) => required)).toEqual([
+      ['jwks'],
+      ['discovery'],
+      ['jwksUrl'],
+      ['spiffeBundleUrl'],
+    ])
     // Generators name classes by them.
     const titles = Object.values(document.components.schemas).flatMap(({ oneOf = [] }) =>
       oneOf.map(({ title }) => title),
     )
-    expect(titles).toHaveLength(9)
-    expect(new Set(titles).size).toBe(9)
+    expect(titles).toHaveLength(25)
+    expect(new Set(titles).size).toBe(titles.length)
   })
 
   type Type = MessageInitShape<typeof FieldRulesSchema>['type']

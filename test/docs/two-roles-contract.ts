@@ -189,6 +189,19 @@ export function describeTwoRoles({
       const { issuerId } = trustedIssuer
       await issuers('UpdateTrustedIssuer', { issuerId, maxLifetimeSeconds: 600, updateMask: 'maxLifetimeSeconds' })
       await issuers('GetTrustedIssuer', { issuerId })
+      await issuers('UpdateTrustedIssuer', {
+        issuerId,
+        keys: { jwksUrl: 'https://127.0.0.1:1/jwks' },
+        updateMask: 'keys',
+      })
+      await issuers('RefreshTrustedIssuerKeys', { issuerId })
+      await eventually(async () => {
+        const { trustedIssuer } = await issuers<{ trustedIssuer: { fetchedKeys: { failure: string } } }>(
+          'GetTrustedIssuer',
+          { issuerId },
+        )
+        expect(trustedIssuer.fetchedKeys.failure).toContain('KEYTURN_ISSUER_NETWORKS')
+      })
       await issuers('ListTrustedIssuers')
       const { identity } = await identities<{ identity: { identityId: string } }>('AddFederatedIdentity', {
         userId,
@@ -198,6 +211,15 @@ export function describeTwoRoles({
       await identities('ListFederatedIdentities', { userId })
       await identities('RemoveFederatedIdentity', { userId, identityId: identity.identityId })
       await issuers('DeleteTrustedIssuer', { issuerId })
+
+      const certificates = <T>(method: string, request: object) =>
+        call<T>(`iam.user.v2.ClientCertificateService/${method}`, request)
+      const { certificate } = await certificates<{ certificate: { certificateId: string } }>('AddClientCertificate', {
+        userId,
+        match: { sanDns: 'stock.example' },
+      })
+      await certificates('ListClientCertificates', { userId })
+      await certificates('RemoveClientCertificate', { userId, certificateId: certificate.certificateId })
 
       for (const method of ['GetServiceUser', 'ListClientSecrets', 'ListUserKeys', 'ListPersonalAccessTokens']) {
         await users(method, { userId })

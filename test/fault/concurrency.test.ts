@@ -54,6 +54,8 @@ describe('several replicas on one PostgreSQL', () => {
       '0010-tokens',
       '0011-federation',
       '0012-bound-tokens',
+      '0013-issuer-keys',
+      '0014-client-certificates',
       '0015-console',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)

@@ -53,7 +53,13 @@ function single(field: DescField, known: Known, depth: number): fc.Arbitrary<unk
   if (field.message === undefined) return fc.constant(undefined)
   if (field.message.typeName === 'google.protobuf.FieldMask') {
     const path = fc.oneof(
-      fc.constantFrom('name', 'client_credentials_enabled', 'bound_tokens_required', 'project_id'),
+      fc.constantFrom(
+        'name',
+        'client_credentials_enabled',
+        'bound_tokens_required',
+        'certificate_bound_tokens',
+        'project_id',
+      ),
       fc.stringMatching(/^[a-z_.]{0,20}$/),
     )
     return fc.array(path, { maxLength: 4 }).map((paths) => create(field.message as DescMessage, { paths } as never))

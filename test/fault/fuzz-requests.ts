@@ -4,6 +4,7 @@
 import { gzipSync } from 'node:zlib'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import fc from 'fast-check'
+import { certificateOf } from '../support/certificates.ts'
 import { accidents, after, encoded, type Known, messageOf } from './fuzz-messages.ts'
 import { fuzzProof } from './fuzz-proofs.ts'
 
@@ -178,6 +179,7 @@ function tokenRequest({ clientId, clientSecret, baseUrl }: FuzzTarget): fc.Arbit
       body,
       authorization: fc.option(basic, { freq: 3 }),
       dpop: fc.option(fuzzProof(`${baseUrl}/oauth/v2/token`), { freq: 1 }),
+      certificate: fc.option(fuzzCertificate(), { freq: 1 }),
       contentType: fc.oneof(
         { weight: 9, arbitrary: fc.constant('application/x-www-form-urlencoded') },
         {
@@ -192,12 +194,13 @@ function tokenRequest({ clientId, clientSecret, baseUrl }: FuzzTarget): fc.Arbit
         },
       ),
     })
-    .map(({ body, authorization, dpop, contentType }) =>
+    .map(({ body, authorization, dpop, certificate, contentType }) =>
       request('token', 'POST', '/oauth/v2/token', {
         headers: {
           'content-type': contentType,
           ...(authorization === null ? {} : { authorization }),
           ...(dpop === null ? {} : { dpop }),
+          ...(certificate === null ? {} : { 'client-cert': certificate }),
         },
         body,
       }),
@@ -220,6 +223,23 @@ function boundRequest({ known, baseUrl, boundToken }: FuzzTarget, method: DescMe
       const headers = { 'content-type': type, authorization, dpop }
       return { ...request('bound', 'POST', path, { headers, body }), method }
     })
+}
+
+const CERTIFICATE = certificateOf()
+
+/** The header `Client-Cert`: good, or with bytes that are not. */
+function fuzzCertificate(): fc.Arbitrary<string> {
+  const { der } = CERTIFICATE
+  const broken = fc.tuple(fc.nat(der.length - 1), fc.nat(255)).map(([at, byte]) => {
+    const bytes = Buffer.from(der)
+    bytes[at] = byte
+    return bytes
+  })
+  const bytes = fc.oneof(fc.constant(der), broken, fc.uint8Array({ maxLength: 40 }))
+  return fc.oneof(
+    bytes.map((content) => `:${Buffer.from(content).toString('base64')}:`),
+    fc.constantFrom('', ':', '::', 'x', `:${der.toString('base64')}:, ::`),
+  )
 }
 
 function rpcRequest(

@@ -8,6 +8,7 @@ import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -46,7 +47,9 @@ afterEach(async () => {
 
 describe('a server that is sent anything', () => {
   it(`answers every request in a documented way, does not break and does not grow (FUZZ_SEED=${SEED})`, async () => {
-    server = await startKeyturn({ env: INSPECTABLE })
+    // The fuzzer is its proxy.
+    const proxied = { KEYTURN_MTLS: 'client-cert', KEYTURN_TRUSTED_PROXIES: '127.0.0.0/8' }
+    server = await startKeyturn({ env: { ...INSPECTABLE, ...proxied } })
     const admin = await server.admin()
     const token = await requestToken(admin)
     const masterKey = (await readFile(`${server.dataDir}/master.key`, 'utf8')).trim()
@@ -73,6 +76,9 @@ describe('a server that is sent anything', () => {
       issuer: ['https://cluster.example', 'spiffe://shop.example'],
       pointer: ['/repository', '/a~1b'],
       jwks: ['{}', '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'],
+      jwks_url: ['https://127.0.0.1:1/jwks'],
+      spiffe_bundle_url: ['https://127.0.0.1:1/bundle'],
+      ca_certificates: [''],
       key_id: ['x'.repeat(43)],
       public_jwk: [
         '{}',
@@ -87,6 +93,7 @@ describe('a server that is sent anything', () => {
       ServiceUserService,
       TrustedIssuerService,
       FederatedIdentityService,
+      ClientCertificateService,
       AuditService,
       InstanceService,
       ConsoleService,

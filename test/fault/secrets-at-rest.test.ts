@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { generateMasterKey, parseMasterKeys } from '../../src/crypto/master-keys.ts'
 import { createKeySealer } from '../../src/crypto/sealed-key.ts'
 import { parseKeyAlgorithm } from '../../src/domain/keys/key-algorithm.ts'
+import { openBrowser } from '../support/console-browser.ts'
 import { openEmbeddedDatabase } from '../support/embedded-database.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -106,9 +107,30 @@ async function useEverything(running: KeyturnProcess, { remove }: { remove: bool
   await fetch(`${running.listenUrl}/oauth/v2/token`, { method: 'POST', body: `client_secret=${admin.client_secret}` })
   await fetch(`${running.listenUrl}/oauth/v2/token?client_secret=${admin.client_secret}`)
 
+  const browsing = await useConsole(running, tokens.at(-1)!)
+
   // Header and claims are no secret; without the signature nobody accepts them.
   const signatures = tokens.map((token, i) => secretText(`access token ${i + 1}`, token.split('.')[2]!))
-  return [...signatures, secretText('the client secret', admin.client_secret)]
+  return [...signatures, ...browsing, secretText('the client secret', admin.client_secret)]
+}
+
+/** Signs in at the console, and uses the session, right and wrong. */
+async function useConsole(running: KeyturnProcess, token: string): Promise<Secret[]> {
+  const asked = await fetch(`${running.listenUrl}/iam.console.v2.ConsoleService/CreateSignInLink`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: '{}',
+  })
+  const { url } = (await asked.json()) as { url: string }
+  const code = new URL(url).hash.slice('#code='.length)
+  const browser = openBrowser(running)
+  expect((await browser.signIn(code)).status).toBe(204)
+  expect((await browser.signIn(code)).status).toBe(401)
+  const cookie = browser.cookie!.split('=')[1]!
+  expect((await browser.call('iam.project.v2.ProjectService/ListProjects')).status).toBe(200)
+  browser.cookie = `keyturn_console=${cookie.slice(0, -1)}`
+  expect((await browser.call('iam.project.v2.ProjectService/ListProjects')).status).toBe(401)
+  return [secretText('the code of a sign-in link', code), secretText('the cookie of a session', cookie)]
 }
 
 /** Every private key in the database, opened with the master key. */

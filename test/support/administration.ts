@@ -12,6 +12,7 @@ import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/web_key_service_pb.js'
@@ -25,6 +26,7 @@ export const SERVICES = [
   WebKeyService,
   ProjectService,
   ServiceUserService,
+  ClientCertificateService,
   TrustedIssuerService,
   FederatedIdentityService,
   AuditService,
@@ -44,6 +46,7 @@ export interface Administration {
   readonly token: string
   readonly projects: Client<typeof ProjectService>
   readonly users: Client<typeof ServiceUserService>
+  readonly certificates: Client<typeof ClientCertificateService>
   readonly issuers: Client<typeof TrustedIssuerService>
   readonly identities: Client<typeof FederatedIdentityService>
   readonly audit: Client<typeof AuditService>
@@ -74,6 +77,7 @@ export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: st
     token,
     projects: createClient(ProjectService, transport),
     users: createClient(ServiceUserService, transport),
+    certificates: createClient(ClientCertificateService, transport),
     issuers: createClient(TrustedIssuerService, transport),
     identities: createClient(FederatedIdentityService, transport),
     audit: createClient(AuditService, transport),

@@ -1,7 +1,7 @@
 /**
  * DPoP proofs (RFC 9449 §4.2), good ones and others, and what checks them without a database.
  */
-import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, hash, type KeyObject, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { Dpop } from '../../src/app/access/dpop.ts'
 import { createDpopProofVerifier } from '../../src/crypto/dpop-proof.ts'
@@ -17,9 +17,17 @@ export interface ProofKey {
 
 /** Makes a key pair. */
 export async function newProofKey(): Promise<ProofKey> {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return await proofKeyOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }), 'ES256')
+}
+
+/** Makes an RSA key pair that signs with this algorithm. */
+export async function newRsaProofKey(alg: string): Promise<ProofKey> {
+  return await proofKeyOf(generateKeyPairSync('rsa', { modulusLength: 2048 }), alg)
+}
+
+async function proofKeyOf({ privateKey, publicKey }: KeyPairKeyObjectResult, alg: string): Promise<ProofKey> {
   const publicJwk = publicKey.export({ format: 'jwk' }) as JWK
-  return { privateKey, publicJwk, alg: 'ES256', jkt: await calculateJwkThumbprint(publicJwk) }
+  return { privateKey, publicJwk, alg, jkt: await calculateJwkThumbprint(publicJwk) }
 }
 
 /** What a proof is about, and what it has instead of what it should. Undefined leaves a claim out. */

@@ -2,24 +2,14 @@
  * Helm, and what it makes of the chart in `deploy/helm`. CONTRIBUTING.md says how to build it.
  */
 import { execFileSync } from 'node:child_process'
-import { homedir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { GO_PROGRAMS_ENV, missingGoPrograms } from './go-programs.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
 /** The folder of the chart. */
 export const CHART = join(ROOT, 'deploy/helm')
-
-/** Where `go install` puts programs. */
-const GO_FOLDERS = [
-  process.env.GOBIN,
-  process.env.GOPATH && join(process.env.GOPATH, 'bin'),
-  join(homedir(), 'go/bin'),
-].filter((folder) => folder !== undefined && folder !== '')
-
-/** The environment with Helm on the PATH, if it is anywhere. */
-export const HELM_ENV = { ...process.env, PATH: [process.env.PATH, ...GO_FOLDERS].join(delimiter) }
 
 /** Values of the chart. */
 export type Values = Readonly<Record<string, unknown>>
@@ -34,21 +24,12 @@ export interface KubernetesObject {
 }
 
 /** Why there is no Helm; undefined if there is one. */
-export const NO_HELM = obstacle()
-
-function obstacle(): string | undefined {
-  try {
-    helm(['version', '--short'])
-    return undefined
-  } catch {
-    return 'there is no Helm'
-  }
-}
+export const NO_HELM = missingGoPrograms('helm')
 
 /** Runs Helm and returns what it prints. @throws {Error} with its message. */
 export function helm(args: readonly string[], values: Values = {}): string {
   return execFileSync('helm', args, {
-    env: HELM_ENV,
+    env: GO_PROGRAMS_ENV,
     encoding: 'utf8',
     input: JSON.stringify(values),
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -5,6 +5,7 @@ export const NO_FEDERATION = {
   verify: async () => ({ kind: 'refused', reason: 'no issuer is trusted' }) as const,
   trustedIssuers: () => [],
   confirm: async () => {},
+  wantKeys: () => {},
   recallUsers: () => undefined,
   readUsers: async () => [],
 }

@@ -69,6 +69,7 @@ export async function seedUser(
     readonly name?: string
     readonly enabled?: boolean
     readonly clientCredentialsEnabled?: boolean
+    readonly certificateBoundTokens?: boolean
     readonly instanceRoles?: readonly InstanceRole[]
     /** Roles by project id; the projects must have them. */
     readonly projectRoles?: Readonly<Record<string, readonly string[]>>
@@ -87,6 +88,7 @@ export async function seedUser(
         name: options.name ?? 'robot',
         enabled: options.enabled ?? true,
         client_credentials_enabled: options.clientCredentialsEnabled ?? true,
+        certificate_bound_tokens: options.certificateBoundTokens ?? false,
         creation_date: sql<Date>`clock_timestamp()`,
       })
       .execute()

@@ -16,8 +16,10 @@ const ALLOWED: Record<string, readonly string[]> = {
   storage: ['domain', 'node:', 'kysely', 'pg'],
   'embedded-postgres': ['domain', 'node:'],
   oauth: ['domain', 'app', 'node:', 'oidc-provider'],
+  openid: ['domain', 'openid-client'],
   rpc: ['domain', 'app', 'gen', 'node:', '@connectrpc/', '@bufbuild/'],
   http: ['domain', 'node:', '@connectrpc/connect'],
+  outbound: ['domain', 'node:'],
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
@@ -28,8 +30,10 @@ const ALLOWED: Record<string, readonly string[]> = {
     'storage',
     'embedded-postgres',
     'oauth',
+    'openid',
     'rpc',
     'http',
+    'outbound',
     'config',
     'telemetry',
     'secret-files',
@@ -106,6 +110,8 @@ describe('the source', () => {
   it('acts by the right of the system only where no caller asks for it', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
+      'src/app/console/people.ts',
+      'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
@@ -116,7 +122,7 @@ describe('the source', () => {
   })
 
   it('makes the parts of a server in server/ only', () => {
-    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http']
+    const rooms = ['app', 'crypto', 'storage', 'oauth', 'rpc', 'http', 'outbound']
     const partsOf = (room: string): string[] => {
       const files = sources.filter((file) => folderOf(file) === room)
       return files.flatMap((file) => [...read(file).matchAll(PART)].map(([, name]) => name as string))

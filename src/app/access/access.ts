@@ -1,6 +1,6 @@
 /**
- * Who is calling and whether they may: tokens of this service, with a DPoP proof if they are bound to a key (RFC 9449 §7.1), and
- * permissions looked up live (Spec §5).
+ * Who is calling and whether they may: tokens of this service, with a DPoP proof if they are bound to a key (RFC 9449 §7.1), with the
+ * client certificate that they are bound to (RFC 8705 §3), and permissions looked up live (Spec §5).
  *
  * It fails closed: any error is a refusal. Failed authentications are rate limited, and callers who prove themselves do not queue
  * behind those who do not (decision 19).
@@ -19,6 +19,7 @@ import {
 import { isLive } from '../../domain/identities/credential.ts'
 import { allows, type Permission } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import { assertBoundTo } from '../../domain/identities/token-binding.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { AccessTokenVerifier, IdentityStore } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
@@ -96,8 +97,8 @@ export class Access {
    *
    * @param address The IP address of the client; empty if it is not known.
    * @throws {DomainError} `token_missing`, `token_invalid`, `token_key_unknown`, `storage_unavailable`; `token_bound`,
-   * `dpop_proof_invalid`, `dpop_nonce_required` for a bound token without a good proof; `too_many_failures` before any work is done
-   * for the token.
+   * `dpop_proof_invalid`, `dpop_nonce_required` for a bound token without a good proof; `token_certificate_mismatch`;
+   * `too_many_failures` before any work is done for the token.
    */
   async authenticate(authorization: string | null, address: string, use: TokenUse): Promise<AuthenticatedCaller> {
     if (authorization === null || authorization === '') {
@@ -183,7 +184,8 @@ export class Access {
   async #subjectOf(token: string, isDpop: boolean, use: TokenUse): Promise<AuthenticatedCaller> {
     const { replica, dpop, now } = this.#options
     const verified = await this.#verify(token)
-    const { subject, credential } = verified
+    const { subject, credential, boundTo } = verified
+    if (boundTo?.kind === 'certificate') assertBoundTo(boundTo.thumbprint, use.certificate())
     const proof = await dpop.prove({ ...verified, accessToken: token, isDpop }, use)
     const inMemory = await replica.findServiceUser(subject)
     const caller = inMemory?.enabled === true ? inMemory : await this.#asStored(subject)
@@ -232,7 +234,13 @@ export function assertMayTry(attempt: Attempt, attempts: AccessOptions['attempts
   })
 }
 
-const FAILURES: readonly DomainErrorCode[] = ['token_invalid', 'token_key_unknown', 'token_bound', 'dpop_proof_invalid']
+const FAILURES: readonly DomainErrorCode[] = [
+  'token_invalid',
+  'token_key_unknown',
+  'token_bound',
+  'token_certificate_mismatch',
+  'dpop_proof_invalid',
+]
 
 /** Whether the token itself, or the proof, is the reason of the refusal. */
 function isFailure(error: unknown): boolean {

@@ -11,6 +11,7 @@ import {
   isRecent,
   PROOF_LIFETIME_SECONDS,
 } from '../../domain/identities/dpop.ts'
+import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import type { DpopNonces } from '../../domain/integrity.ts'
 import type { CredentialUses, DpopProofVerifier } from '../../domain/ports.ts'
 
@@ -58,6 +59,8 @@ export interface TokenUse {
   readonly path: string
   /** The header `DPoP`; null if there is none. */
   readonly proof: string | null
+  /** Reads the certificate of the client. */
+  readonly certificate: () => PresentedCertificate
 }
 
 export class Dpop {
@@ -91,13 +94,13 @@ export class Dpop {
   }
 
   /**
-   * The proof for a bound token (RFC 9449 §7.1), which has not been used up yet; null for a bearer token.
+   * The proof for a token that is bound to a key (RFC 9449 §7.1), which has not been used up yet; null for any other token.
    *
    * @throws {DomainError} `token_bound` without the scheme `DPoP` or with a proof by another key (§7.2); `token_invalid` for a token
-   * of this scheme that is bound to nothing; otherwise like `verify`.
+   * of this scheme that is bound to no key; otherwise like `verify`.
    */
   async prove({ accessToken, boundTo, isDpop }: PresentedToken, use: TokenUse): Promise<VerifiedProof | null> {
-    if (boundTo === null) {
+    if (boundTo?.kind !== 'dpop') {
       if (isDpop) throw notBound('access token')
       return null
     }
@@ -110,7 +113,7 @@ export class Dpop {
     const { proof, method, path } = use
     if (proof === null) throw invalidProof('it is missing: send it in the header DPoP')
     const verified = await this.verify({ proof, method, path, accessToken })
-    if (verified.keyThumbprint !== boundTo) {
+    if (verified.keyThumbprint !== boundTo.thumbprint) {
       throw new DomainError('token_bound', 'the access token is bound to another key than that of the DPoP proof')
     }
     return verified

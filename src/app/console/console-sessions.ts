@@ -11,7 +11,9 @@ import {
   invalidLink,
   isOpen,
   openSession,
+  openSessionFor,
   type SignInLink,
+  type SignIns,
 } from '../../domain/console/sign-ins.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
@@ -30,8 +32,8 @@ const SIGN_OUT = 'console/sign_out'
 /** The end of a session that had to give way to a new one of its user. */
 const REPLACED = 'console/replaced'
 
-/** Of the links of a user, in each process. Signing in is the one change that a user may make who may only read. */
-const LINKS: RateLimit = { burst: 60, perSecond: 1 }
+/** Of a user, in each process. Signing in is the one change that a user may make who may only read. */
+const SIGN_INS: RateLimit = { burst: 60, perSecond: 1 }
 
 /** How many users the limit remembers. */
 const MAX_USERS = 10_000
@@ -65,14 +67,17 @@ export interface OpenedSession {
   readonly cookie: string
 }
 
+/** What is known about a session before it begins. */
+type SessionFacts = Parameters<typeof openSession>[2]
+
 /** Every method throws {DomainError} `storage_unavailable`, and what changes something `change_outcome_unknown`. */
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions
-  readonly #links: TokenBuckets
+  readonly #rate: TokenBuckets
 
   constructor(options: ConsoleSessionsOptions) {
     this.#options = options
-    this.#links = new TokenBuckets({ ...LINKS, clock: options.clock, capacity: MAX_USERS })
+    this.#rate = new TokenBuckets({ ...SIGN_INS, clock: options.clock, capacity: MAX_USERS })
   }
 
   /**
@@ -89,12 +94,7 @@ export class ConsoleSessions {
         'a session of the console makes no sign-in links: use "keyturn console"',
       )
     }
-    if (!this.#links.has(userId)) {
-      throw new DomainError('console_limit_reached', 'too many sign-in links of this user: try again later', {
-        metadata: { retry_after_seconds: String(Math.ceil(1 / LINKS.perSecond)) },
-      })
-    }
-    this.#links.take(userId)
+    this.#assertMaySignIn(userId)
     const { code, hash } = secrets.generateCode()
     const entry = { ...actor, resource: userResource(userId, 'sign_in_links') }
     const link = await store.change(entry, (signIns, clock) => {
@@ -125,6 +125,12 @@ export class ConsoleSessions {
     }
   }
 
+  /** Opens a session of a user who has been proved otherwise. @throws {DomainError} `console_limit_reached`. */
+  async openFor(userId: string, request: BrowserRequest): Promise<OpenedSession> {
+    this.#assertMaySignIn(userId)
+    return this.#startSession(userId, request, (signIns, facts) => openSessionFor(signIns, { ...facts, userId }))
+  }
+
   /** Ends a session of its own user. One that has ended already stays so. */
   async signOut({ sessionId, userId }: ConsoleSession, request: BrowserRequest): Promise<void> {
     const entry = { ...request, actor: userId, action: SIGN_OUT, resource: resourceOf({ sessionId, userId }) }
@@ -151,20 +157,42 @@ export class ConsoleSessions {
   }
 
   async #open(code: string, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, secrets, replica, newId, now } = this.#options
+    const { store, secrets, replica, now } = this.#options
     const linkHash = secrets.hashCode(code)
     if (linkHash === undefined) throw invalidLink()
     replica.assertCurrent()
     // Before the lock is taken: a used code must not delay changes.
     const link = await store.findLink(linkHash)
     if (link === undefined || link.expiresAt <= now()) throw invalidLink()
-    const { userId } = link
+    return await this.#startSession(link.userId, request, (signIns, facts) => openSession(signIns, linkHash, facts))
+  }
+
+  /** Counts an attempt. @throws {DomainError} `console_limit_reached`. */
+  #assertMaySignIn(userId: string): void {
+    if (!this.#rate.has(userId)) {
+      throw new DomainError('console_limit_reached', 'too many sign-ins of this user: try again later', {
+        metadata: { retry_after_seconds: String(Math.ceil(1 / SIGN_INS.perSecond)) },
+      })
+    }
+    this.#rate.take(userId)
+  }
+
+  async #startSession(
+    userId: string,
+    request: BrowserRequest,
+    decide: (signIns: SignIns, facts: SessionFacts) => ReturnType<typeof openSession>,
+  ): Promise<OpenedSession> {
+    const { store, secrets, newId } = this.#options
     const sessionId = newId()
     const { cookie, hash } = secrets.generateCookie()
     const entry = { ...request, actor: userId, action: SIGN_IN, resource: resourceOf({ sessionId, userId }) }
     const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock) => {
-      const facts = { sessionId, hash, clientAddress: request.clientAddress, clock }
-      const { next, session, replaced } = openSession(signIns, linkHash, facts)
+      const { next, session, replaced } = decide(signIns, {
+        sessionId,
+        hash,
+        clientAddress: request.clientAddress,
+        clock,
+      })
       const events = replaced.map((other) => ({ action: REPLACED, resource: resourceOf(other) }))
       return { next, result: session, replaced: events }
     })

@@ -3,18 +3,21 @@
  *
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
+import type { IssuerKey, KeySource } from '../../domain/federation/issuer-keys.ts'
 import {
   addIssuer,
   editIssuer,
   existingIssuer,
   type IssuerEdit,
-  type IssuerKey,
+  type IssuerKeyChoice,
   type NewIssuer,
+  refreshIssuerKeys,
   removeIssuer,
   type TrustedIssuer,
 } from '../../domain/federation/trusted-issuer.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
 import type { FederationStore } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { trustedIssuerResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
 
@@ -24,16 +27,18 @@ export interface TrustedIssuersOptions {
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
   /** Reads a JWK Set. @throws {DomainError} `trusted_issuer_invalid`. */
   readonly parseIssuerKeys: (json: string) => readonly IssuerKey[]
+  /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} `trusted_issuer_invalid`. */
+  readonly parseCaCertificates: (pem: string) => string
   /** A new random UUID. */
   readonly newId: () => string
   /** The issuer of this service. */
   readonly issuer: string
 }
 
-/** Keys of an issuer as an administrator gives them: a JWK Set. */
-interface GivenKeys {
-  readonly jwks: string
-}
+/** Keys of an issuer as an administrator sets them: a JWK Set, or where to fetch them from. */
+export type KeyOrigin =
+  | { readonly kind: 'jwks'; readonly jwks: string }
+  | { readonly kind: 'fetched'; readonly source: KeySource }
 
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `trusted_issuer_not_found` if it takes an issuer's id; what changes
@@ -49,13 +54,13 @@ export class TrustedIssuers {
   /** @throws {DomainError} `trusted_issuer_taken`; `trusted_issuer_invalid`; `trusted_issuer_limit_reached`. */
   async create(
     actor: Actor,
-    { jwks, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & GivenKeys,
+    { keys: origin, ...facts }: Omit<NewIssuer, 'issuerId' | 'keys'> & { readonly keys: KeyOrigin },
   ): Promise<TrustedIssuer> {
-    const { parseIssuerKeys, newId, issuer: own } = this.#options
+    const { newId, issuer: own } = this.#options
     const issuerId = newId()
-    const keys = parseIssuerKeys(jwks)
-    return this.#change(actor, issuerId, (issuers, now) =>
-      addIssuer(issuers, { ...facts, issuerId, keys }, { at: now, own }),
+    const keys = this.#chosen(origin)
+    return this.#change(actor, issuerId, (issuers, moment) =>
+      addIssuer(issuers, { ...facts, issuerId, keys }, { moment, own }),
     )
   }
 
@@ -72,10 +77,15 @@ export class TrustedIssuers {
   async edit(
     actor: Actor,
     issuerId: string,
-    { jwks, ...facts }: Omit<IssuerEdit, 'keys'> & Partial<GivenKeys>,
+    { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
   ): Promise<TrustedIssuer> {
-    const edit = jwks === undefined ? facts : { ...facts, keys: this.#options.parseIssuerKeys(jwks) }
-    return this.#change(actor, issuerId, (issuers) => editIssuer(issuers, issuerId, edit))
+    const edit = origin === undefined ? limits : { ...limits, keys: this.#chosen(origin) }
+    return this.#change(actor, issuerId, (issuers, { clock }) => editIssuer(issuers, issuerId, { edit, clock }))
+  }
+
+  /** Has the keys of an issuer fetched now. It does not wait for that. @throws {DomainError} `trusted_issuer_keys_given`. */
+  async refreshKeys(actor: Actor, issuerId: string): Promise<TrustedIssuer> {
+    return this.#change(actor, issuerId, (issuers, { clock }) => refreshIssuerKeys(issuers, issuerId, clock))
   }
 
   /** Deletes an issuer, and the federated identities that name it. */
@@ -86,15 +96,25 @@ export class TrustedIssuers {
     await replica.refreshAfterWrite()
   }
 
+  #chosen(origin: KeyOrigin): IssuerKeyChoice {
+    const { parseIssuerKeys, parseCaCertificates } = this.#options
+    if (origin.kind === 'jwks') return { kind: 'given', keys: parseIssuerKeys(origin.jwks) }
+    const { caCertificates } = origin.source
+    return {
+      ...origin,
+      source: { ...origin.source, caCertificates: caCertificates && parseCaCertificates(caCertificates) },
+    }
+  }
+
   async #change(
     actor: Actor,
     issuerId: string,
-    decide: (issuers: readonly TrustedIssuer[], now: Date) => readonly TrustedIssuer[],
+    decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[],
   ): Promise<TrustedIssuer> {
     const { store, replica } = this.#options
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
-    const issuer = await store.change(entry, (issuers, now) => {
-      const next = decide(issuers, now)
+    const issuer = await store.change(entry, (issuers, moment) => {
+      const next = decide(issuers, moment)
       return { next, result: existingIssuer(next, issuerId) }
     })
     await replica.refreshAfterWrite()

@@ -35,7 +35,9 @@ export interface ServiceUsersOptions {
 
 /** The facts of a user that can be edited. Those that are left out stay. */
 export interface ServiceUserEdit
-  extends Partial<Pick<ServiceUser, 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired'>> {
+  extends Partial<
+    Pick<ServiceUser, 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired' | 'certificateBoundTokens'>
+  > {
   /** Null: as the instance has it. */
   readonly tokenLifetimeSeconds?: number | null
   /** A JSON object; empty: none. */
@@ -54,10 +56,7 @@ export class ServiceUsers {
   }
 
   /** Creates a user without credentials and grants. @throws {DomainError} `project_not_found`. */
-  async create(
-    actor: Actor,
-    facts: Pick<NewServiceUser, 'projectId' | 'name' | 'clientCredentialsEnabled' | 'boundTokensRequired'>,
-  ): Promise<ServiceUser> {
+  async create(actor: Actor, facts: Omit<NewServiceUser, 'userId' | 'projectName'>): Promise<ServiceUser> {
     const { store, replica, newId } = this.#options
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
     const userId = newId()
@@ -183,8 +182,16 @@ export class ServiceUsers {
 }
 
 function editable(user: ServiceUser) {
-  const { name, clientCredentialsEnabled, boundTokensRequired, tokenLifetimeSeconds, tokenClaims } = user
-  return { name, clientCredentialsEnabled, boundTokensRequired, tokenLifetimeSeconds, tokenClaims }
+  const { name, clientCredentialsEnabled, tokenLifetimeSeconds, tokenClaims } = user
+  const { boundTokensRequired, certificateBoundTokens } = user
+  return {
+    name,
+    clientCredentialsEnabled,
+    boundTokensRequired,
+    certificateBoundTokens,
+    tokenLifetimeSeconds,
+    tokenClaims,
+  }
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -3,7 +3,7 @@
  *
  * `replica.ts` decides when it is loaded, and whether it may be served.
  */
-import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
+import { noteKeyFetch, type TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../domain/keys/rotation-policy.ts'
 import type { InstanceReader, Log, StoredKeyChange } from '../../domain/ports.ts'
@@ -53,6 +53,11 @@ export class ReplicaMemory {
 
   get trustedIssuers(): readonly TrustedIssuer[] {
     return this.#trustedIssuers
+  }
+
+  /** Takes over how fetching the keys of an issuer goes, which no version announces. */
+  noteKeyFetch(issuer: TrustedIssuer): void {
+    this.#trustedIssuers = noteKeyFetch(this.#trustedIssuers, issuer)
   }
 
   get revision(): Revision {

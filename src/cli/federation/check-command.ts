@@ -12,7 +12,6 @@ import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federat
 import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { verifyFederatedToken } from '../../crypto/federated-token.ts'
-import { parseIssuerKeys } from '../../crypto/issuer-key.ts'
 import { type FederatedIdentity, type FederatedToken, misfitOf } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
@@ -25,6 +24,7 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { printJson } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
 import { createClient } from '../unary-client.ts'
+import { describeFetches, knownKeys } from './issuer-keys.ts'
 import { everyIssuer } from './trusted-issuers.ts'
 
 interface CheckOptions extends RemoteOptions {
@@ -48,9 +48,17 @@ export function checkCommand(io: Io): Command {
       const jwt = (await readFile(file, 'utf8')).trim()
       const target = await findTarget(io, options)
       const { api } = await openSessionOf(target)
-      const issuers = (await everyIssuer(createClient(TrustedIssuerService, api))).map(toTrustedIssuer)
-      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers, new Date())
-      if (verified.kind === 'refused') throw new Error(`the JWT is refused: ${verified.reason}`)
+      const issuers = await everyIssuer(createClient(TrustedIssuerService, api))
+      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers.map(toTrustedIssuer), new Date())
+      const fetchesOf = (issuerId: string | undefined) =>
+        issuers
+          .filter((issuer) => issuer.issuerId === issuerId)
+          .map(describeFetches)
+          .join('')
+      if (verified.kind === 'refused') {
+        const fetches = fetchesOf(verified.mayHaveNewKey)
+        throw new Error(`the JWT is refused: ${verified.reason}${fetches === '' ? '' : ` (${fetches})`}`)
+      }
       const { token } = verified
       const identities = await identitiesOf(api, await resolveUser(api, user))
       const fitting = identities.find((identity) => misfitOf(identity, token, target.baseUrl) === undefined)
@@ -63,7 +71,10 @@ export function checkCommand(io: Io): Command {
         subject: token.subject,
         audience: token.audience,
       }
-      printJson(io, options, result, () => `accepted, by the federated identity ${identityId}`)
+      const fetches = fetchesOf(token.issuerId)
+      printJson(io, options, result, () =>
+        [`accepted, by the federated identity ${identityId}`, ...(fetches === '' ? [] : [fetches])].join('\n'),
+      )
     })
 }
 
@@ -93,11 +104,11 @@ async function identitiesOf(api: Transport, userId: string): Promise<readonly Fe
 }
 
 function toTrustedIssuer(wire: WireTrustedIssuer): TrustedIssuer {
-  const { issuerId, issuer, keys, algorithms, maxLifetimeSeconds, creationDate } = wire
+  const { issuerId, issuer, algorithms, maxLifetimeSeconds, creationDate } = wire
   return {
     issuerId,
     issuer,
-    keys: keys?.source.case === undefined ? [] : parseIssuerKeys(keys.source.value),
+    keys: knownKeys(wire),
     algorithms: algorithms.filter(isAssertionAlgorithm),
     maxLifetimeSeconds,
     createdAt: creationDate === undefined ? new Date(0) : timestampDate(creationDate),

@@ -1,8 +1,8 @@
 /**
- * `keyturn federation issuers list | create | show | update | delete`: the issuers whose JWTs are believed.
+ * `keyturn federation issuers list | create | show | update | refresh | delete`: the issuers whose JWTs are believed.
  */
 import { create } from '@bufbuild/protobuf'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import {
   CreateTrustedIssuerResponseSchema,
@@ -18,14 +18,11 @@ import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../print.ts'
-import { ageOf, formatTable } from '../table.ts'
+import { ageOf, formatFields, formatMoment, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
-import { readJwks } from './jwks-file.ts'
+import { describeSource, type KeyOptions, keyIdsOf, keyOptions, keysFrom, parseSeconds } from './issuer-keys.ts'
+import { refreshCommand } from './issuers-refresh-command.ts'
 import { everyIssuer, resolveIssuer } from './trusted-issuers.ts'
-
-interface KeysOption {
-  readonly keys?: string
-}
 
 interface LimitOptions {
   readonly algorithms?: string[]
@@ -39,6 +36,7 @@ export function issuersCommand(io: Io): Command {
   issuers.addCommand(createCommand(io))
   issuers.addCommand(showCommand(io))
   issuers.addCommand(updateCommand(io))
+  issuers.addCommand(refreshCommand(io))
   issuers.addCommand(deleteCommand(io))
   return issuers
 }
@@ -54,13 +52,14 @@ function listCommand(io: Io): Command {
 }
 
 function createCommand(io: Io): Command {
-  return withLimits(withRemoteOptions(new Command('create')))
+  return withKeysAndLimits(withRemoteOptions(new Command('create')))
     .description('Trust an issuer. Its JWTs give no right until a user has an identity that fits them.')
     .argument('<issuer>', 'the exact iss of its JWTs, or spiffe://<trust domain>')
-    .addOption(keysOption().makeOptionMandatory())
-    .action(async (issuer: string, options: RemoteOptions & KeysOption & LimitOptions) => {
+    .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
       const { algorithms = [], maxLifetime } = options
       const keys = await keysFrom(options)
+      if (keys === undefined)
+        throw new Error('say where its keys come from: --discovery, --jwks-url, --spiffe-bundle-url or --keys')
       const client = await connect(io, options, TrustedIssuerService)
       const response = await client.createTrustedIssuer({ issuer, keys, algorithms, ...lifetime(maxLifetime) })
       const { issuerId } = response.trustedIssuer ?? {}
@@ -70,33 +69,30 @@ function createCommand(io: Io): Command {
 
 function showCommand(io: Io): Command {
   return withRemoteOptions(new Command('show'))
-    .description('Print one trusted issuer. With --json its keys too.')
+    .description('Print one trusted issuer, and how fetching its keys goes. With --json its keys too.')
     .argument('<issuer>', 'name or id')
     .action(async (issuer: string, options: RemoteOptions) => {
       const api = await openApi(io, options)
       const issuerId = await resolveIssuer(api, issuer)
       const response = await createClient(TrustedIssuerService, api).getTrustedIssuer({ issuerId })
-      const { trustedIssuer } = response
-      print(io, options, GetTrustedIssuerResponseSchema, response, (heading) =>
-        table(trustedIssuer === undefined ? [] : [trustedIssuer], heading),
-      )
+      print(io, options, GetTrustedIssuerResponseSchema, response, () => formatFields(fieldsOf(response.trustedIssuer)))
     })
 }
 
 function updateCommand(io: Io): Command {
-  return withLimits(withRemoteOptions(new Command('update')))
+  return withKeysAndLimits(withRemoteOptions(new Command('update')))
     .description('Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays.')
     .argument('<issuer>', 'name or id')
-    .addOption(keysOption())
-    .action(async (issuer: string, options: RemoteOptions & KeysOption & LimitOptions) => {
-      const { keys, algorithms, maxLifetime } = options
+    .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
+      const { algorithms, maxLifetime } = options
+      const keys = await keysFrom(options)
       const paths = [
         ...(keys === undefined ? [] : ['keys']),
         ...(algorithms === undefined ? [] : ['algorithms']),
         ...(maxLifetime === undefined ? [] : ['max_lifetime_seconds']),
       ]
       const change = {
-        ...(keys === undefined ? {} : { keys: await keysFrom(options) }),
+        ...(keys === undefined ? {} : { keys }),
         algorithms: algorithms ?? [],
         ...lifetime(maxLifetime),
       }
@@ -122,11 +118,12 @@ function deleteCommand(io: Io): Command {
     })
 }
 
-function withLimits(command: Command): Command {
+function withKeysAndLimits(command: Command): Command {
+  for (const option of keyOptions()) command.addOption(option)
   return command
     .option('--algorithms <alg...>', 'the algorithms of its JWTs; default: all that are asymmetric')
     .addOption(
-      new Option('--max-lifetime <seconds>', 'the longest lifetime of its JWTs, 60 to 86400').argParser(seconds),
+      new Option('--max-lifetime <seconds>', 'the longest lifetime of its JWTs, 60 to 86400').argParser(parseSeconds),
     )
 }
 
@@ -134,28 +131,52 @@ function lifetime(maxLifetimeSeconds: number | undefined) {
   return maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }
 }
 
-function seconds(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It is a number of seconds.')
-}
-
-function keysOption(): Option {
-  return new Option('--keys <file>', 'a file with the public keys of the issuer, as a JWK set')
-}
-
-async function keysFrom({ keys: file = '' }: KeysOption) {
-  return { source: { case: 'jwks', value: await readJwks(file) } } as const
-}
-
 function table(issuers: readonly TrustedIssuer[], heading: Paint): string {
   return formatTable(
-    ['ISSUER ID', 'ISSUER', 'MAX LIFETIME', 'AGE'],
-    issuers.map(({ issuerId, issuer, maxLifetimeSeconds, creationDate }) => [
-      issuerId,
-      issuer,
-      `${maxLifetimeSeconds}s`,
-      ageOf(creationDate),
+    ['ISSUER ID', 'ISSUER', 'KEYS', 'MAX LIFETIME', 'AGE'],
+    issuers.map((trusted) => [
+      trusted.issuerId,
+      trusted.issuer,
+      keyState(trusted),
+      `${trusted.maxLifetimeSeconds}s`,
+      ageOf(trusted.creationDate),
     ]),
     heading,
   )
+}
+
+function keyState({ fetchedKeys }: TrustedIssuer): string {
+  if (fetchedKeys === undefined) return 'given'
+  const { fetchDate, failure } = fetchedKeys
+  const state = fetchDate === undefined ? 'not fetched' : `fetched ${ageOf(fetchDate)} ago`
+  return failure === '' ? state : `${state}, failing`
+}
+
+function fieldsOf(trusted: TrustedIssuer | undefined): [string, string][] {
+  if (trusted === undefined) return []
+  const { fetchedKeys, keys } = trusted
+  const moment = (date: Parameters<typeof formatMoment>[0] | undefined) =>
+    date === undefined ? '-' : formatMoment(date)
+  const fetches: [string, string][] =
+    fetchedKeys === undefined
+      ? []
+      : [
+          ['fetched', moment(fetchedKeys.fetchDate)],
+          ['used until', moment(fetchedKeys.expirationDate)],
+          ['next fetch', moment(fetchedKeys.nextFetchDate)],
+          [
+            'last failure',
+            fetchedKeys.failure === '' ? '-' : `${moment(fetchedKeys.failureDate)} ${fetchedKeys.failure}`,
+          ],
+        ]
+  return [
+    ['issuer ID', trusted.issuerId],
+    ['issuer', trusted.issuer],
+    ['keys', keys === undefined ? '-' : describeSource(keys)],
+    ['key IDs', keyIdsOf(trusted)],
+    ...fetches,
+    ['algorithms', trusted.algorithms.join(' ')],
+    ['max lifetime', `${trusted.maxLifetimeSeconds}s`],
+    ['created', moment(trusted.creationDate)],
+  ]
 }

@@ -45,6 +45,7 @@ async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<
     ['state', user.enabled ? 'enabled' : 'disabled'],
     ['client credentials', user.clientCredentialsEnabled ? 'on' : 'off'],
     ['bound tokens', user.boundTokensRequired ? 'required' : 'optional'],
+    ['certificate bound', user.certificateBoundTokens ? 'on' : 'off'],
     ['instance roles', listed(user.instanceRoles.map(instanceRoleName))],
     ['project roles', listed(roles.flat().sort())],
     ['scopes', listed(user.scopes)],

@@ -1,6 +1,6 @@
 /**
  * `keyturn users list | create | show | rename | enable | disable | revoke-tokens | delete | client-credentials`, and the groups for
- * their grants, keys and tokens. Their client secrets are `keyturn secrets`.
+ * their grants, keys, certificates and tokens. Their client secrets are `keyturn secrets`.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { Argument, Command } from 'commander'
@@ -24,6 +24,7 @@ import { print } from '../print.ts'
 import { formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
 import { openUser, resolveProject, type UserReference, userArgument } from './references.ts'
+import { userCertificatesCommand } from './user-certificates-command.ts'
 import { grantCommand, revokeCommand } from './user-grants-command.ts'
 import { userKeysCommand } from './user-keys-command.ts'
 import { showUserCommand } from './user-show-command.ts'
@@ -50,9 +51,11 @@ export function usersCommand(io: Io): Command {
     clientCredentialsCommand(io),
     ...tokenSettingsCommands(io),
     boundTokensCommand(io),
+    certificateBoundTokensCommand(io),
     grantCommand(io),
     revokeCommand(io),
     userKeysCommand(io),
+    userCertificatesCommand(io),
     userTokensCommand(io),
   ]) {
     users.addCommand(command)
@@ -140,7 +143,8 @@ function clientCredentialsCommand(io: Io): Command {
 function boundTokensCommand(io: Io): Command {
   return withRemoteOptions(new Command('bound-tokens'))
     .description(
-      'Give a user only tokens that are bound to a key (DPoP), or bearer tokens too. This command line takes bearer tokens.',
+      'Give a user only tokens that are bound to a key (DPoP) or to a client certificate, or bearer tokens too. This command line makes no ' +
+        'DPoP proofs.',
     )
     .addArgument(userArgument())
     .addArgument(new Argument('<rule>').choices(['required', 'optional']))
@@ -153,6 +157,26 @@ function boundTokensCommand(io: Io): Command {
           changes: { boundTokensRequired: rule === 'required', updateMask: { paths: ['bound_tokens_required'] } },
         },
         (clientId) => `bound tokens are ${rule} for ${clientId}`,
+      ),
+    )
+}
+
+function certificateBoundTokensCommand(io: Io): Command {
+  return withRemoteOptions(new Command('certificate-bound-tokens'))
+    .description(
+      'Bind the tokens of a user to the client certificate with which it requests them, or take no notice of certificates (RFC 8705).',
+    )
+    .addArgument(userArgument())
+    .addArgument(new Argument('<switch>').choices(['on', 'off']))
+    .action((user: UserReference, position: 'on' | 'off', options: RemoteOptions) =>
+      update(
+        io,
+        options,
+        {
+          user,
+          changes: { certificateBoundTokens: position === 'on', updateMask: { paths: ['certificate_bound_tokens'] } },
+        },
+        (clientId) => `certificate-bound tokens are ${position} for ${clientId}`,
       ),
     )
 }

@@ -8,6 +8,10 @@ export const CONSOLE_PATH = '/console/'
 /** Signing in and out. */
 export const SESSION_PATH = '/console/session'
 
+/** Where a browser is sent to an OpenID provider, and where it comes back. */
+export const SIGN_IN_PATH = '/console/sign-in'
+export const CALLBACK_PATH = '/console/callback'
+
 /** What the paths of RPCs are behind, without a slash at its end. */
 export const CONSOLE_API = '/console/api'
 

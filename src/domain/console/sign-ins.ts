@@ -50,6 +50,13 @@ export interface SignIns {
 /** What of a session its end depends on. */
 export type SessionDates = Pick<ConsoleSession, 'expiresAt' | 'lastUsedAt'>
 
+/** A new session, and the sessions that had to give way to it. */
+interface OpenedNow {
+  readonly next: SignIns
+  readonly session: ConsoleSession
+  readonly replaced: readonly ConsoleSession[]
+}
+
 /** Whether a session has not ended. */
 export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
   return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
@@ -86,18 +93,32 @@ export function openSession(
   signIns: SignIns,
   linkHash: Uint8Array,
   { clock, ...facts }: Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress'> & { readonly clock: Date },
-): { readonly next: SignIns; readonly session: ConsoleSession; readonly replaced: readonly ConsoleSession[] } {
+): OpenedNow {
   const open = openSignIns(signIns, clock)
   const link = open.links.find(({ hash }) => isSame(hash, linkHash))
   if (link === undefined) throw invalidLink()
   const { userId } = link
+  const opened = openSessionFor(open, { ...facts, userId, clock })
+  return { ...opened, next: { ...opened.next, links: open.links.filter((other) => other !== link) } }
+}
+
+/** Opens a session of a user who has been proved otherwise. @throws {DomainError} `console_limit_reached`. */
+export function openSessionFor(
+  signIns: SignIns,
+  {
+    clock,
+    ...facts
+  }: Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId'> & { readonly clock: Date },
+): OpenedNow {
+  const open = openSignIns(signIns, clock)
+  const { userId } = facts
   const expiresAt = after(clock, SESSION_LIFETIME_SECONDS)
-  const session = { ...facts, userId, createdAt: clock, expiresAt, lastUsedAt: clock }
+  const session = { ...facts, createdAt: clock, expiresAt, lastUsedAt: clock }
   const ageOf = ({ lastUsedAt }: ConsoleSession) => lastUsedAt
   const kept = withoutSurplus(open.sessions, userId, { max: MAX_SESSIONS_OF_USER, ageOf })
   if (kept.length >= MAX_SESSIONS) throw limitReached(`${MAX_SESSIONS} sessions of the console are open: end one first`)
   return {
-    next: { links: open.links.filter((other) => other !== link), sessions: [...kept, session] },
+    next: { ...open, sessions: [...kept, session] },
     session,
     replaced: open.sessions.filter((other) => !kept.includes(other)),
   }

@@ -4,8 +4,17 @@
  */
 import { DomainError } from '../errors.ts'
 import { ASSERTION_ALGORITHMS, type AssertionAlgorithm } from '../keys/assertion-algorithm.ts'
-import type { PublicJwk } from '../keys/key-algorithm.ts'
+import type { ChangeMoment } from '../time.ts'
 import { isSameName } from '../uri.ts'
+import {
+  type GivenKeys,
+  type IssuerKeys,
+  isSameSet,
+  isSameSource,
+  type KeySource,
+  notFetched,
+  requestFetch,
+} from './issuer-keys.ts'
 
 /** Every replica has all of them in memory. */
 const MAX_ISSUERS = 50
@@ -16,35 +25,39 @@ const DEFAULT_MAX_LIFETIME_SECONDS = 3600
 /** The scheme of SPIFFE IDs and trust domains (SPIFFE-ID §2). */
 const SPIFFE = 'spiffe://'
 
-/** A public key of an issuer, with `kid` and `alg` if it has them. */
-export type IssuerKey = PublicJwk & { readonly kid?: string; readonly alg?: string }
-
 /** An issuer whose JWTs are believed. */
 export interface TrustedIssuer {
   readonly issuerId: string
   /** The exact `iss` of its JWTs, or `spiffe://<trust domain>`. */
   readonly issuer: string
-  readonly keys: readonly IssuerKey[]
+  readonly keys: IssuerKeys
   readonly algorithms: readonly AssertionAlgorithm[]
   readonly maxLifetimeSeconds: number
   readonly createdAt: Date
 }
 
+/** Keys as an administrator sets them. */
+export type IssuerKeyChoice = GivenKeys | { readonly kind: 'fetched'; readonly source: KeySource }
+
 /** What an administrator can change of an issuer. Those that are left out stay. */
-export type IssuerEdit = Partial<Pick<TrustedIssuer, 'keys' | 'algorithms' | 'maxLifetimeSeconds'>>
+export type IssuerEdit = Partial<Pick<TrustedIssuer, 'algorithms' | 'maxLifetimeSeconds'>> & {
+  readonly keys?: IssuerKeyChoice
+}
 
 /** The facts of a new issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
-export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'keys' | 'algorithms' | 'maxLifetimeSeconds'>
+export type NewIssuer = Pick<TrustedIssuer, 'issuerId' | 'issuer' | 'algorithms' | 'maxLifetimeSeconds'> & {
+  readonly keys: IssuerKeyChoice
+}
 
 /**
  * @param own The issuer of this service, whose tokens could renew themselves and outlive their revocation.
- * @throws {DomainError} `trusted_issuer_invalid` for `own`, also in another spelling; `trusted_issuer_taken`;
- * `trusted_issuer_limit_reached`.
+ * @throws {DomainError} `trusted_issuer_invalid` for `own`, also in another spelling, and for keys that cannot be fetched as it is asked;
+ * `trusted_issuer_taken`; `trusted_issuer_limit_reached`.
  */
 export function addIssuer(
   issuers: readonly TrustedIssuer[],
   facts: NewIssuer,
-  { at, own }: { readonly at: Date; readonly own: string },
+  { moment: { clock, date }, own }: { readonly moment: ChangeMoment; readonly own: string },
 ): readonly TrustedIssuer[] {
   if (isSameName(facts.issuer, own)) {
     throw new DomainError(
@@ -52,6 +65,7 @@ export function addIssuer(
       'that is the issuer of Keyturn itself: its tokens are no proof here',
     )
   }
+  assertFetchable(facts.issuer, facts.keys)
   if (issuers.some(({ issuer }) => issuer === facts.issuer)) {
     throw new DomainError('trusted_issuer_taken', 'this issuer is trusted already')
   }
@@ -61,18 +75,41 @@ export function addIssuer(
       `at most ${MAX_ISSUERS} issuers are trusted: delete one first`,
     )
   }
-  return [...issuers, { ...withDefaults(facts), createdAt: at }]
+  return [...issuers, { ...withDefaults(facts), keys: chosenKeys(facts.keys, undefined, clock), createdAt: date }]
 }
 
-/** The same list if nothing changes. @throws {DomainError} `trusted_issuer_not_found`. */
+/** The same list if nothing changes. @throws {DomainError} `trusted_issuer_not_found`; `trusted_issuer_invalid`. */
 export function editIssuer(
   issuers: readonly TrustedIssuer[],
   issuerId: string,
-  edit: IssuerEdit,
+  { edit, clock }: { readonly edit: IssuerEdit; readonly clock: Date },
 ): readonly TrustedIssuer[] {
   const before = existingIssuer(issuers, issuerId)
-  const next = withDefaults({ ...before, ...edit })
+  const { keys, ...limits } = edit
+  if (keys !== undefined) assertFetchable(before.issuer, keys)
+  const next = withDefaults({ ...before, ...limits, keys: chosenKeys(keys ?? before.keys, before.keys, clock) })
   if (JSON.stringify(next) === JSON.stringify(before)) return issuers
+  return issuers.map((issuer) => (issuer === before ? next : issuer))
+}
+
+/**
+ * Has the keys of an issuer fetched now.
+ *
+ * @throws {DomainError} `trusted_issuer_not_found`; `trusted_issuer_keys_given`.
+ */
+export function refreshIssuerKeys(
+  issuers: readonly TrustedIssuer[],
+  issuerId: string,
+  clock: Date,
+): readonly TrustedIssuer[] {
+  const before = existingIssuer(issuers, issuerId)
+  if (before.keys.kind === 'given') {
+    throw new DomainError(
+      'trusted_issuer_keys_given',
+      'the keys of this issuer were given by hand: update them instead',
+    )
+  }
+  const next = { ...before, keys: requestFetch(before.keys, clock) }
   return issuers.map((issuer) => (issuer === before ? next : issuer))
 }
 
@@ -80,6 +117,21 @@ export function editIssuer(
 export function removeIssuer(issuers: readonly TrustedIssuer[], issuerId: string): readonly TrustedIssuer[] {
   const gone = existingIssuer(issuers, issuerId)
   return issuers.filter((issuer) => issuer !== gone)
+}
+
+/**
+ * The issuers with what is newly known of the fetches of one of them, unless its keys are others there: those come with a version of the
+ * instance, and what is newly known may be older than that.
+ */
+export function noteKeyFetch(
+  issuers: readonly TrustedIssuer[],
+  { issuerId, keys }: TrustedIssuer,
+): readonly TrustedIssuer[] {
+  return issuers.map((issuer) => {
+    if (issuer.issuerId !== issuerId || issuer.keys.kind !== 'fetched' || keys.kind !== 'fetched') return issuer
+    if (!isSameSource(issuer.keys.source, keys.source) || !isSameSet(issuer.keys.keys, keys.keys)) return issuer
+    return { ...issuer, keys: { ...issuer.keys, fetch: keys.fetch } }
+  })
 }
 
 /** The issuer with this id. @throws {DomainError} `trusted_issuer_not_found`. */
@@ -105,6 +157,29 @@ export function trustDomainOf(spiffeId: string): string | undefined {
 /** Whether an issuer may speak of a subject. A SPIFFE trust domain has its own workloads only. */
 export function mayVouchFor({ issuer }: Pick<TrustedIssuer, 'issuer'>, subject: string): boolean {
   return !issuer.startsWith(SPIFFE) || trustDomainOf(subject) === issuer
+}
+
+/** Keys that were fetched stay if their source does. */
+function chosenKeys(choice: IssuerKeyChoice, before: IssuerKeys | undefined, clock: Date): IssuerKeys {
+  if (choice.kind === 'given') return choice
+  const { source } = choice
+  const stays = before?.kind === 'fetched' && isSameSource(before.source, source)
+  return stays ? { ...before, source } : notFetched(source, clock)
+}
+
+/** A SPIFFE trust domain publishes a bundle and no discovery document, and is the only issuer with a bundle. */
+function assertFetchable(issuer: string, keys: IssuerKeyChoice): void {
+  if (keys.kind === 'given') return
+  const { kind } = keys.source
+  if ((kind === 'spiffe_bundle_url') !== issuer.startsWith(SPIFFE)) {
+    throw new DomainError(
+      'trusted_issuer_invalid',
+      'the keys of spiffe://… come from a bundle, and those of no other issuer',
+    )
+  }
+  if (kind === 'discovery' && !issuer.startsWith('https://')) {
+    throw new DomainError('trusted_issuer_invalid', 'keys are fetched by https only: give those of this issuer by hand')
+  }
 }
 
 function withDefaults<Facts extends Pick<TrustedIssuer, 'algorithms' | 'maxLifetimeSeconds'>>(facts: Facts): Facts {

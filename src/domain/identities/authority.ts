@@ -10,6 +10,7 @@ import type { WebKey } from '../keys/web-key.ts'
 import { isLive, type PersonalAccessToken } from './credential.ts'
 import { allows, type Permission } from './permission.ts'
 import type { ServiceUser } from './service-user.ts'
+import type { TokenBinding } from './token-binding.ts'
 import { isRevoked, type RevokedToken } from './token-revocation.ts'
 
 /** An access token that a caller has proved itself with. */
@@ -43,8 +44,8 @@ export interface VerifiedAccessToken {
   /** The user id. */
   readonly subject: string
   readonly credential: AccessTokenCredential
-  /** The thumbprint of the key that the caller must prove with DPoP (`cnf.jkt`, RFC 9449 §6.1); null for a bearer token. */
-  readonly boundTo: string | null
+  /** What the caller must have besides the token; null: nothing. */
+  readonly boundTo: TokenBinding | null
 }
 
 /** An access token with all that it says. */

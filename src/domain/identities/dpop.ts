@@ -5,7 +5,9 @@
  */
 import { DomainError } from '../errors.ts'
 
-/** The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2). */
+/**
+ * The signature algorithms of proofs: asymmetric ones only (RFC 9449 §4.2), and no PKCS #1 v1.5 (FAPI 2.0 Security Profile §5.4.1).
+ */
 export const DPOP_ALGORITHMS = [
   'ES256',
   'ES384',
@@ -16,13 +18,13 @@ export const DPOP_ALGORITHMS = [
   'PS256',
   'PS384',
   'PS512',
-  'RS256',
-  'RS384',
-  'RS512',
 ] as const
 
-/** How far `iat` of a proof without a nonce may be from the time of the instance, in seconds (RFC 9449 §4.3 check 11). */
-const IAT_TOLERANCE_SECONDS = 60
+/**
+ * How far the clock of a client may be from the time of the instance, in seconds: for `nbf` and `exp`, and for `iat` of a proof without a
+ * nonce (RFC 9449 §4.3 check 11). FAPI 2.0 Security Profile §5.3.2.1 allows 10 to 60.
+ */
+export const CLOCK_TOLERANCE_SECONDS = 60
 
 /** For how long a nonce is accepted at least and at most, from when it was first handed out, in seconds. */
 export const NONCE_SECONDS = { step: 60, steps: 5 } as const
@@ -32,7 +34,7 @@ export const NONCE_SECONDS = { step: 60, steps: 5 } as const
  * replica that is a step ahead.
  */
 export const PROOF_LIFETIME_SECONDS = Math.max(
-  2 * IAT_TOLERANCE_SECONDS,
+  2 * CLOCK_TOLERANCE_SECONDS,
   NONCE_SECONDS.step * (NONCE_SECONDS.steps + 1),
 )
 
@@ -72,7 +74,7 @@ export function assertProves(proof: DpopProof, { method, uri, tokenHash }: Prove
 
 /** Whether a proof without a nonce was made just now, by its `iat`. */
 export function isRecent({ issuedAt }: DpopProof, now: Date): boolean {
-  return Math.abs(now.getTime() - issuedAt.getTime()) <= IAT_TOLERANCE_SECONDS * 1000
+  return Math.abs(now.getTime() - issuedAt.getTime()) <= CLOCK_TOLERANCE_SECONDS * 1000
 }
 
 /** The refusal of a proof. @param detail What is wrong, which the client may know. */

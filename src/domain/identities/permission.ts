@@ -10,7 +10,8 @@ const READING = [
   'iam.audit.read',
   'iam.token.read',
   'iam.instance.read',
-  'iam.console.use',
+  // Signing in, to see what else a role lets one see.
+  'iam.console.read',
   'iam.session.read',
 ] as const
 

@@ -6,6 +6,7 @@
 
 import { DomainError } from '../errors.ts'
 import type { FederatedIdentity } from '../federation/federated-identity.ts'
+import type { ClientCertificate } from './client-certificate.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
 import type { InstanceRole } from './permission.ts'
 import type { RevokedTokens } from './token-revocation.ts'
@@ -24,10 +25,13 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly clientCredentialsEnabled: boolean
   /** Whether the user gets no bearer tokens, but only tokens that are bound to a key. */
   readonly boundTokensRequired: boolean
+  /** Whether its tokens are bound to the client certificate of the token request, if that has one (RFC 8705 §3.4). */
+  readonly certificateBoundTokens: boolean
   readonly secrets: readonly ClientSecret[]
   readonly keys: readonly UserKey[]
   readonly personalAccessTokens: readonly PersonalAccessToken[]
   readonly federatedIdentities: readonly FederatedIdentity[]
+  readonly certificates: readonly ClientCertificate[]
   readonly instanceRoles: readonly InstanceRole[]
   /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
@@ -42,12 +46,13 @@ export type NewServiceUser = Pick<
   ServiceUser,
   'userId' | 'name' | 'projectId' | 'projectName' | 'clientCredentialsEnabled'
 > &
-  Partial<Pick<ServiceUser, 'boundTokensRequired'>>
+  Partial<Pick<ServiceUser, 'boundTokensRequired' | 'certificateBoundTokens'>>
 
-/** A new, enabled user without credentials, roles and scopes. Bound tokens are not required unless the facts say so. */
+/** A new, enabled user without credentials, roles and scopes. It has bearer tokens unless the facts say otherwise. */
 export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser {
   return {
     boundTokensRequired: false,
+    certificateBoundTokens: false,
     ...facts,
     createdAt: at,
     enabled: true,
@@ -55,6 +60,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     keys: [],
     personalAccessTokens: [],
     federatedIdentities: [],
+    certificates: [],
     instanceRoles: [],
     projectRoles: new Map(),
     customScopes: [],

@@ -47,7 +47,7 @@ export interface TokenRequest {
   readonly projectName: string
   /** Space-separated scopes; missing or empty means `openid`. */
   readonly scope: string | undefined
-  /** Whether the token is going to be bound to a key. */
+  /** Whether the token is going to be bound to a key or a certificate. */
   readonly isBound: boolean
   /** The audience that stands for this service. */
   readonly serviceAudience: string

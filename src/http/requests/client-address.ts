@@ -21,6 +21,12 @@ export function createAddressReader(trustedProxies: readonly string[]): AddressR
   return (peer, forwardedFor) => walk(withoutMapping(peer ?? ''), forwardedFor ?? '', trusted)
 }
 
+/** Returns whether the peer of a connection is a trusted proxy. @param trustedProxies As for `createAddressReader`. */
+export function createPeerCheck(trustedProxies: readonly string[]): (peer: string) => boolean {
+  const trusted = toBlockList(trustedProxies)
+  return (peer) => isTrusted(withoutMapping(peer), trusted)
+}
+
 function walk(peer: string, forwardedFor: string, trusted: BlockList): string {
   let address = peer
   let end = forwardedFor.length

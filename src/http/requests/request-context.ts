@@ -1,11 +1,13 @@
 /**
- * The context of each request while it is answered: the client's address, who makes the request and why it is refused.
+ * The context of each request while it is answered: the client's address and certificate, who makes the request and why it is refused.
  *
  * Kept in a symbol property of the request, which costs less than a `WeakMap` or `AsyncLocalStorage`.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
+import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import type { GrantFacts, RequestContext } from '../../domain/ports.ts'
+import { type CertificateReader, noCertificates } from '../tls/client-certificates.ts'
 import type { AddressReader } from './client-address.ts'
 
 /** The facts about one request. */
@@ -33,9 +35,12 @@ type Request = object & { [FACTS]?: MutableFacts }
 /** The contexts of all requests that are being answered. */
 export class RequestContexts implements RequestContext {
   readonly #addressFrom: AddressReader
+  readonly #certificateFrom: CertificateReader
 
-  constructor(addressFrom: AddressReader) {
+  /** @param certificateFrom Default: certificates mean nothing. */
+  constructor(addressFrom: AddressReader, certificateFrom: CertificateReader = noCertificates) {
     this.#addressFrom = addressFrom
+    this.#certificateFrom = certificateFrom
   }
 
   /** Reads the address, which is unknown once the connection is closed. */
@@ -53,6 +58,10 @@ export class RequestContexts implements RequestContext {
 
   addressOf(request: Request): string {
     return this.about(request).address
+  }
+
+  certificateOf(request: Request): PresentedCertificate {
+    return this.#certificateFrom(request as IncomingMessage | Http2ServerRequest)
   }
 
   connectionOf(request: Partial<IncomingMessage & Http2ServerRequest>): object {
@@ -82,8 +91,8 @@ function factsOf(request: Request): MutableFacts {
   return request[FACTS]
 }
 
-/** `socket` of an HTTP/2 request would create a Proxy for each request; that of its session is created once. */
-function peerAddressOf(req: IncomingMessage | Http2ServerRequest): string | undefined {
+/** The address of the connection; undefined once it is closed. `socket` of an HTTP/2 request would create a Proxy for each request; that of its session is created once. */
+export function peerAddressOf(req: IncomingMessage | Http2ServerRequest): string | undefined {
   if (!('stream' in req)) return req.socket.remoteAddress
   const { session } = req.stream
   return session === undefined || session.destroyed ? undefined : session.socket.remoteAddress

@@ -28,8 +28,8 @@ const MAX_LIFETIME_SECONDS = 3600
 const MAX_ID_LENGTH = 200
 
 /**
- * The accepted audience: the issuer alone (FAPI 2.0 Security Profile §5.3.2.1), or also the URL of the token endpoint (RFC 7523 §3),
- * which many libraries still send.
+ * The accepted audience: the issuer alone and as a text (FAPI 2.0 Security Profile §5.3.2.1), or also the URL of the token endpoint
+ * (RFC 7523 §3), which many libraries still send, and a list of one.
  */
 export type AssertionAudience = 'issuer' | 'endpoint'
 
@@ -56,9 +56,7 @@ export function assertAssertionHeader(assertion: unknown, { typ, crit, b64 }: Re
   if (crit !== undefined || b64 !== undefined) refuse('crit and b64 must not be there')
 }
 
-/**
- * Checks the claims of an assertion with a valid signature. The audience may be a list of one. @throws `invalid_client`.
- */
+/** Checks the claims of an assertion with a valid signature. @throws `invalid_client`. */
 export function assertAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
   { now, ...rules }: AudienceRules & { readonly now: Date },
@@ -66,8 +64,8 @@ export function assertAssertionClaims(
   const { aud, exp, iat, nbf, jti } = claims
   const seconds = now.getTime() / 1000
   const soon = seconds + CLOCK_TOLERANCE_SECONDS
-  const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
-  if (!audiencesOf(rules).includes(audience)) refuse(wrongAudience(rules))
+  if (!audiencesOf(rules).includes(rules.assertionAudience === 'endpoint' ? unlisted(aud) : aud))
+    refuse(wrongAudience(rules))
   if (!isBefore(exp, soon + MAX_LIFETIME_SECONDS)) refuse(`exp must be at most ${MAX_LIFETIME_SECONDS} seconds away`)
   if (isBefore(exp, seconds - CLOCK_TOLERANCE_SECONDS)) refuse(PAST)
   if (iat !== undefined && !isBefore(iat, soon)) refuse('iat must not lie in the future')
@@ -158,9 +156,16 @@ function audiencesOf({ issuer, assertionAudience }: AudienceRules): readonly unk
   return assertionAudience === 'endpoint' ? [issuer, issuer + OAUTH_PATHS.token] : [issuer]
 }
 
+/** The value of a list of one. */
+function unlisted(aud: unknown): unknown {
+  return Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
+}
+
 function wrongAudience(rules: AudienceRules): string {
   const [issuer, endpoint] = audiencesOf(rules)
-  return `aud must be the issuer, ${issuer},${endpoint === undefined ? '' : ` or the token endpoint, ${endpoint},`} and nothing else`
+  return endpoint === undefined
+    ? `aud must be the issuer, ${issuer}, as a text and nothing else`
+    : `aud must be the issuer, ${issuer}, or the token endpoint, ${endpoint}, and nothing else`
 }
 
 /**

@@ -27,11 +27,12 @@ export interface ReadOptions {
   readonly contexts: Pick<RequestContext, 'addressOf'>
 }
 
-/** What a request has proved: a secret, the possession of one of these keys, or a federated identity. */
+/** What a request has proved: a secret, the possession of one of these keys, a federated identity, or a client certificate. */
 export type Proof =
   | { readonly kind: 'secret'; readonly secretId: string }
   | { readonly kind: 'key'; readonly keyIds: readonly string[] }
   | { readonly kind: 'federated'; readonly identityId: string }
+  | { readonly kind: 'certificate'; readonly certificateId: string }
 
 /** The identity that a request claims. */
 export interface Claim {
@@ -123,6 +124,10 @@ export class ClaimedUser {
     if (this.proof.kind === 'federated') {
       const { identityId } = this.proof
       return user.federatedIdentities.some((identity) => identity.identityId === identityId)
+    }
+    if (this.proof.kind === 'certificate') {
+      const { certificateId } = this.proof
+      return user.certificates.some((each) => each.certificateId === certificateId && isLive(each, now))
     }
     const { secretId } = this.proof
     return user.secrets.some((secret) => secret.secretId === secretId && isLive(secret, now))

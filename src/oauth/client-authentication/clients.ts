@@ -16,6 +16,7 @@ import { toTooManyFailures, toUnavailable } from '../errors.ts'
 import { federatedAssertionOf } from '../federation/federated-form.ts'
 import { FederatedProof, type FederatedProofOptions } from '../federation/federated-proof.ts'
 import { addAssertionKeys, createDecoys } from './assertion-keys.ts'
+import { type CertificateProofOptions, proveCertificate } from './certificate-proof.ts'
 import {
   type Claim,
   ClaimedUser,
@@ -71,7 +72,7 @@ export interface Clients {
 }
 
 /** What authenticating clients needs. */
-export interface ClientsOptions extends ReadOptions, FederatedProofOptions {
+export interface ClientsOptions extends ReadOptions, FederatedProofOptions, CertificateProofOptions {
   readonly attempts: AttemptLimiter
   /** The time at which credentials must be live. */
   readonly now: () => Date
@@ -82,6 +83,7 @@ const CREDENTIALS: Readonly<Record<Proof['kind'], GrantFacts['credential']>> = {
   secret: 'client_secret',
   key: 'private_key_jwt',
   federated: 'federated_jwt',
+  certificate: 'client_certificate',
 }
 
 const NOT_NAMED = Promise.resolve(undefined)
@@ -111,7 +113,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       parts === undefined
         ? new ClaimedUser(undefined, null)
         : await findUser(ctx.req, { clientId, userId: parts.userId }, options)
-    const method = authenticationMethod(ctx)
+    const method = authenticationMethod(ctx, options)
     const client: Client = Object.create(template, {
       clientId: { value: clientId, enumerable: true },
       tokenEndpointAuthMethod: { value: method, enumerable: true },
@@ -122,6 +124,7 @@ export function connectClients(provider: Provider, options: ClientsOptions): Cli
       },
     })
     if (method === 'private_key_jwt') addAssertionKeys(client, user, { decoys, now: now() })
+    if (method === 'tls_client_auth') await available(proveCertificate(ctx.req, user, options))
     known.set(client, { user, projectName: parts?.projectName ?? '', attempt })
     return client
   }
@@ -205,9 +208,17 @@ function assertMayTry(ctx: KoaContextWithOIDC, attempt: Attempt, attempts: Attem
   throw toTooManyFailures()
 }
 
-/** A service user may use any of its credentials, so the request decides the method. oidc-provider has refused two at once. */
-function authenticationMethod({ oidc }: KoaContextWithOIDC): 'private_key_jwt' | 'client_secret_basic' {
-  return oidc.params?.client_assertion ? 'private_key_jwt' : 'client_secret_basic'
+/**
+ * A service user may use any of its credentials, so the request decides the method. oidc-provider has refused two at once. For it all
+ * certificates are of `tls_client_auth`.
+ */
+function authenticationMethod(
+  { oidc: { params }, headers }: KoaContextWithOIDC,
+  { certificates }: Pick<ClientsOptions, 'certificates'>,
+): 'private_key_jwt' | 'client_secret_basic' | 'tls_client_auth' {
+  if (params?.client_assertion) return 'private_key_jwt'
+  const hasSecret = Boolean(params?.client_secret) || headers.authorization !== undefined
+  return hasSecret || certificates === undefined ? 'client_secret_basic' : 'tls_client_auth'
 }
 
 async function findUser(req: IncomingMessage, claim: Claim, options: ReadOptions): Promise<ClaimedUser> {

@@ -9,6 +9,7 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import { STANDARD_SCOPES } from '../../domain/identities/token-grant.ts'
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { KEY_ALGORITHM_NAMES } from '../../domain/keys/key-algorithm.ts'
+import type { ClientCertificateVerifier } from '../../domain/ports.ts'
 import { CLIENT_AUTHENTICATION_METHODS, OAUTH_PATHS } from '../endpoints.ts'
 
 /**
@@ -20,18 +21,24 @@ const AUTHORIZATION_PATH = '/oauth/v2/authorize'
 /** A member that ZITADEL's client for PHP cannot start without, though it does not use it for machines. There is nothing at the address. */
 const ZITADEL_MEMBERS = { userinfo_endpoint: '/oidc/v1/userinfo' }
 
+/** What the document depends on. */
+export interface DiscoveryOptions {
+  /** Whether clients of ZITADEL are served. */
+  readonly acceptsZitadelScopes: boolean
+  /** Undefined: certificates of clients do not count. */
+  readonly certificates?: Pick<ClientCertificateVerifier, 'trustsAuthorities'>
+}
+
 /** The last one is of draft-ietf-oauth-spiffe-client-auth. For a client of oidc-provider it is a secret (decision 28). */
 const AUTHENTICATION_METHODS = [...CLIENT_AUTHENTICATION_METHODS, 'spiffe_jwt']
 
 /**
- * Authorization server metadata (RFC 8414 §2, RFC 9449 §5.1). It does not depend on the key ring (decision 20).
- *
- * @param options `acceptsZitadelScopes`: whether clients of ZITADEL are served.
- */
+ * Authorization server metadata (RFC 8414 §2, RFC 8705 §3.3, RFC 9449 §5.1). It does not depend on the key ring (decision 20). */
 export function discoveryDocument(
   issuer: string,
-  { acceptsZitadelScopes }: { readonly acceptsZitadelScopes: boolean },
+  { acceptsZitadelScopes, certificates }: DiscoveryOptions,
 ): Record<string, unknown> {
+  const methods = [...AUTHENTICATION_METHODS, ...certificateMethods(certificates)]
   const forZitadel = Object.entries(ZITADEL_MEMBERS).map(([name, path]) => [name, issuer + path])
   return {
     issuer,
@@ -43,17 +50,26 @@ export function discoveryDocument(
     scopes_supported: STANDARD_SCOPES,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+    token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
-    introspection_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+    introspection_endpoint_auth_methods_supported: methods,
     introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
-    revocation_endpoint_auth_methods_supported: AUTHENTICATION_METHODS,
+    revocation_endpoint_auth_methods_supported: methods,
     revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+    ...(certificates === undefined ? {} : { tls_client_certificate_bound_access_tokens: true }),
     // No ID tokens are issued; OpenID Connect Discovery §3 requires both members all the same.
     subject_types_supported: ['public'],
     // Verifiers that are configured by discovery take this as the allow-list for access tokens, and read it once.
     id_token_signing_alg_values_supported: KEY_ALGORITHM_NAMES,
     ...(acceptsZitadelScopes ? Object.fromEntries(forZitadel) : {}),
   }
+}
+
+/** Names in certificates mean nothing without an authority that vouches for them. */
+function certificateMethods(certificates: DiscoveryOptions['certificates']): readonly string[] {
+  if (certificates === undefined) return []
+  return certificates.trustsAuthorities
+    ? ['tls_client_auth', 'self_signed_tls_client_auth']
+    : ['self_signed_tls_client_auth']
 }

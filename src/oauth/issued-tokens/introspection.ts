@@ -44,7 +44,7 @@ function isAllowed(client: Client, { audience }: IssuedAccessToken, { userOf }: 
   return user.projectName === projectName && mayIntrospect(user, audience)
 }
 
-/** All claims of the token, which has its own roles among them, and `cnf` (RFC 7662 §2.2, RFC 9449 §6.2). */
+/** All claims of the token, which has its own roles among them, and `cnf` (RFC 7662 §2.2, RFC 8705 §3.2, RFC 9449 §6.2). */
 function toResponse({ claims, boundTo }: IssuedAccessToken): object {
-  return { ...claims, active: true, token_type: boundTo === null ? 'Bearer' : 'DPoP' }
+  return { ...claims, active: true, token_type: boundTo?.kind === 'dpop' ? 'DPoP' : 'Bearer' }
 }

@@ -19,6 +19,7 @@ import type { ProviderOptions } from '../provider.ts'
 import { createAccessTokenSigner, grantedClaims, lifetimeOf } from './access-token-signer.ts'
 import { hasSmallForm, takeForm } from './form-body.ts'
 import { type PlainRequest, readPlainRequest } from './plain-request.ts'
+import { usesCertificate } from './sender-constraint.ts'
 
 /** A plain request, and the user that it claims to be from. */
 interface Recognised extends PlainRequest {
@@ -71,6 +72,7 @@ function decide(
   startAuthentication(req)
   options.contexts.identified(req, request.clientId)
   const user = options.directory.recallServiceUser(request.userId)
+  if (user !== undefined && usesCertificate(req, user, options.contexts)) return undefined
   const granted = user === undefined ? undefined : grant(user, request, options)
   // Another replica may have changed the user a moment ago.
   return granted ?? decideByDatabase(req, request, options)
@@ -103,7 +105,8 @@ async function decideByDatabase(
     if (isUnavailable(error)) return 'unavailable'
     throw error
   }
-  const granted = grant(user, request, options)
+  const isPlain = user === undefined || !usesCertificate(req, user, options.contexts)
+  const granted = isPlain ? grant(user, request, options) : undefined
   if (granted !== undefined) return granted
   rememberLookup(req, { userId, user })
   if (req.readable) return undefined

@@ -1,16 +1,48 @@
 /**
- * Binds access tokens to the key of a DPoP proof (RFC 9449 §5), if the token request has one.
+ * Binds access tokens to the key of a DPoP proof (RFC 9449 §5), or to the certificate of the client (RFC 8705 §3).
  */
 import type { IncomingMessage } from 'node:http'
 import { type ClientCredentials, errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Dpop } from '../../app/access/dpop.ts'
 import { DomainError } from '../../domain/errors.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
+import type { PresentedCertificate, TokenBinding } from '../../domain/identities/token-binding.ts'
+import type { RequestContext } from '../../domain/ports.ts'
 import { OAUTH_PATHS } from '../endpoints.ts'
 import { toUnavailable } from '../errors.ts'
 
-/** Whether the token of a request is going to be bound: without a good proof there will be none. */
-export function hasProof({ headers }: IncomingMessage): boolean {
-  return headers.dpop !== undefined
+/**
+ * To what the token of a request is going to be bound: without a good proof or a readable certificate there will be none.
+ *
+ * A proof goes first, because the client has made it for this request; certificates are there for other reasons as well.
+ */
+export function bindingMethodOf(
+  req: IncomingMessage,
+  user: Pick<ServiceUser, 'certificateBoundTokens'>,
+  contexts: Pick<RequestContext, 'certificateOf'>,
+): TokenBinding['kind'] | null {
+  if (req.headers.dpop !== undefined) return 'dpop'
+  return usesCertificate(req, user, contexts) ? 'certificate' : null
+}
+
+/** Whether the request comes with a certificate, or something in its place, to which tokens of the user are bound. */
+export function usesCertificate(
+  req: IncomingMessage,
+  { certificateBoundTokens }: Pick<ServiceUser, 'certificateBoundTokens'>,
+  contexts: Pick<RequestContext, 'certificateOf'>,
+): boolean {
+  return certificateBoundTokens && contexts.certificateOf(req).kind !== 'none'
+}
+
+/**
+ * The member of `cnf` for a certificate.
+ *
+ * @throws `invalid_request` if it cannot be read.
+ */
+export function certificateConfirmation(certificate: PresentedCertificate): { readonly 'x5t#S256': string } {
+  if (certificate.kind === 'presented') return { 'x5t#S256': certificate.thumbprint }
+  const reason = certificate.kind === 'unreadable' ? certificate.reason : 'the connection has none any more'
+  throw new errors.InvalidRequest(`the client certificate cannot be read: ${reason}`)
 }
 
 /**
@@ -18,15 +50,14 @@ export function hasProof({ headers }: IncomingMessage): boolean {
  *
  * @throws `invalid_dpop_proof`, `use_dpop_nonce`, `temporarily_unavailable`.
  */
-export async function bindToken(
+export async function bindToKey(
   ctx: KoaContextWithOIDC,
   token: Pick<ClientCredentials, 'setThumbprint'>,
   { payload, dpop }: { readonly payload: Record<string, unknown>; readonly dpop: Pick<Dpop, 'verify' | 'useOnce'> },
 ): Promise<void> {
-  const proof = ctx.req.headers.dpop
-  if (proof === undefined) return
   try {
-    const verified = await dpop.verify({ proof: String(proof), method: ctx.method, path: OAUTH_PATHS.token })
+    const proof = String(ctx.req.headers.dpop)
+    const verified = await dpop.verify({ proof, method: ctx.method, path: OAUTH_PATHS.token })
     await dpop.useOnce(verified)
     const { keyThumbprint, nextNonce } = verified
     if (nextNonce !== null) ctx.set('dpop-nonce', nextNonce)

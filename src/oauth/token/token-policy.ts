@@ -3,12 +3,14 @@
  * the claims before the token is signed.
  */
 import type { Client, KoaContextWithOIDC, ResourceServer } from 'oidc-provider'
+import type { TokenBinding } from '../../domain/identities/token-binding.ts'
 import { type DeniedToken, decideTokenGrant, type GrantedToken } from '../../domain/identities/token-grant.ts'
 import type { ActiveWebKey } from '../../domain/keys/web-key.ts'
+import type { RequestContext } from '../../domain/ports.ts'
 import type { Clients } from '../client-authentication/clients.ts'
 import { toOAuthError } from '../errors.ts'
 import { grantedClaims, lifetimeOf } from './access-token-signer.ts'
-import { hasProof } from './sender-constraint.ts'
+import { bindingMethodOf } from './sender-constraint.ts'
 
 /** The claims of a token before it is signed. */
 type TokenDraft = { payload: Record<string, unknown> }
@@ -25,6 +27,7 @@ export interface TokenPolicyOptions {
   readonly signingKey: ActiveWebKey
   readonly userOf: Clients['userOf']
   readonly confirm: Clients['confirm']
+  readonly contexts: Pick<RequestContext, 'certificateOf'>
 }
 
 export class TokenPolicy {
@@ -84,13 +87,19 @@ export class TokenPolicy {
     return decideTokenGrant(user, {
       projectName,
       scope: typeof params?.scope === 'string' ? params.scope : undefined,
-      isBound: hasProof(ctx.req),
+      isBound: this.bindingMethodOf(ctx, client) !== null,
       serviceAudience: issuer,
       resources: this.#withoutResource.has(ctx)
         ? []
         : [params?.resource].flat().filter((item) => typeof item === 'string'),
       acceptsZitadelScopes,
     })
+  }
+
+  /** To what the token of an authenticated client is going to be bound. */
+  bindingMethodOf = (ctx: KoaContextWithOIDC, client: Client): TokenBinding['kind'] | null => {
+    const { userOf, contexts } = this.#options
+    return bindingMethodOf(ctx.req, userOf(client).user, contexts)
   }
 
   /** Sets the granted claims. */

@@ -3,7 +3,7 @@
  * request has been received. Changes check it a third time, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
-import type { HandlerContext, Interceptor } from '@connectrpc/connect'
+import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
@@ -12,7 +12,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
-import type { CallContexts, RequestTarget } from '../protocol/call-context.ts'
+import type { CallContexts } from '../protocol/call-context.ts'
 import { successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
@@ -22,16 +22,20 @@ export interface PresentedCall {
   readonly header: Headers
   /** The IP address of the client; empty if it is not known. */
   readonly clientAddress: string
-  readonly target: RequestTarget
+  readonly values: ContextValues
 }
 
 /** Finds out who is calling. @throws {DomainError} if that is not proved. */
 export type Authenticate = (call: PresentedCall) => Promise<AuthenticatedCaller>
 
-/** Authenticates by the token in the `Authorization` header, with its DPoP proof. */
-export function byToken(access: Pick<Access, 'authenticate'>): Authenticate {
-  return ({ header, clientAddress, target }) =>
-    access.authenticate(header.get('authorization'), clientAddress, { ...target, proof: header.get('dpop') })
+/** Authenticates by the token in the `Authorization` header, with the proof of the key that it is bound to. */
+export function byToken(access: Pick<Access, 'authenticate'>, callContexts: CallContexts): Authenticate {
+  return ({ header, clientAddress, values }) =>
+    access.authenticate(header.get('authorization'), clientAddress, {
+      ...callContexts.targetOf(values),
+      proof: header.get('dpop'),
+      certificate: () => callContexts.certificateOf(values),
+    })
 }
 
 /** What the gate needs. */
@@ -70,8 +74,7 @@ export function authorize({
       throw refusal
     }
     try {
-      const target = callContexts.targetOf(values)
-      const caller = await authenticate({ header: requestHeader, clientAddress, target })
+      const caller = await authenticate({ header: requestHeader, clientAddress, values })
       const { userId } = caller.user
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }

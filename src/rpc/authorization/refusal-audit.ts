@@ -63,13 +63,13 @@ export function resourceOf(request: object): string {
   const role = read('role', isRole)
   const scope = read('scope', isScope)
   if (userId !== undefined) {
-    const [secretId, keyId, tokenId, identityId] = ['secretId', 'keyId', 'tokenId', 'identityId'].map((field) =>
-      read(field, isUuid),
-    )
+    const ids = ['secretId', 'keyId', 'tokenId', 'identityId', 'certificateId'].map((field) => read(field, isUuid))
+    const [secretId, keyId, tokenId, identityId, certificateId] = ids
     if (secretId !== undefined) return userResource(userId, 'secrets', secretId)
     if (keyId !== undefined) return userResource(userId, 'keys', keyId)
     if (tokenId !== undefined) return userResource(userId, 'tokens', tokenId)
     if (identityId !== undefined) return userResource(userId, 'federated_identities', identityId)
+    if (certificateId !== undefined) return userResource(userId, 'certificates', certificateId)
     if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
     return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
   }

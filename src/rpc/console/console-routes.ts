@@ -4,11 +4,12 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SessionAccess } from '../../app/console/session-access.ts'
-import { CONSOLE_API, SESSION_PATH } from '../../domain/console/paths.ts'
+import { CALLBACK_PATH, CONSOLE_API, SESSION_PATH, SIGN_IN_PATH } from '../../domain/console/paths.ts'
 import type { RequestContext } from '../../domain/ports.ts'
 import type { Authenticate } from '../authorization/authorize.ts'
 import { connectRefusal } from '../protocol/http-refusals.ts'
 import type { Answer, RpcRoute, RpcRoutes } from '../routes.ts'
+import type { OpenIdAnswers } from './openid-endpoint.ts'
 import { crossOriginProblem, isUse } from './same-origin.ts'
 import { readCookie } from './session-cookie.ts'
 
@@ -18,6 +19,8 @@ export interface ConsoleRoutesOptions {
   readonly calls: RpcRoutes
   /** Answers at `SESSION_PATH`. */
   readonly session: Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>>
+  /** Answers at `SIGN_IN_PATH` and `CALLBACK_PATH`; null without an OpenID provider. */
+  readonly openId: OpenIdAnswers | null
   /** The base URL, at which the page is open. */
   readonly baseUrl: string
   /** Of every response. */
@@ -31,9 +34,9 @@ export function bySession(access: Pick<SessionAccess, 'authenticate'>): Authenti
     access.authenticate({ cookie: readCookie(header.get('cookie')), address: clientAddress, isUse: isUse(header) })
 }
 
-/** The routes, each behind the check of the origin. Calls are made by POST only, which is all that the page needs. */
+/** The routes, each behind the check of the origin but the two that browsers navigate to. Calls are made by POST only, which is all that the page needs. */
 export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
-  const { calls, session, headers } = options
+  const { calls, session, openId, headers } = options
   const guard = guardWith(options)
   const route = (answers: RpcRoute['answers'], own: RpcRoute['headers'] = {}): RpcRoute => {
     return { answers, headers: { ...own, ...headers }, anyOrigin: false }
@@ -45,7 +48,14 @@ export function consoleRoutes(options: ConsoleRoutesOptions): RpcRoutes {
   })
   const { GET, POST, DELETE } = session
   const signingIn = route({ GET: guard(GET), POST: guard(POST), DELETE: guard(DELETE) })
-  return new Map([...behindPrefix, [SESSION_PATH, signingIn]])
+  const navigations: [string, RpcRoute][] =
+    openId === null
+      ? []
+      : [
+          [SIGN_IN_PATH, route({ GET: openId.signIn })],
+          [CALLBACK_PATH, route({ GET: openId.callback })],
+        ]
+  return new Map([...behindPrefix, [SESSION_PATH, signingIn], ...navigations])
 }
 
 function guardWith({ baseUrl, requestContext }: ConsoleRoutesOptions): (answer: Answer) => Answer {

@@ -26,13 +26,15 @@ export interface SessionEndpointOptions {
   readonly sessions: Pick<ConsoleSessions, 'open' | 'signOut'>
   readonly access: Pick<SessionAccess, 'authenticate'>
   readonly baseUrl: string
+  /** Where the page can send a browser to sign in; null: only links sign in. */
+  readonly signInPath: string | null
   readonly requestContext: Pick<RequestContext, 'addressOf' | 'identified' | 'refused'>
   readonly log: Log
 }
 
 /** Answers by method. */
 export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Record<'GET' | 'POST' | 'DELETE', Answer>> {
-  const { sessions, access, baseUrl, requestContext, log } = options
+  const { sessions, access, baseUrl, signInPath, requestContext, log } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
   const browserOf = (req: IncomingMessage) => {
     return { requestId: requestIdOf(headerOf(req)), clientAddress: requestContext.addressOf(req) }
@@ -57,7 +59,8 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
         const refusal = toConnectError(error, headerOf(req), log)
         requestContext.refused(req, error instanceof DomainError ? reasonOf(error.code) : 'INVALID_ARGUMENT')
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
-        sendJson(req, res, codeToHttpStatus(refusal.code), errorToJson(refusal, undefined))
+        const signIn = signInPath === null ? {} : { signInPath }
+        sendJson(req, res, codeToHttpStatus(refusal.code), { ...errorToJson(refusal, undefined), ...signIn })
       }
     }
 

@@ -5,7 +5,6 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
-  type IssuerKeys,
   TrustedIssuerSchema,
   type TrustedIssuer as WireTrustedIssuer,
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
@@ -16,7 +15,7 @@ import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { pathsOf } from '../messages/fields.ts'
 import { byName, fromMemory, listPage } from '../messages/paging.ts'
-import { invalidField } from '../messages/violations.ts'
+import { fromFetchedKeys, fromIssuerKeys, toKeyOrigin } from './issuer-keys-mapping.ts'
 
 const ISSUERS = byName(({ issuer }: TrustedIssuer) => issuer)
 
@@ -26,7 +25,7 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
     async createTrustedIssuer(req, context) {
       const { issuer, algorithms, maxLifetimeSeconds = 0, keys } = req
       const facts = { issuer, algorithms: algorithms.filter(isAssertionAlgorithm), maxLifetimeSeconds }
-      return answer(await issuers.create(actorOf(context), { ...facts, jwks: toJwks(keys) }))
+      return answer(await issuers.create(actorOf(context), { ...facts, keys: toKeyOrigin(keys) }))
     },
 
     async getTrustedIssuer(req) {
@@ -43,11 +42,15 @@ export function trustedIssuerService(issuers: TrustedIssuers): ServiceImpl<typeo
       const paths = pathsOf(req.updateMask, ['keys', 'algorithms', 'max_lifetime_seconds'])
       const { algorithms, maxLifetimeSeconds = 0 } = req
       const edit = {
-        ...(paths.has('keys') ? { jwks: toJwks(req.keys) } : {}),
+        ...(paths.has('keys') ? { keys: toKeyOrigin(req.keys) } : {}),
         ...(paths.has('algorithms') ? { algorithms: algorithms.filter(isAssertionAlgorithm) } : {}),
         ...(paths.has('max_lifetime_seconds') ? { maxLifetimeSeconds } : {}),
       }
       return answer(await issuers.edit(actorOf(context), req.issuerId, edit))
+    },
+
+    async refreshTrustedIssuerKeys(req, context) {
+      return answer(await issuers.refreshKeys(actorOf(context), req.issuerId))
     },
 
     async deleteTrustedIssuer(req, context) {
@@ -62,18 +65,14 @@ function answer(issuer: TrustedIssuer) {
 }
 
 function fromTrustedIssuer(trusted: TrustedIssuer): WireTrustedIssuer {
-  const { issuerId, issuer, algorithms, maxLifetimeSeconds, createdAt } = trusted
+  const { issuerId, issuer, keys, algorithms, maxLifetimeSeconds, createdAt } = trusted
   return create(TrustedIssuerSchema, {
     issuerId,
     issuer,
-    keys: { source: { case: 'jwks', value: JSON.stringify({ keys: trusted.keys }) } },
+    keys: fromIssuerKeys(keys),
     algorithms: [...algorithms],
     maxLifetimeSeconds,
     creationDate: timestampFromDate(createdAt),
+    ...(keys.kind === 'given' ? {} : { fetchedKeys: fromFetchedKeys(keys) }),
   })
-}
-
-function toJwks(keys: IssuerKeys | undefined): string {
-  if (keys?.source.case === undefined) throw invalidField('keys', 'is required when update_mask has it')
-  return keys.source.value
 }

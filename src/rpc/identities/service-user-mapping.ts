@@ -32,7 +32,7 @@ export function toInstanceRole(role: WireInstanceRole): InstanceRole {
 /** A service user on the wire. */
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
   const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
-  const { boundTokensRequired, tokenLifetimeSeconds, tokenClaims } = user
+  const { boundTokensRequired, certificateBoundTokens, tokenLifetimeSeconds, tokenClaims } = user
   return create(ServiceUserSchema, {
     userId,
     clientId: formatClientId(user),
@@ -41,6 +41,7 @@ export function fromServiceUser(user: ServiceUser): WireServiceUser {
     enabled,
     clientCredentialsEnabled,
     boundTokensRequired,
+    certificateBoundTokens,
     instanceRoles: user.instanceRoles.map((role) => TO_WIRE[role]),
     projectRoles: [...user.projectRoles]
       .map(([id, roles]) => ({ projectId: id, roles: [...roles] }))

@@ -27,8 +27,9 @@ export function serviceUserService(
   return {
     ...credentialCalls(users, credentials),
 
-    async createServiceUser({ projectId, name, clientCredentialsEnabled, boundTokensRequired }, context) {
-      const facts = { projectId, name, clientCredentialsEnabled, boundTokensRequired }
+    async createServiceUser(req, context) {
+      const { projectId, name, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens } = req
+      const facts = { projectId, name, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
       return answer(await users.create(actorOf(context), facts))
     },
 
@@ -49,6 +50,7 @@ export function serviceUserService(
         'token_lifetime',
         'token_claims',
         'bound_tokens_required',
+        'certificate_bound_tokens',
       ])
       if (paths.has('name') && req.name === '') throw invalidField('name', 'is required when update_mask has it')
       const edit: ServiceUserEdit = {
@@ -57,6 +59,7 @@ export function serviceUserService(
         ...(paths.has('token_lifetime') ? { tokenLifetimeSeconds: lifetimeOf(req.tokenLifetime) } : {}),
         ...(paths.has('token_claims') ? { tokenClaims: req.tokenClaims } : {}),
         ...(paths.has('bound_tokens_required') ? { boundTokensRequired: req.boundTokensRequired } : {}),
+        ...(paths.has('certificate_bound_tokens') ? { certificateBoundTokens: req.certificateBoundTokens } : {}),
       }
       return answer(await users.edit(actorOf(context), req.userId, edit))
     },

@@ -54,13 +54,20 @@ const WIRE = {
   trusted_issuer_not_found: [Code.NotFound, 'TRUSTED_ISSUER_NOT_FOUND'],
   trusted_issuer_taken: [Code.AlreadyExists, 'TRUSTED_ISSUER_TAKEN'],
   trusted_issuer_invalid: [Code.InvalidArgument, 'TRUSTED_ISSUER_INVALID'],
+  trusted_issuer_keys_given: [Code.FailedPrecondition, 'TRUSTED_ISSUER_KEYS_GIVEN'],
   trusted_issuer_limit_reached: [Code.ResourceExhausted, 'TRUSTED_ISSUER_LIMIT_REACHED'],
   federated_identity_not_found: [Code.NotFound, 'FEDERATED_IDENTITY_NOT_FOUND'],
   federated_identity_limit_reached: [Code.ResourceExhausted, 'FEDERATED_IDENTITY_LIMIT_REACHED'],
+  client_certificate_not_found: [Code.NotFound, 'CLIENT_CERTIFICATE_NOT_FOUND'],
+  client_certificate_limit_reached: [Code.ResourceExhausted, 'CLIENT_CERTIFICATE_LIMIT_REACHED'],
+  client_certificate_invalid: [Code.InvalidArgument, 'CLIENT_CERTIFICATE_INVALID'],
   expiration_in_past: [Code.InvalidArgument, 'EXPIRATION_IN_PAST'],
   expiration_too_late: [Code.InvalidArgument, 'EXPIRATION_TOO_LATE'],
   sign_in_link_invalid: [Code.Unauthenticated, 'SIGN_IN_LINK_INVALID'],
   sign_in_by_session: [Code.PermissionDenied, 'SIGN_IN_BY_SESSION'],
+  sign_in_failed: [Code.Unauthenticated, 'SIGN_IN_FAILED'],
+  sign_in_not_allowed: [Code.PermissionDenied, 'SIGN_IN_NOT_ALLOWED'],
+  openid_provider_unavailable: [Code.Unavailable, 'OPENID_PROVIDER_UNAVAILABLE'],
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
@@ -68,6 +75,7 @@ const WIRE = {
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_bound: [Code.Unauthenticated, 'TOKEN_BOUND'],
+  token_certificate_mismatch: [Code.Unauthenticated, 'TOKEN_CERTIFICATE_MISMATCH'],
   dpop_proof_invalid: [Code.Unauthenticated, 'DPOP_PROOF_INVALID'],
   dpop_nonce_required: [Code.Unauthenticated, 'DPOP_NONCE_REQUIRED'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
@@ -184,7 +192,7 @@ const CONSOLE_CHALLENGE = 'Cookie cookie-name="keyturn_console"'
 /** RFC 6750 §3.1: the challenge has no error code for a request without a token. */
 function challenge(code: DomainErrorCode, scheme: 'Bearer' | 'DPoP'): string {
   if (code === 'token_missing') return 'Bearer'
-  if (code === 'console_session_invalid' || code === 'sign_in_link_invalid') return CONSOLE_CHALLENGE
+  if (code === 'console_session_invalid' || code.startsWith('sign_in_')) return CONSOLE_CHALLENGE
   if (scheme === 'Bearer' && DPOP_ERRORS[code] === undefined) return 'Bearer error="invalid_token"'
   return `DPoP error="${DPOP_ERRORS[code] ?? 'invalid_token'}", algs="${DPOP_ALGORITHMS.join(' ')}"`
 }

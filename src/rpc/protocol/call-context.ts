@@ -3,6 +3,7 @@
  */
 import { Code, type ConnectError, type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.js'
+import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 import type { RequestContext } from '../../domain/ports.ts'
 import type { StreamOrigin } from '../public/stream-limiter.ts'
 
@@ -54,6 +55,11 @@ export class CallContexts {
   targetOf(values: ContextValues): RequestTarget {
     const { method = '', url = '/' } = values.get(REQUEST) ?? {}
     return { method, path: new URL(`http://localhost${url}`).pathname }
+  }
+
+  /** The certificate of the client. */
+  certificateOf(values: ContextValues): PresentedCertificate {
+    return this.#requestContext.certificateOf(values.get(REQUEST) ?? values)
   }
 
   /** Records the authenticated caller. */

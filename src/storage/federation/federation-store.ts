@@ -6,6 +6,7 @@ import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { FederationStore, IssuersChange } from '../../domain/ports.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -16,16 +17,23 @@ export function createFederationStore(database: Database, macs: PublicKeyMacs): 
   return {
     change: async <T>(
       entry: ChangeEntry,
-      decide: (issuers: readonly TrustedIssuer[], now: Date) => IssuersChange<T>,
+      decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => IssuersChange<T>,
     ): Promise<T> => {
       const { decision } = await changeInstance<readonly TrustedIssuer[], IssuersChange<T>>(database, entry, {
         read: (trx) => readTrustedIssuers(trx, macs),
         datesOf: (issuers) => issuers.map(({ createdAt }) => createdAt),
-        decide: (issuers, { date }) => decide(issuers, date),
+        decide,
         write: (trx, before, { next }) => writeTrustedIssuers(trx, [before, next], macs),
       })
       return decision.result
     },
-    list: () => usingStorageWithRetries(() => readTrustedIssuers(database.db, macs)),
+    list: () =>
+      usingStorageWithRetries(() =>
+        database.db
+          .transaction()
+          .setIsolationLevel('repeatable read')
+          .setAccessMode('read only')
+          .execute((trx) => readTrustedIssuers(trx, macs)),
+      ),
   }
 }

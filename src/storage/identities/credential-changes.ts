@@ -7,6 +7,7 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { writeFederatedIdentities } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
+import { writeClientCertificates } from './client-certificate-row.ts'
 import { toClientSecretRow, toPersonalAccessTokenRow, toUserKeyRow } from './credential-row.ts'
 import { difference } from './difference.ts'
 
@@ -25,6 +26,7 @@ export async function writeCredentials(
       userId,
       macs,
     }),
+    await writeClientCertificates(trx, [before?.certificates ?? [], next.certificates], { userId, macs }),
   ]
   return changes.includes(true)
 }

@@ -150,8 +150,8 @@ async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Pr
 function datesOfUser(user: ServiceUser | undefined): Date[] {
   if (user === undefined) return []
   const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
-  const { secrets, keys, personalAccessTokens, federatedIdentities } = user
-  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities].map(
+  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
+  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities, ...certificates].map(
     ({ createdAt }) => createdAt,
   )
   return [...created, ...deactivations]

@@ -69,6 +69,7 @@ function columnsThatChange(user: ServiceUser) {
     enabled,
     clientCredentialsEnabled,
     boundTokensRequired,
+    certificateBoundTokens,
     tokenLifetimeSeconds,
     tokenClaims,
     tokensRevokedAt,
@@ -81,6 +82,7 @@ function columnsThatChange(user: ServiceUser) {
     token_claims: Object.keys(tokenClaims).length === 0 ? null : JSON.stringify(tokenClaims),
     token_revocation_date: tokensRevokedAt,
     bound_tokens_required: boundTokensRequired,
+    certificate_bound_tokens: certificateBoundTokens,
   }
 }
 

@@ -14,6 +14,7 @@ import { UnreadableRow } from '../../domain/unreadable-row.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { toFederatedIdentity } from '../federation/federated-identity-row.ts'
 import type { Tables } from '../schema/tables.ts'
+import { toClientCertificate } from './client-certificate-row.ts'
 import { toClientSecret, toPersonalAccessToken, toUserKey } from './credential-row.ts'
 
 type ServiceUserQuery = ReturnType<typeof selectServiceUsers>
@@ -48,6 +49,7 @@ export function selectServiceUsers(db: Kysely<Tables>) {
       'u.token_claims',
       'u.token_revocation_date',
       'u.bound_tokens_required',
+      'u.certificate_bound_tokens',
       jsonArrayFrom(
         eb
           .selectFrom('client_secrets as s')
@@ -101,6 +103,21 @@ export function selectServiceUsers(db: Kysely<Tables>) {
           .orderBy('f.creation_date')
           .orderBy('f.identity_id'),
       ).as('federated_identities'),
+      jsonArrayFrom(
+        eb
+          .selectFrom('client_certificates as x')
+          .whereRef('x.user_id', '=', 'u.user_id')
+          .select([
+            'x.certificate_id',
+            'x.match',
+            'x.value',
+            'x.creation_date',
+            'x.expiration_date',
+            sql<string>`encode(x.mac, 'hex')`.as('mac'),
+          ])
+          .orderBy('x.creation_date')
+          .orderBy('x.certificate_id'),
+      ).as('certificates'),
       jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
         'instance_roles',
       ),
@@ -153,7 +170,7 @@ const queries = new Kysely<Tables>({
  */
 const USERS_BY_IDS = selectServiceUsers(queries).where(sql<boolean>`u.user_id = any(${[]}::uuid[])`).compile()
 
-/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key or an identity is wrong; the message names it. */
+/** @throws {UnreadableRow} if the row is not valid, or the MAC of a key, an identity or a certificate is wrong; the message names it. */
 export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): ServiceUser {
   try {
     return {
@@ -165,10 +182,12 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       enabled: row.enabled,
       clientCredentialsEnabled: row.client_credentials_enabled,
       boundTokensRequired: row.bound_tokens_required,
+      certificateBoundTokens: row.certificate_bound_tokens,
       secrets: row.secrets.map(toClientSecret),
       keys: row.keys.map((key) => toUserKey(row.user_id, key, macs)),
       personalAccessTokens: row.personal_access_tokens.map(toPersonalAccessToken),
       federatedIdentities: row.federated_identities.map((json) => toFederatedIdentity(row.user_id, json, macs)),
+      certificates: row.certificates.map((json) => toClientCertificate(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
       projectRoles: groupByProject(row.project_roles),

@@ -33,6 +33,8 @@ import { expiry } from '../migrations/0009-expiry.ts'
 import { tokens } from '../migrations/0010-tokens.ts'
 import { federation } from '../migrations/0011-federation.ts'
 import { boundTokens } from '../migrations/0012-bound-tokens.ts'
+import { issuerKeys } from '../migrations/0013-issuer-keys.ts'
+import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import { consoleSessions } from '../migrations/0015-console.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -59,6 +61,8 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0010-tokens': tokens,
   '0011-federation': federation,
   '0012-bound-tokens': boundTokens,
+  '0013-issuer-keys': issuerKeys,
+  '0014-client-certificates': clientCertificates,
   '0015-console': consoleSessions,
 })
 

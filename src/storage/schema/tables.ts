@@ -20,7 +20,9 @@ export interface Tables {
   personal_access_tokens: PersonalAccessTokenTable
   revoked_tokens: RevokedTokenTable
   trusted_issuers: TrustedIssuerTable
+  issuer_keys: IssuerKeyTable
   federated_identities: FederatedIdentityTable
+  client_certificates: ClientCertificateTable
   audit_events: AuditEventTable
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
@@ -115,6 +117,7 @@ export interface ServiceUserTable {
   enabled: boolean
   client_credentials_enabled: boolean
   bound_tokens_required: ColumnType<boolean, boolean | undefined>
+  certificate_bound_tokens: ColumnType<boolean, boolean | undefined>
   creation_date: Date
   /** In seconds. Null: as the instance has it. */
   token_lifetime: ColumnType<number | null, number | null | undefined>
@@ -184,7 +187,30 @@ interface TrustedIssuerTable {
   /** In seconds. */
   max_lifetime: number
   creation_date: ColumnType<Date, Date, never>
+  key_source: Generated<string>
+  key_url: ColumnType<string | null, string | null | undefined>
+  /** PEM. */
+  ca_certificates: ColumnType<string | null, string | null | undefined>
+  /** In seconds. Null: the keys are given. */
+  max_key_staleness: ColumnType<number | null, number | null | undefined>
   mac: Uint8Array
+}
+
+/** Keys that were fetched: one row for each issuer whose keys are not given. */
+interface IssuerKeyTable {
+  issuer_id: string
+  /** Written as JSON text, read parsed. */
+  keys: ColumnType<unknown, string, string>
+  /** Null: none have been fetched. */
+  fetch_date: Date | null
+  mac: Uint8Array | null
+  attempt_date: Date | null
+  next_fetch_date: Date
+  /** Null: no fetch is under way. */
+  lease: string | null
+  failure: string | null
+  failure_date: Date | null
+  failures: number
 }
 
 interface FederatedIdentityTable {
@@ -196,6 +222,16 @@ interface FederatedIdentityTable {
   /** Written as JSON text, read parsed. */
   claims: ColumnType<unknown, string, never>
   creation_date: Date
+  mac: ColumnType<Uint8Array, Uint8Array, never>
+}
+
+interface ClientCertificateTable {
+  certificate_id: string
+  user_id: string
+  match: string
+  value: string
+  creation_date: Date
+  expiration_date: Date | null
   mac: ColumnType<Uint8Array, Uint8Array, never>
 }
 

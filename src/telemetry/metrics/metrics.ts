@@ -2,10 +2,12 @@
  * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
  */
 import { Registry } from 'prom-client'
+import type { IssuerKeyStatus } from '../../app/federation/issuer-key-refresher.ts'
 import type { Replica } from '../../app/replica/replica.ts'
 import type { SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
+import { measureIssuerKeys } from './issuer-key-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
 import { observeGauge } from './observed-metrics.ts'
 import { measureProcess } from './process-metrics.ts'
@@ -31,6 +33,8 @@ export interface Metrics {
   observeDatabase(status: DatabaseStatus): void
   /** Registers the metrics of the rotation. Once only. */
   observeRotation(status: () => RotationStatus): void
+  /** Registers the metrics of the keys of trusted issuers. Once only. */
+  observeIssuerKeys(status: () => IssuerKeyStatus): void
   /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
   /** All metrics, in the text format of Prometheus. */
@@ -49,6 +53,7 @@ export const NO_METRICS: Metrics = {
   observe: () => {},
   observeDatabase: () => {},
   observeRotation: () => {},
+  observeIssuerKeys: () => {},
   observeConnections: () => {},
   text: async () => '',
   families: async () => [],
@@ -73,6 +78,7 @@ export function createMetrics(): Metrics {
     },
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
+    observeIssuerKeys: (status) => measureIssuerKeys(registry, status),
     observeConnections: (count) =>
       observeGauge(registry, {
         name: 'keyturn_http_connections',

@@ -119,6 +119,16 @@ export function measureRequests(registry: Registry) {
     read: () => inFlight,
   })
 
+  const recordTokenRequest = (request: MeasuredRequest): void => {
+    if (request.status !== 200) {
+      tokenFailures.inc({ reason: oauthFailureOf(request) })
+      return
+    }
+    issueSeconds.record(request.seconds)
+    if (request.grant === undefined) plainGrants.inc()
+    else grants.inc({ ...request.grant })
+  }
+
   return {
     around: (handler: Handler): Handler => {
       return (req, res) => {
@@ -130,18 +140,9 @@ export function measureRequests(registry: Registry) {
       inFlight--
       const { route, method = 'other', status } = request
       secondsOf(route, status, method).record(request.seconds)
-      if (route === OAUTH_PATHS.token) {
-        if (status !== 200) return tokenFailures.inc({ reason: oauthFailureOf(request) })
-        issueSeconds.record(request.seconds)
-        if (request.grant === undefined) plainGrants.inc()
-        else grants.inc({ ...request.grant })
-        return
-      }
+      if (route === OAUTH_PATHS.token) recordTokenRequest(request)
       const endpoint = OTHER_ENDPOINTS.get(route)
-      if (endpoint !== undefined) {
-        if (status !== 200) otherFailures.inc({ endpoint, reason: oauthFailureOf(request) })
-        return
-      }
+      if (endpoint !== undefined && status !== 200) otherFailures.inc({ endpoint, reason: oauthFailureOf(request) })
       const rpcMethod = isRpc(route) ? rpcMethodOf(route) : restMethodOf(method, route)
       const reason = rpcMethod === undefined ? undefined : rpcFailureOf(request)
       if (rpcMethod !== undefined && reason !== undefined) rpcFailures.inc({ method: rpcMethod, reason })

@@ -80,8 +80,8 @@ describe('keyturn federation', () => {
     const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
     expect(trustedIssuer).toMatchObject({ issuer, algorithms: ['ES256', 'RS256'], maxLifetimeSeconds: 300 })
     const lines = await terminal.lines('federation', 'issuers', 'list')
-    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +MAX LIFETIME +AGE$/)
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +300s +\\d+s$`)))
+    expect(lines[0]).toMatch(/^ISSUER ID {29}ISSUER +KEYS +MAX LIFETIME +AGE$/)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +given +300s +\\d+s$`)))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(says(`deleted ${issuer}`))
     expect(await keyturn('issuers', 'delete', issuer)).toEqual(
       refuses(
@@ -90,10 +90,74 @@ describe('keyturn federation', () => {
     )
   })
 
+  it('shows how fetching the keys of an issuer goes, and says what came of a fetch that it is to make', async () => {
+    const issuer = 'https://fetched.example'
+    const url = 'https://169.254.169.254/keys'
+    await terminal.lines('federation', 'issuers', 'create', issuer, '--jwks-url', url, '--max-staleness', '3600')
+    const refusal = 'the address 169.254.169.254 is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS'
+    expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
+      refuses(`the keys could not be fetched: ${url} ${refusal}`),
+    )
+    const fields = (await terminal.lines('federation', 'issuers', 'show', issuer)).map((line) => line.split(/ {2,}/))
+    expect(Object.fromEntries(fields)).toEqual({
+      'issuer ID': expect.stringMatching(UUID),
+      issuer,
+      keys: `from ${url}`,
+      'key IDs': '-',
+      fetched: '-',
+      'used until': '-',
+      'next fetch': expect.stringMatching(/Z$/),
+      'last failure': expect.stringContaining(refusal),
+      algorithms: expect.stringContaining('ES256'),
+      'max lifetime': '3600s',
+      created: expect.stringMatching(/Z$/),
+    })
+    expect(await terminal.lines('federation', 'issuers', 'list')).toContainEqual(
+      expect.stringMatching(new RegExp(`^${UUID}  ${issuer} +not fetched, failing +3600s`)),
+    )
+    const signed = await jwt({ iss: issuer })
+    const { code, stderr } = await keyturn('check', clientId, signed)
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /the keys of the issuer have not been fetched yet: .*169.* \(its keys have not been fetched yet; the last fetch failed \d+s ago: /,
+      ),
+    })
+    expect(await keyturn('issuers', 'update', issuer, '--keys', keys)).toEqual(says(`updated ${issuer}`))
+    expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
+      refuses('the keys of this issuer were given by hand: update them instead (TRUSTED_ISSUER_KEYS_GIVEN)'),
+    )
+    await keyturn('issuers', 'delete', issuer)
+  })
+
+  it('takes one source of keys', async () => {
+    const create = (...options: string[]) => keyturn('issuers', 'create', 'https://y.example', ...options)
+    expect(await create()).toEqual(
+      refuses('say where its keys come from: --discovery, --jwks-url, --spiffe-bundle-url or --keys'),
+    )
+    expect(await create('--issuer-ca', keys)).toEqual(
+      refuses('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url'),
+    )
+    for (const options of [
+      ['--discovery', '--keys', keys],
+      ['--jwks-url', 'https://y.example', '--spiffe-bundle-url', 'https://y.example'],
+      ['--keys', keys, '--issuer-ca', keys],
+      ['--keys', keys, '--max-staleness', '600'],
+    ])
+      expect(await create(...options)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('cannot be used with'),
+      })
+  })
+
   it('sends no private key', async () => {
     const secret = await file('private.json', JSON.stringify({ keys: [privateKey.export({ format: 'jwk' })] }))
     expect(await keyturn('issuers', 'create', 'https://x.example', '--keys', secret)).toEqual(
       refuses(`${secret} has a private key: nothing was sent; make a file with the public keys only`),
+    )
+    const pem = await file('ca.pem', privateKey.export({ format: 'pem', type: 'pkcs8' }) as string)
+    expect(await keyturn('issuers', 'create', 'https://x.example', '--discovery', '--issuer-ca', pem)).toEqual(
+      refuses(`${pem} has a private key: nothing was sent; make a file with the certificates only`),
     )
   })
 })

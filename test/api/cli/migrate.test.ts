@@ -30,6 +30,8 @@ const MIGRATIONS = [
   '0010-tokens',
   '0011-federation',
   '0012-bound-tokens',
+  '0013-issuer-keys',
+  '0014-client-certificates',
   '0015-console',
 ]
 

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { certificateOf } from '../../support/certificates.ts'
 import { openTerminal, refuses, says, type Terminal, tooLong, UUID } from '../../support/terminal.ts'
 
 let terminal: Terminal
@@ -51,6 +52,45 @@ async function recordRequests() {
     close: () => new Promise((resolve) => proxy.close(resolve)),
   }
 }
+
+describe('keyturn users certificates', () => {
+  const keyturn = (...args: string[]) => terminal.run('users', 'certificates', ...args)
+
+  it('adds, lists and removes client certificates', async () => {
+    const clientId = await createUser()
+    const own = certificateOf()
+    const pem = await file('client.pem', `${own.keyPem}${own.pem}`)
+    for (const choice of [
+      ['--uri', 'spiffe://example.org/checkout'],
+      ['--dns', 'checkout.example', '--expires', '90d'],
+      ['--subject', 'CN=checkout, O=Shop'],
+      ['--file', pem],
+    ]) {
+      expect(await keyturn('add', clientId, ...choice)).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^added /),
+      })
+    }
+    const lines = await terminal.lines('users', 'certificates', 'list', clientId)
+    expect(lines[0]).toMatch(/^CERTIFICATE ID {24}MATCH +AGE +ENDS IN$/)
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(new RegExp(`^${UUID}  uri:spiffe://example.org/checkout +\\d+s +never$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  dns:checkout.example +\\d+s +89d 23h$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  subject:CN=checkout,O=Shop +\\d+s +never$`)),
+      expect.stringMatching(new RegExp(`^${UUID}  sha256:${own.thumbprint} +\\d+s +23h 59m$`)),
+    ])
+    const [id = ''] = lines[1]!.split(' ')
+    expect(await keyturn('remove', clientId, id)).toEqual(says(`removed ${id}`))
+    expect(await terminal.lines('users', 'certificates', 'list', clientId)).toHaveLength(4)
+  })
+
+  it('adds one thing at a time, and no file without a certificate', async () => {
+    const empty = await file('empty.pem', 'nothing')
+    expect(await keyturn('add', NOTHING, '--file', empty)).toEqual(refuses(`${empty} has no certificate in PEM`))
+    expect(await keyturn('add', NOTHING)).toMatchObject({ code: 2 })
+    expect(await keyturn('add', NOTHING, '--dns', 'a.example', '--uri', 'urn:a')).toMatchObject({ code: 2 })
+  })
+})
 
 describe('keyturn users keys', () => {
   const keyturn = (...args: string[]) => terminal.run('users', 'keys', ...args)

@@ -89,6 +89,7 @@ describe('keyturn users show', () => {
       'state               enabled',
       'client credentials  off',
       'bound tokens        optional',
+      'certificate bound   off',
       'instance roles      IAM_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
@@ -139,7 +140,7 @@ describe('keyturn users revoke-tokens', () => {
   })
 })
 
-describe('keyturn users rename, enable, disable, client-credentials, bound-tokens and delete', () => {
+describe('keyturn users rename, enable, disable, client-credentials, bound-tokens, certificate-bound-tokens and delete', () => {
   it('read like this', async () => {
     const clientId = await createUser('before')
     expect(await keyturn('rename', clientId, 'after it')).toEqual(says(`renamed ${clientId} to after it`))
@@ -149,9 +150,12 @@ describe('keyturn users rename, enable, disable, client-credentials, bound-token
     expect(await keyturn('bound-tokens', clientId, 'required')).toEqual(
       says(`bound tokens are required for ${clientId}`),
     )
+    expect(await keyturn('certificate-bound-tokens', clientId, 'on')).toEqual(
+      says(`certificate-bound tokens are on for ${clientId}`),
+    )
     expect(await keyturn('disable', idOf(clientId))).toEqual(says(`disabled ${clientId}`))
     const changed = await userOfTheApi(clientId)
-    expect(changed).toMatchObject({ name: 'after it', boundTokensRequired: true })
+    expect(changed).toMatchObject({ name: 'after it', boundTokensRequired: true, certificateBoundTokens: true })
     expect(changed).not.toHaveProperty('enabled', true)
     expect(changed).not.toHaveProperty('clientCredentialsEnabled', true)
     expect((await terminal.lines('users', 'list')).at(-1)).toBe(`${clientId}  disabled  after it`)

@@ -11,6 +11,7 @@ import {
   removeIssuer,
   type TrustedIssuer,
 } from '../../../src/domain/federation/trusted-issuer.ts'
+import type { ChangeMoment } from '../../../src/domain/time.ts'
 import { createFederationStore } from '../../../src/storage/federation/federation-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
@@ -27,13 +28,13 @@ export function describeFederationStore(current: () => Database): void {
   const users = () => createIdentityStore(current(), TEST_MACS)
   const reader = () => createInstanceReader(current(), TEST_MACS)
 
-  const change = (decide: (issuers: readonly TrustedIssuer[], now: Date) => readonly TrustedIssuer[]) =>
-    store().change(anEntry('change'), (issuers, now) => ({ next: decide(issuers, now), result: null }))
+  const change = (decide: (issuers: readonly TrustedIssuer[], moment: ChangeMoment) => readonly TrustedIssuer[]) =>
+    store().change(anEntry('change'), (issuers, moment) => ({ next: decide(issuers, moment), result: null }))
   const trust = async (issuer: string) => {
     const issuerId = randomUUID()
-    const keys = [{ ...newKeyPair().publicJwk, kid: 'first' }]
+    const keys = { kind: 'given', keys: [{ ...newKeyPair().publicJwk, kid: 'first' }] } as const
     const facts = { issuerId, issuer, keys, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 } as const
-    await change((issuers, now) => addIssuer(issuers, facts, { at: now, own: 'https://id.example' }))
+    await change((issuers, moment) => addIssuer(issuers, facts, { moment, own: 'https://id.example' }))
     return issuerId
   }
   const newUser = async () => (await seedUser(current(), { project: await seedProject(current()) })).userId
@@ -53,7 +54,9 @@ export function describeFederationStore(current: () => Database): void {
       const [a, b] = await store().list()
       expect([a?.issuer, b?.issuer]).toEqual(['https://a.example', 'https://b.example'])
       expect(b).toMatchObject({ issuerId, algorithms: ['ES256', 'EdDSA'], maxLifetimeSeconds: 600 })
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 900, algorithms: [] }))
+      await change((issuers) =>
+        editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 900, algorithms: [] }, clock: new Date() }),
+      )
       const { version, trustedIssuers } = await reader().load()
       expect(version).toBe(3)
       expect(trustedIssuers).toEqual(await store().list())
@@ -67,14 +70,14 @@ export function describeFederationStore(current: () => Database): void {
     it('writes nothing when nothing changes', async () => {
       const issuerId = await trust('https://a.example')
       const { version } = await reader().status()
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 600 }))
+      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 600 }, clock: new Date() }))
       expect((await reader().status()).version).toBe(version)
     })
 
     it('keeps the identities of users when an issuer changes, and deletes them with it', async () => {
       const [issuerId, userId] = [await trust('https://a.example'), await newUser()]
       const identity = await addIdentity(userId, issuerId)
-      await change((issuers) => editIssuer(issuers, issuerId, { maxLifetimeSeconds: 60 }))
+      await change((issuers) => editIssuer(issuers, issuerId, { edit: { maxLifetimeSeconds: 60 }, clock: new Date() }))
       expect((await users().findUser(userId))?.federatedIdentities).toEqual([identity])
       await change((issuers) => removeIssuer(issuers, issuerId))
       expect((await reader().load({ userIds: [userId] })).users.get(userId)?.federatedIdentities).toEqual([])

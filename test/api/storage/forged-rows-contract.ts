@@ -133,5 +133,36 @@ export function describeForgedRows(current: () => Database): void {
             ${new Uint8Array(32)})`.execute(current().db)
       await refuses(mine.userId)
     })
+
+    it('is no client certificate of a service user, be it new, changed, or that of another user', async () => {
+      const project = await seedProject(current())
+      const [mine, theirs] = [await seedUser(current(), { project }), await seedUser(current(), { project })]
+      const store = createIdentityStore(current(), TEST_MACS)
+      const certificateId = randomUUID()
+      await store.changeUser(mine.userId, anEntry('add'), (user) => {
+        const facts = { certificateId, match: 'san_dns', value: 'mine.example' } as const
+        const certificate = { ...facts, createdAt: new Date(), expiresAt: null }
+        return { next: { ...user!, certificates: [certificate] }, result: null }
+      })
+      const refuses = async (userId: string) => {
+        const message = `service user ${userId} in the database is not valid: client certificate ${certificateId}: ${MAC}`
+        await expect(load(userId)).rejects.toThrow(message)
+        await expect(store.findUser(userId)).rejects.toThrow(message)
+      }
+      expect((await load(mine.userId)).users.get(mine.userId)?.certificates).toHaveLength(1)
+      await sql`update client_certificates set user_id = ${theirs.userId}`.execute(current().db)
+      await refuses(theirs.userId)
+      await sql`update client_certificates set user_id = ${mine.userId}, match = 'san_uri'`.execute(current().db)
+      await refuses(mine.userId)
+      await sql`update client_certificates set match = 'san_dns', value = 'theirs.example'`.execute(current().db)
+      await refuses(mine.userId)
+      await sql`delete from client_certificates`.execute(current().db)
+      await sql`
+        insert into client_certificates (certificate_id, user_id, match, value, creation_date, mac)
+          values (${certificateId}, ${mine.userId}, 'san_dns', 'mine.example', now(), ${new Uint8Array(32)})`.execute(
+        current().db,
+      )
+      await refuses(mine.userId)
+    })
   })
 }

@@ -65,6 +65,16 @@ const tokens = pool(48, (tokenId) =>
   }),
 )
 
+const certificates = pool(64, (certificateId) =>
+  fc.record({
+    certificateId: fc.constant(certificateId),
+    match: fc.constantFrom('subject_dn', 'san_dns', 'san_uri', 'thumbprint'),
+    value: fc.constantFrom('CN=a', 'ü'),
+    createdAt: fc.constant(CREATED_AT),
+    expiresAt: fc.option(laterDate),
+  }),
+)
+
 const projectRoles = fc.tuple(sorted(subset(NAMES)), sorted(subset(NAMES))).map(([own, other]) => {
   const grants: [string, string[]][] = [
     [PROJECT_ID, own],
@@ -79,12 +89,14 @@ const userState = fc.record({
   enabled: fc.boolean(),
   clientCredentialsEnabled: fc.boolean(),
   boundTokensRequired: fc.boolean(),
+  certificateBoundTokens: fc.boolean(),
   instanceRoles: subset(['IAM_OWNER', 'IAM_OWNER_VIEWER'].map(parseInstanceRole)),
   projectRoles,
   customScopes: sorted(subset(SCOPES)),
   secrets,
   keys,
   personalAccessTokens: tokens,
+  certificates,
   tokenLifetimeSeconds: fc.constantFrom(null, 60, 86_400),
   tokenClaims: fc.constantFrom(
     {},

@@ -184,7 +184,13 @@ export function describeIdentityStore(current: () => Database): void {
       const userId = randomUUID()
       const created = await operations().createUser(userId, projectId)
       expect(await store().findUser(userId)).toEqual({ ...created, projectName })
-      const change = { name: 'other', enabled: false, clientCredentialsEnabled: false, boundTokensRequired: true }
+      const change = {
+        name: 'other',
+        enabled: false,
+        clientCredentialsEnabled: false,
+        boundTokensRequired: true,
+        certificateBoundTokens: true,
+      }
       await operations().onUser(userId, 'change', (user) => ({ ...user, ...change }))
       expect(await store().findUser(userId)).toEqual({ ...created, projectName, ...change })
       await operations().deleteUser(userId)

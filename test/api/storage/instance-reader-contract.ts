@@ -92,6 +92,7 @@ export function describeInstanceReader(current: () => Database): void {
           enabled: false,
           clientCredentialsEnabled: false,
           boundTokensRequired: false,
+          certificateBoundTokens: false,
           secrets: [
             {
               secretId: ended.secretId,
@@ -113,6 +114,7 @@ export function describeInstanceReader(current: () => Database): void {
           keys: [],
           personalAccessTokens: [],
           federatedIdentities: [],
+          certificates: [],
           instanceRoles: ['IAM_OWNER', 'IAM_OWNER_VIEWER'],
           projectRoles: new Map([
             [billing.projectId, ['reader', 'writer']],
@@ -138,6 +140,7 @@ export function describeInstanceReader(current: () => Database): void {
         keys: [],
         personalAccessTokens: [],
         federatedIdentities: [],
+        certificates: [],
         instanceRoles: [],
         projectRoles: new Map(),
         customScopes: [],

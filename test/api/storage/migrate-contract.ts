@@ -31,6 +31,8 @@ const ALL = [
   '0010-tokens',
   '0011-federation',
   '0012-bound-tokens',
+  '0013-issuer-keys',
+  '0014-client-certificates',
   '0015-console',
 ]
 
@@ -63,8 +65,9 @@ async function undoPublication({ db }: Database): Promise<void> {
     await db.schema.alterTable('service_users').dropColumn(column).execute()
   }
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
+  await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
+  await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
   await sql`drop table sign_in_links, console_sessions`.execute(db)
-  await sql`drop table federated_identities, trusted_issuers`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

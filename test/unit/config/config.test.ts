@@ -32,7 +32,9 @@ describe('the configuration', () => {
       credentialsFile: resolve('.keyturn/admin.json'),
       initialCredentialsFile: null,
       tls: null,
+      mtls: { source: 'off', caFile: null },
       trustedProxies: [],
+      issuerNetworks: [],
       drainSeconds: 5,
       jwksMaxAgeSeconds: 300,
       tokenLifetimeSeconds: 3600,
@@ -43,6 +45,7 @@ describe('the configuration', () => {
       betaApi: true,
       zitadelApi: false,
       console: true,
+      openId: null,
       auditRetentionDays: 365,
       maxPatLifetimeDays: 365,
       metricsListen: { host: '127.0.0.1', port: 9464 },
@@ -105,7 +108,10 @@ describe('the configuration', () => {
     ['KEYTURN_CHANGE_FEED', ['off']],
     ['KEYTURN_WORKERS', ['0', '65', 'all', '1.5', '-1']],
     ['KEYTURN_TLS_CLIENT_CA_FILE', ['/ca.pem']],
+    ['KEYTURN_MTLS', ['on', 'tls', 'client-cert', 'x-forwarded-client-cert']],
+    ['KEYTURN_MTLS_CA_FILE', ['/ca.pem']],
     ['KEYTURN_TRUSTED_PROXIES', ['proxy', '10.0.0.0/33', '::1/129', '10.0.0.1,nothing', '10.0.0.0/', '/8']],
+    ['KEYTURN_ISSUER_NETWORKS', ['localhost', '10.0.0.0/33']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', ['collector']],
     ['KEYTURN_LOG_LEVEL', ['verbose']],
   ])('refuses a %s such as %j', (variable, values) => {
@@ -128,10 +134,48 @@ describe('the configuration', () => {
       'trustedProxies',
       ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
     ],
+    ['KEYTURN_ISSUER_NETWORKS', '10.96.0.0/12, ::1', 'issuerNetworks', ['10.96.0.0/12', '::1']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
   ])('takes %s=%s', (variable, value, member, expected) => {
     expect(readConfig({}, { [variable]: value })).toHaveProperty(member, expected)
+  })
+
+  const OPENID = {
+    KEYTURN_OPENID_ISSUER: 'https://login.example.com/realms/main',
+    KEYTURN_OPENID_CLIENT_ID: 'keyturn',
+    KEYTURN_OPENID_ROLES: '{"IAM_OWNER":{"groups":"platform"},"IAM_OWNER_VIEWER":{"groups":["dev"],"a:b":["x"]}}',
+  }
+
+  it('takes an OpenID provider with what its claims give', () => {
+    expect(readConfig({}, OPENID).openId).toEqual({
+      issuer: 'https://login.example.com/realms/main',
+      clientId: 'keyturn',
+      clientSecretFile: null,
+      scopes: 'openid profile email',
+      roles: [
+        { role: 'IAM_OWNER', claim: 'groups', values: ['platform'] },
+        { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev'] },
+        { role: 'IAM_OWNER_VIEWER', claim: 'a:b', values: ['x'] },
+      ],
+    })
+  })
+
+  it.each([
+    ['KEYTURN_OPENID_ISSUER', undefined],
+    ['KEYTURN_OPENID_CLIENT_ID', undefined],
+    ['KEYTURN_OPENID_ROLES', undefined],
+    ['KEYTURN_OPENID_ISSUER', 'http://login.example.com'],
+    ['KEYTURN_OPENID_ISSUER', 'https://login.example.com/?a'],
+    ['KEYTURN_OPENID_SCOPES', 'profile'],
+    ['KEYTURN_OPENID_ROLES', 'groups'],
+    ['KEYTURN_OPENID_ROLES', '{}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_ADMIN":{"groups":"platform"}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{"groups":[]}}'],
+    ['KEYTURN_OPENID_ROLES', '{"IAM_OWNER":{"admin":true}}'],
+  ])('takes no OpenID provider with %s=%s', (variable, value) => {
+    expect(problemsOf({ ...OPENID, [variable]: value }).join()).toContain(variable)
   })
 
   it('makes as many workers as there are cores if asked for "auto"', () => {

@@ -101,12 +101,17 @@ describe('an access token', () => {
     })
   })
 
-  it('tells the key to which it is bound [RFC 9449 §6.1]', async () => {
-    const bound = await token({ claims: { cnf: { jkt: 'thumbprint' } } })
-    expect(await verifier.verify(bound, ring)).toMatchObject({ boundTo: 'thumbprint' })
+  it('tells the key or the certificate to which it is bound [RFC 9449 §6.1, RFC 8705 §3.1]', async () => {
+    for (const [member, kind] of [
+      ['jkt', 'dpop'],
+      ['x5t#S256', 'certificate'],
+    ] as const) {
+      const bound = await token({ claims: { cnf: { [member]: 'thumbprint' } } })
+      expect(await verifier.verify(bound, ring)).toMatchObject({ boundTo: { kind, thumbprint: 'thumbprint' } })
+    }
   })
 
-  it.each([{}, null, 'x', { jkt: 1 }, { 'x5t#S256': 'x' }, { jkt: 'x', 'x5t#S256': 'x' }])(
+  it.each([{}, null, 'x', { jkt: 1 }, { 'x5t#S256': 1 }, { jwk: 'x' }, { jkt: 'x', 'x5t#S256': 'x' }])(
     'is not valid if it is bound in a way that cannot be checked: %j [RFC 7800 §3.1]',
     async (cnf) => {
       await expect(verifier.verify(await token({ claims: { cnf } }), ring)).rejects.toMatchObject({

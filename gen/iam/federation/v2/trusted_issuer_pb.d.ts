@@ -59,6 +59,13 @@ export declare type TrustedIssuer = Message<"iam.federation.v2.TrustedIssuer"> &
    * @generated from field: google.protobuf.Timestamp creation_date = 6;
    */
   creationDate?: Timestamp | undefined;
+
+  /**
+   * The keys that were fetched. Absent if `keys` are given.
+   *
+   * @generated from field: iam.federation.v2.FetchedKeys fetched_keys = 7;
+   */
+  fetchedKeys?: FetchedKeys | undefined;
 };
 
 /**
@@ -69,6 +76,11 @@ export declare const TrustedIssuerSchema: GenMessage<TrustedIssuer>;
 
 /**
  * Where the public keys of an issuer come from.
+ *
+ * Keys that are fetched are fetched in the background, by https with a certificate that is trusted, without redirects, and only from
+ * addresses that are globally reachable or that the operator lists in `KEYTURN_ISSUER_NETWORKS`. They are fetched again as often as the
+ * response says, every minute at most and every hour at least, and when a JWT names a key that is not known. Of a set that is fetched the
+ * keys count that could be given, at most 50, and others are left out. An empty set means that the issuer has no keys.
  *
  * @generated from message iam.federation.v2.IssuerKeys
  */
@@ -88,7 +100,49 @@ export declare type IssuerKeys = Message<"iam.federation.v2.IssuerKeys"> & {
      */
     value: string;
     case: "jwks";
+  } | {
+    /**
+     * They are fetched from where the discovery document of the issuer says (OpenID Connect Discovery 1.0 §4): it is at the issuer
+     * followed by `/.well-known/openid-configuration`, and its `issuer` must be the issuer, exactly.
+     *
+     * @generated from field: iam.federation.v2.OpenIdDiscovery discovery = 2;
+     */
+    value: OpenIdDiscovery;
+    case: "discovery";
+  } | {
+    /**
+     * They are fetched from this https URL: a JWK Set.
+     *
+     * @generated from field: string jwks_url = 3;
+     */
+    value: string;
+    case: "jwksUrl";
+  } | {
+    /**
+     * They are fetched from this https URL: the bundle of a SPIFFE trust domain. Only the keys with `use` `jwt-svid` count, and
+     * `spiffe_refresh_hint` says how often to fetch it. The server must have a certificate for its host name (the profile `https_web`).
+     *
+     * @generated from field: string spiffe_bundle_url = 4;
+     */
+    value: string;
+    case: "spiffeBundleUrl";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * Only for keys that are fetched: the certificates of authorities (PEM, at most 10) that are trusted for that, instead of those that
+   * Node.js trusts. Empty: those of Node.js.
+   *
+   * @generated from field: string ca_certificates = 5;
+   */
+  caCertificates: string;
+
+  /**
+   * Only for keys that are fetched: how long they are used after they were last fetched, while the issuer is away, in seconds, 600 to
+   * 2592000 (30 days). Absent: 86400 (a day).
+   *
+   * @generated from field: optional int32 max_staleness_seconds = 6;
+   */
+  maxStalenessSeconds?: number | undefined;
 };
 
 /**
@@ -96,4 +150,73 @@ export declare type IssuerKeys = Message<"iam.federation.v2.IssuerKeys"> & {
  * Use `create(IssuerKeysSchema)` to create a new message.
  */
 export declare const IssuerKeysSchema: GenMessage<IssuerKeys>;
+
+/**
+ * Keys by OpenID Connect Discovery. It has no settings.
+ *
+ * @generated from message iam.federation.v2.OpenIdDiscovery
+ */
+export declare type OpenIdDiscovery = Message<"iam.federation.v2.OpenIdDiscovery"> & {
+};
+
+/**
+ * Describes the message iam.federation.v2.OpenIdDiscovery.
+ * Use `create(OpenIdDiscoverySchema)` to create a new message.
+ */
+export declare const OpenIdDiscoverySchema: GenMessage<OpenIdDiscovery>;
+
+/**
+ * Keys that were fetched, and how fetching goes.
+ *
+ * @generated from message iam.federation.v2.FetchedKeys
+ */
+export declare type FetchedKeys = Message<"iam.federation.v2.FetchedKeys"> & {
+  /**
+   * The keys as they were last fetched, without members and keys that do not count: a JWK Set, JSON. Empty: none have been fetched yet.
+   *
+   * @generated from field: string jwks = 1;
+   */
+  jwks: string;
+
+  /**
+   * When they were last fetched. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp fetch_date = 2;
+   */
+  fetchDate?: Timestamp | undefined;
+
+  /**
+   * From when they are not used, unless they are fetched before. Absent: none have been fetched yet.
+   *
+   * @generated from field: google.protobuf.Timestamp expiration_date = 3;
+   */
+  expirationDate?: Timestamp | undefined;
+
+  /**
+   * When the next fetch is due. While one is under way: when it counts as lost.
+   *
+   * @generated from field: google.protobuf.Timestamp next_fetch_date = 4;
+   */
+  nextFetchDate?: Timestamp | undefined;
+
+  /**
+   * Why the last fetch failed. Empty: it did not, or there was none.
+   *
+   * @generated from field: string failure = 5;
+   */
+  failure: string;
+
+  /**
+   * When it failed.
+   *
+   * @generated from field: google.protobuf.Timestamp failure_date = 6;
+   */
+  failureDate?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message iam.federation.v2.FetchedKeys.
+ * Use `create(FetchedKeysSchema)` to create a new message.
+ */
+export declare const FetchedKeysSchema: GenMessage<FetchedKeys>;
 

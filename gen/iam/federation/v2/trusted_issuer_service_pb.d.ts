@@ -183,7 +183,7 @@ export declare type UpdateTrustedIssuerRequest = Message<"iam.federation.v2.Upda
   issuerId: string;
 
   /**
-   * The new public keys, if `update_mask` has `keys`. The old ones count no more.
+   * The new public keys, or where they come from, if `update_mask` has `keys`. The old ones count no more.
    *
    * @generated from field: iam.federation.v2.IssuerKeys keys = 2;
    */
@@ -236,6 +236,46 @@ export declare type UpdateTrustedIssuerResponse = Message<"iam.federation.v2.Upd
  * Use `create(UpdateTrustedIssuerResponseSchema)` to create a new message.
  */
 export declare const UpdateTrustedIssuerResponseSchema: GenMessage<UpdateTrustedIssuerResponse>;
+
+/**
+ * Request of `RefreshTrustedIssuerKeys`.
+ *
+ * @generated from message iam.federation.v2.RefreshTrustedIssuerKeysRequest
+ */
+export declare type RefreshTrustedIssuerKeysRequest = Message<"iam.federation.v2.RefreshTrustedIssuerKeysRequest"> & {
+  /**
+   * The issuer.
+   *
+   * @generated from field: string issuer_id = 1;
+   */
+  issuerId: string;
+};
+
+/**
+ * Describes the message iam.federation.v2.RefreshTrustedIssuerKeysRequest.
+ * Use `create(RefreshTrustedIssuerKeysRequestSchema)` to create a new message.
+ */
+export declare const RefreshTrustedIssuerKeysRequestSchema: GenMessage<RefreshTrustedIssuerKeysRequest>;
+
+/**
+ * Response of `RefreshTrustedIssuerKeys`.
+ *
+ * @generated from message iam.federation.v2.RefreshTrustedIssuerKeysResponse
+ */
+export declare type RefreshTrustedIssuerKeysResponse = Message<"iam.federation.v2.RefreshTrustedIssuerKeysResponse"> & {
+  /**
+   * The issuer as it was before the fetch.
+   *
+   * @generated from field: iam.federation.v2.TrustedIssuer trusted_issuer = 1;
+   */
+  trustedIssuer?: TrustedIssuer | undefined;
+};
+
+/**
+ * Describes the message iam.federation.v2.RefreshTrustedIssuerKeysResponse.
+ * Use `create(RefreshTrustedIssuerKeysResponseSchema)` to create a new message.
+ */
+export declare const RefreshTrustedIssuerKeysResponseSchema: GenMessage<RefreshTrustedIssuerKeysResponse>;
 
 /**
  * Request of `DeleteTrustedIssuer`.
@@ -294,8 +334,8 @@ export declare const DeleteTrustedIssuerResponseSchema: GenMessage<DeleteTrusted
  */
 export declare const TrustedIssuerService: GenService<{
   /**
-   * Trusts an issuer. Errors: `already_exists` (`TRUSTED_ISSUER_TAKEN`), `invalid_argument` (`TRUSTED_ISSUER_INVALID`: its keys
-   * cannot be used), `resource_exhausted` (`TRUSTED_ISSUER_LIMIT_REACHED`): at most 50.
+   * Trusts an issuer. Keys that are fetched are so after the response. Errors: `already_exists` (`TRUSTED_ISSUER_TAKEN`),
+   * `invalid_argument` (`TRUSTED_ISSUER_INVALID`: its keys cannot be used, or not fetched in that way), `resource_exhausted` (`TRUSTED_ISSUER_LIMIT_REACHED`): at most 50.
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.CreateTrustedIssuer
    */
@@ -325,7 +365,8 @@ export declare const TrustedIssuerService: GenService<{
     output: typeof ListTrustedIssuersResponseSchema;
   },
   /**
-   * Changes the keys, the algorithms or the longest lifetime. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
+   * Changes the keys, the algorithms or the longest lifetime. With another source of keys, or other `ca_certificates`, those that were
+   * fetched count no more, at once. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.UpdateTrustedIssuer
    */
@@ -333,6 +374,17 @@ export declare const TrustedIssuerService: GenService<{
     methodKind: "unary";
     input: typeof UpdateTrustedIssuerRequestSchema;
     output: typeof UpdateTrustedIssuerResponseSchema;
+  },
+  /**
+   * Has the keys of an issuer fetched now, after the response; `fetched_keys` of the issuer then says what came of it. Errors:
+   * `failed_precondition` (`TRUSTED_ISSUER_KEYS_GIVEN`).
+   *
+   * @generated from rpc iam.federation.v2.TrustedIssuerService.RefreshTrustedIssuerKeys
+   */
+  refreshTrustedIssuerKeys: {
+    methodKind: "unary";
+    input: typeof RefreshTrustedIssuerKeysRequestSchema;
+    output: typeof RefreshTrustedIssuerKeysResponseSchema;
   },
   /**
    * Deletes an issuer, and the federated identities that name it, of all users.

@@ -102,12 +102,20 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
   tokenClaims: string;
 
   /**
-   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449). Otherwise it gets a bearer token when its token request has no
-   * proof.
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449) or to a client certificate (RFC 8705). Otherwise it gets a bearer
+   * token when its token request has nothing to bind it to.
    *
    * @generated from field: bool bound_tokens_required = 13;
    */
   boundTokensRequired: boolean;
+
+  /**
+   * Whether its tokens are bound to the client certificate of the token request, if that has one and no DPoP proof (RFC 8705). Otherwise
+   * certificates of its connections mean nothing for its tokens.
+   *
+   * @generated from field: bool certificate_bound_tokens = 14;
+   */
+  certificateBoundTokens: boolean;
 };
 
 /**

@@ -40,11 +40,18 @@ export declare type CreateServiceUserRequest = Message<"iam.user.v2.CreateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449).
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449) or to a client certificate (RFC 8705).
    *
    * @generated from field: bool bound_tokens_required = 4;
    */
   boundTokensRequired: boolean;
+
+  /**
+   * Whether its tokens are bound to the client certificate of the token request, if that has one and no DPoP proof (RFC 8705).
+   *
+   * @generated from field: bool certificate_bound_tokens = 5;
+   */
+  certificateBoundTokens: boolean;
 };
 
 /**
@@ -202,15 +209,24 @@ export declare type UpdateServiceUserRequest = Message<"iam.user.v2.UpdateServic
   clientCredentialsEnabled: boolean;
 
   /**
-   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449), if `update_mask` has `bound_tokens_required`. Bearer tokens that
-   * it has stay valid until they expire, and so do its personal access tokens.
+   * Whether it gets only tokens that are bound to a key (DPoP, RFC 9449) or to a client certificate (RFC 8705), if `update_mask` has
+   * `bound_tokens_required`. Bearer tokens that it has stay valid until they expire, and so do its personal access tokens.
    *
    * @generated from field: bool bound_tokens_required = 7;
    */
   boundTokensRequired: boolean;
 
   /**
-   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`, `bound_tokens_required`. Required.
+   * Whether its tokens are bound to the client certificate of the token request, if that has one and no DPoP proof (RFC 8705), if
+   * `update_mask` has `certificate_bound_tokens`. It has an effect when the operator of the server has switched client certificates on.
+   *
+   * @generated from field: bool certificate_bound_tokens = 8;
+   */
+  certificateBoundTokens: boolean;
+
+  /**
+   * What to change: `name`, `client_credentials_enabled`, `token_lifetime`, `token_claims`, `bound_tokens_required`,
+   * `certificate_bound_tokens`. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

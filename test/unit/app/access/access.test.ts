@@ -7,6 +7,7 @@ import { Replica } from '../../../../src/app/replica/replica.ts'
 import { createIntegrity, deriveKeys } from '../../../../src/crypto/integrity-key.ts'
 import { DomainError } from '../../../../src/domain/errors.ts'
 import type { ServiceUser } from '../../../../src/domain/identities/service-user.ts'
+import type { TokenBinding } from '../../../../src/domain/identities/token-binding.ts'
 import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
 import { createWebKey } from '../../../../src/domain/keys/web-key.ts'
 import type { InstanceReader, InstanceStatus } from '../../../../src/domain/ports.ts'
@@ -20,7 +21,7 @@ const NOW = new Date('2026-11-02T12:00:00Z')
 const LATER = new Date('2027-01-01T00:00:00Z')
 const HERE = '192.0.2.1'
 const ELSEWHERE = '192.0.2.2'
-const USE = { method: 'POST', path: '/', proof: null }
+const USE = { method: 'POST', path: '/', proof: null, certificate: () => ({ kind: 'none' }) as const }
 
 const { secrets } = createIntegrity(deriveKeys(Buffer.alloc(32, 'integrity')))
 const webKey = createWebKey(newKeyPair(), NOW)
@@ -68,7 +69,7 @@ async function startAccess() {
     /** Access tokens whose web key is not in memory. */
     ofUnknownKeys: new Set<string>(),
     /** The key to which access tokens are bound. */
-    boundTo: null as string | null,
+    boundTo: null as TokenBinding | null,
     outage: undefined as Error | undefined,
     /** The user as a read finds it that is not for the memory. */
     stored: user as ServiceUser | undefined,
@@ -373,7 +374,7 @@ describe('what counts as a failed authentication', () => {
     const { access, instance, codeOf } = await startAccess()
     const key = await newProofKey()
     instance.signed.add('a.b.c')
-    instance.boundTo = key.jkt
+    instance.boundTo = { kind: 'dpop', thumbprint: key.jkt }
     for (let i = 0; i < 3; i += 1) expect(await codeOf(bearer('a.b.c'))).toBe('token_bound')
     expect(await codeOf(bearer('a.b.c'))).toBe('too_many_failures')
     const iat = NOW.getTime() / 1000

@@ -21,10 +21,12 @@ const user: ServiceUser = {
   enabled: true,
   clientCredentialsEnabled: true,
   boundTokensRequired: false,
+  certificateBoundTokens: false,
   secrets: [],
   keys: [],
   personalAccessTokens: [],
   federatedIdentities: [],
+  certificates: [],
   instanceRoles: ['IAM_OWNER'],
   projectRoles: new Map([
     ['own', ['writer']],

@@ -9,6 +9,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../../src/http/listener.ts'
+import { certificateOf } from '../../../support/certificates.ts'
 import { closed } from '../../../support/closed.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../../../support/keyturn.ts'
@@ -40,8 +41,9 @@ async function install(name: string): Promise<void> {
   await copyFile(join(FIXTURES, `${name}.key.pem`), join(folder, 'key.pem'))
 }
 
-async function start(limits: Partial<Limits> = {}, clientCa = false): Promise<Listener> {
+async function start(limits: Partial<Limits> = {}, clientCa = false, asksForCertificates = false): Promise<Listener> {
   listener = await listen({
+    asksForCertificates,
     host: '127.0.0.1',
     port: 0,
     tls: {
@@ -200,6 +202,58 @@ describe('TLS', () => {
     await expect(start()).rejects.toThrow(/cannot use the certificate .*cert\.pem with the key .*key\.pem/)
     await writeFile(join(folder, 'cert.pem'), 'nothing')
     await expect(start()).rejects.toThrow(/cannot use the certificate/)
+  })
+})
+
+describe('a server that asks for certificates', () => {
+  it('takes any and none, and resumes no session, also after its own certificate was reloaded', async () => {
+    const running = await start({}, false, true)
+    const { pem: cert, keyPem: key } = certificateOf()
+    /** Whether a session is resumed, the second time. */
+    const resumed = async (options: object) => {
+      let session: Buffer | undefined
+      for (const _ of [1, 2]) {
+        const socket = await handshake(running, { ...options, ...(session === undefined ? {} : { session }) })
+        socket.on('session', (ticket) => {
+          session = ticket
+        })
+        socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        await once(socket, 'data')
+        const isResumed = socket.isSessionReused()
+        socket.destroy()
+        if (isResumed) return true
+      }
+      return false
+    }
+    const check = async () => {
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3']) {
+        for (const options of [{ cert, key }, {}]) expect(await resumed({ ...options, maxVersion })).toBe(false)
+      }
+    }
+    await check()
+    await install('second')
+    await eventually(async () => {
+      const socket = await handshake(running)
+      expect(nameOf(socket)).toBe('localhost second')
+      socket.destroy()
+    })
+    await check()
+  })
+
+  it('does not, and resumes sessions, if it is not told to ask', async () => {
+    const running = await start()
+    let session: Buffer | undefined
+    const first = await handshake(running)
+    clients.push(first)
+    first.on('session', (ticket) => {
+      session = ticket
+    })
+    first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(first, 'data')
+    await eventually(() => expect(session).toBeDefined())
+    const second = await handshake(running, { session })
+    clients.push(second)
+    expect(second.isSessionReused()).toBe(true)
   })
 })
 

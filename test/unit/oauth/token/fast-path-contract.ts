@@ -62,8 +62,10 @@ async function compare(send: typeof post, request: TokenRequestCase): Promise<{ 
     // Only of a user who exists.
     const claimed = right?.failed.map(splitClientId).filter((parts) => parts !== undefined && users.has(parts.userId))
     expect(right?.audited).toEqual(claimed?.map((parts) => `anonymous users/${parts?.userId} 127.0.0.1 INVALID_CLIENT`))
-    // An assertion is no secret.
-    expect(right?.used).toHaveLength(status === 200 && !String(request.body).includes('client_assertion=ey') ? 1 : 0)
+    // Neither an assertion nor a certificate is a secret.
+    const others = ['client_assertion=ey', encodeURIComponent(clients.certified)]
+    const hasSecret = !others.some((text) => String(request.body).includes(text))
+    expect(right?.used).toHaveLength(status === 200 && hasSecret ? 1 : 0)
   })
   const unasked = [direct.providerCalls() === calls[0], cold.providerCalls() === calls[1]]
   expect(unasked[0]).toBe(unasked[1])

@@ -13,7 +13,7 @@ import type { PublicJwk } from '../../../../src/domain/keys/key-algorithm.ts'
 import { activate, createWebKey } from '../../../../src/domain/keys/web-key.ts'
 import { TEST_INTEGRITY } from '../../../support/integrity.ts'
 import { type Clients, tokenRequests } from './token-requests.ts'
-import { startTokenServer } from './token-server.ts'
+import { startTokenServer, THUMBPRINT } from './token-server.ts'
 
 export const ISSUER = 'http://localhost:1'
 export const NOW = new Date('2030-01-01T12:00:30.500Z')
@@ -78,6 +78,12 @@ export const clients: Clients = {
   withSettings: addUser(4, { tokenLifetimeSeconds: 120, tokenClaims: { tenant: 'a', level: { of: [1, null] } } }),
   withoutGrant: addUser(3, { clientCredentialsEnabled: false }),
   boundOnly: addUser(8, { boundTokensRequired: true }),
+  certificateBound: addUser(7, { certificateBoundTokens: true }),
+  certified: addUser(6, {
+    certificates: [
+      { certificateId: 'certificate', match: 'thumbprint', value: THUMBPRINT, createdAt: NOW, expiresAt: null },
+    ],
+  }),
   unknown: '0b6e2f5c-9a3d-4a57-8f65-000000000009@billing',
   projectId: PROJECT,
   otherProjectId: OTHER_PROJECT,

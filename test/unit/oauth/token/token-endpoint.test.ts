@@ -247,6 +247,8 @@ describe('a plain token request', () => {
     ['a wrong secret, for oidc-provider', { client_secret: 'wrong', resource: ISSUER }],
     ['an unknown client, for oidc-provider', { client_id: clients.unknown, resource: ISSUER }],
     ['an assertion with a wrong key', { client_assertion: clients.assertions.byOtherKey }],
+    ['a certificate of another client', { client_secret: '' }],
+    ['a certificate of an unknown client', { client_secret: '', client_id: clients.unknown }],
     ['an assertion for another server', { client_assertion: clients.assertions.forElsewhere }],
   ])('is denied after one read of the database, with and without the user in memory: %s', async (_, fields) => {
     const proof =

@@ -30,6 +30,10 @@ export interface Clients {
   readonly withSettings: string
   /** Gets bound tokens only. */
   readonly boundOnly: string
+  /** May authenticate with the certificate of its connections. */
+  readonly certified: string
+  /** Its tokens are bound to its client certificate. */
+  readonly certificateBound: string
   readonly unknown: string
   readonly projectId: string
   readonly otherProjectId: string
@@ -99,6 +103,39 @@ export function tokenRequests(clients: Clients): TokenRequestCase[] {
     post('the usual one', own, plain),
     post('a client with settings for its tokens', { ...own, client_id: clients.withSettings }, plain),
     post('without a length', own, { chunked: true }),
+    post('a client whose tokens are bound to its certificate', { ...own, client_id: clients.certificateBound }),
+    post('the same with a scope', {
+      ...own,
+      client_id: clients.certificateBound,
+      scope: 'openid email',
+    }),
+    ...['none', 'unreadable'].map((kind) =>
+      post(
+        `the same with a certificate that is ${kind}`,
+        { ...own, client_id: clients.certificateBound },
+        { headers: { 'x-certificate': kind }, plain: kind === 'none' },
+      ),
+    ),
+    ...['none', 'unreadable'].map((kind) =>
+      post(`a certificate that is ${kind}`, own, { headers: { 'x-certificate': kind }, ...plain }),
+    ),
+    ...[clients.certified, clientId, clients.unknown, clients.disabled, ''].map((client_id) =>
+      post(`a certificate and no secret: ${client_id}`, { ...GRANT, client_id }),
+    ),
+    ...['none', 'unreadable'].map((kind) =>
+      post(
+        `no secret and a certificate that is ${kind}`,
+        { ...GRANT, client_id: clients.certified },
+        { headers: { 'x-certificate': kind } },
+      ),
+    ),
+    post('a certificate and a wrong secret', { ...own, client_id: clients.certified, client_secret: 'wrong' }),
+    post('a certificate and an empty secret', { ...own, client_id: clients.certified, client_secret: '' }),
+    post('a wrong secret of a client with a certificate', {
+      ...own,
+      client_id: clients.certificateBound,
+      client_secret: 'wrong',
+    }),
     header('the usual one with HTTP Basic', authorization, GRANT, true),
     header('HTTP Basic and a scope', authorization, { ...GRANT, scope: 'openid email' }, true),
     header('HTTP Basic and the same client in the form', authorization, { ...GRANT, client_id: clientId }, true),

@@ -15,6 +15,7 @@ import { listen } from '../../../../src/http/listener.ts'
 import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../../../src/http/requests/request-context.ts'
 import { type Answered, createRouter, notFound } from '../../../../src/http/requests/router.ts'
+import type { CertificateReader } from '../../../../src/http/tls/client-certificates.ts'
 import { publishDocument } from '../../../../src/oauth/documents/published-document.ts'
 import { OAUTH_PATHS } from '../../../../src/oauth/endpoints.ts'
 import { createOAuthRoutes } from '../../../../src/oauth/routes.ts'
@@ -44,11 +45,26 @@ export interface Received {
   readonly body: string
 }
 
+/** Of the certificate of every connection. */
+export const THUMBPRINT = 'the thumbprint'
+
+/** Every connection has a certificate, unless the request says otherwise. */
+const certificateOf: CertificateReader = ({ headers }) => {
+  switch (headers['x-certificate']) {
+    case undefined:
+      return { kind: 'presented', thumbprint: THUMBPRINT, chain: [] }
+    case 'none':
+      return { kind: 'none' }
+    default:
+      return { kind: 'unreadable', reason: 'it is not valid' }
+  }
+}
+
 /** Starts one. Stop it in the end. */
 export async function startTokenServer(options: TokenServerOptions) {
   const { issuer, keys, users, secrets, now, answers, maxFailures = 1e6 } = options
   const log = createRecordingLog()
-  const contexts = new RequestContexts(createAddressReader([]))
+  const contexts = new RequestContexts(createAddressReader([]), certificateOf)
   const used: string[] = []
   const failed: string[] = []
   const audited: string[] = []
@@ -93,6 +109,10 @@ export async function startTokenServer(options: TokenServerOptions) {
     federation: NO_FEDERATION,
     assertions: { useAssertionOnce: async () => true },
     dpop: dpopFor(issuer, now),
+    certificates: {
+      trustsAuthorities: true,
+      verify: ({ thumbprint }) => ({ thumbprint, isUsable: true, names: null, problem: null }),
+    },
     attempts,
     audit: {
       refuse: (entry, outcome) => audited.push(`${entry.actor} ${entry.resource} ${entry.clientAddress} ${outcome}`),

@@ -6,6 +6,7 @@ import {
   CreateProjectRequestSchema,
   RemoveProjectRoleRequestSchema,
 } from '../../../../gen/iam/project/v2/project_service_pb.js'
+import { RemoveClientCertificateRequestSchema } from '../../../../gen/iam/user/v2/client_certificate_service_pb.js'
 import {
   GrantProjectRoleRequestSchema,
   GrantScopeRequestSchema,
@@ -58,6 +59,7 @@ describe('the resource of a refused request', () => {
       create(RemoveFederatedIdentityRequestSchema, { userId: A, identityId: B }),
       `users/${A}/federated_identities/${B}`,
     ],
+    [create(RemoveClientCertificateRequestSchema, { userId: A, certificateId: B }), `users/${A}/certificates/${B}`],
     [create(DeleteTrustedIssuerRequestSchema, { issuerId: A }), `trusted_issuers/${A}`],
     [create(CreateProjectRequestSchema, { name: 'x' }), ''],
     [create(ListServiceUsersRequestSchema, {}), ''],

@@ -1,0 +1,66 @@
+/**
+ * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the role that the provider's claims give.
+ *
+ * The change of the user is the right of the system, because the operator has configured who gets which role. All that the person does
+ * afterwards is done by the right of the user.
+ */
+import { nameOf, notAllowed, type Person, planPerson, type RoleRule, roleOf } from '../../domain/console/person.ts'
+import { SYSTEM } from '../../domain/identities/authority.ts'
+import { createProject } from '../../domain/identities/project.ts'
+import type { IdentityStore } from '../../domain/ports.ts'
+import { projectResource, userResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+import type { BrowserRequest, ConsoleSessions, OpenedSession } from './console-sessions.ts'
+
+/** The project of people. Nothing else should be in it. */
+const PROJECT_NAME = 'people'
+
+/** What it needs. */
+export interface PeopleOptions {
+  readonly store: Pick<IdentityStore, 'findProject' | 'changeProject' | 'changeUser'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'refreshAfterWrite'>
+  readonly sessions: Pick<ConsoleSessions, 'openFor'>
+  readonly rules: readonly RoleRule[]
+  /** The UUID that stands for these texts, always the same. */
+  readonly idOf: (...texts: readonly string[]) => string
+}
+
+export class People {
+  readonly #options: PeopleOptions
+
+  constructor(options: PeopleOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Opens a session of a person.
+   *
+   * @throws {DomainError} `sign_in_not_allowed`, `last_owner`, `console_limit_reached`, `project_name_taken` if another project has the name
+   * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
+   */
+  async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
+    const { store, replica, sessions, rules, idOf } = this.#options
+    replica.assertCurrent()
+    const role = roleOf(person, rules)
+    const projectId = idOf(PROJECT_NAME)
+    await this.#makeProject(projectId, request)
+    const userId = idOf(person.issuer, person.subject)
+    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), role }
+    const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
+    await store.changeUser(userId, entry, (user, { date }) => {
+      return { next: planPerson(user, facts, date), result: undefined }
+    })
+    await replica.refreshAfterWrite()
+    if (role === undefined) throw notAllowed()
+    return await sessions.openFor(userId, request)
+  }
+
+  async #makeProject(projectId: string, request: BrowserRequest): Promise<void> {
+    const { store } = this.#options
+    if ((await store.findProject(projectId)) !== undefined) return
+    const entry = { ...SYSTEM, ...request, action: 'console/people', resource: projectResource(projectId) }
+    await store.changeProject(projectId, entry, (project, at) => {
+      return { next: project ?? createProject(projectId, PROJECT_NAME, at), result: undefined }
+    })
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Keys of trusted issuers for commands: the options that say where they come from, and what is known of them.
+ */
+import { readFile } from 'node:fs/promises'
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
+import { InvalidArgumentError, Option } from 'commander'
+import type {
+  FetchedKeys,
+  IssuerKeys,
+  IssuerKeysSchema,
+  TrustedIssuer,
+} from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
+import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
+import type { IssuerKey, IssuerKeys as KnownKeys } from '../../domain/federation/issuer-keys.ts'
+import { ageOf, timeLeft } from '../table.ts'
+import { readJwks } from './jwks-file.ts'
+
+/** Values of the options. */
+export interface KeyOptions {
+  readonly keys?: string
+  readonly discovery?: true
+  readonly jwksUrl?: string
+  readonly spiffeBundleUrl?: string
+  readonly issuerCa?: string
+  readonly maxStaleness?: number
+}
+
+const SOURCES = ['keys', 'discovery', 'jwksUrl', 'spiffeBundleUrl'] as const
+
+/** The options that name a source of keys, of which a command takes one. */
+export function keyOptions(): readonly Option[] {
+  const options = [
+    new Option('--discovery', 'fetch the keys from where the OpenID discovery document of the issuer says'),
+    new Option('--jwks-url <url>', 'fetch the keys from a JWK set'),
+    new Option('--spiffe-bundle-url <url>', 'fetch the keys from the bundle of a SPIFFE trust domain'),
+    new Option('--keys <file>', 'a file with the public keys of the issuer, as a JWK set: none are fetched'),
+  ]
+  for (const option of options) option.conflicts(SOURCES.filter((source) => source !== option.attributeName()))
+  return [
+    ...options,
+    new Option(
+      '--issuer-ca <file>',
+      'certificates (PEM) that are trusted for the fetch, instead of the usual ones',
+    ).conflicts('keys'),
+    new Option('--max-staleness <seconds>', 'how long fetched keys are used while the issuer is away, 600 to 2592000')
+      .argParser(parseSeconds)
+      .conflicts('keys'),
+  ]
+}
+
+/** The keys that the options say; undefined if they say nothing. @throws {Error} if they say how to fetch keys and not from where. */
+export async function keysFrom(options: KeyOptions): Promise<MessageInitShape<typeof IssuerKeysSchema> | undefined> {
+  const { issuerCa, maxStaleness } = options
+  const source = await sourceFrom(options)
+  if (source === undefined) {
+    if (issuerCa === undefined && maxStaleness === undefined) return undefined
+    throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
+  }
+  return {
+    source,
+    ...(issuerCa === undefined ? {} : { caCertificates: await readCertificates(issuerCa) }),
+    ...(maxStaleness === undefined ? {} : { maxStalenessSeconds: maxStaleness }),
+  }
+}
+
+/** A number of seconds. @throws {InvalidArgumentError} */
+export function parseSeconds(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It is a number of seconds.')
+}
+
+/** The keys of an issuer as the server knows them, to verify JWTs here. */
+export function knownKeys({ keys, fetchedKeys }: TrustedIssuer): KnownKeys {
+  const { source, maxStalenessSeconds = 0 } = keys ?? {}
+  if (source?.case === 'jwks') return { kind: 'given', keys: parseIssuerKeys(source.value) }
+  const { failure = '', failureDate, fetchDate, nextFetchDate } = fetchedKeys ?? {}
+  return {
+    kind: 'fetched',
+    source: { kind: 'discovery', url: null, caCertificates: null, maxStalenessSeconds },
+    keys: fetchedIn(fetchedKeys),
+    fetch: {
+      fetchedAt: fetchDate === undefined ? null : timestampDate(fetchDate),
+      attemptedAt: null,
+      nextFetchAt: dateOf(nextFetchDate),
+      lease: null,
+      failure: failure === '' ? null : { reason: failure, at: dateOf(failureDate) },
+      failures: 0,
+    },
+  }
+}
+
+/** Where the keys of an issuer come from, in a few words. */
+export function describeSource({ source }: Pick<IssuerKeys, 'source'>): string {
+  switch (source.case) {
+    case 'discovery':
+      return 'by discovery'
+    case 'jwksUrl':
+    case 'spiffeBundleUrl':
+      return `from ${source.value}`
+    default:
+      return 'given'
+  }
+}
+
+/** The `kid` of each key, or what stands for it. */
+export function keyIdsOf(issuer: TrustedIssuer): string {
+  const ids = knownKeys(issuer).keys.map(({ kid }) => kid ?? '(without kid)')
+  return ids.length === 0 ? '-' : ids.join(' ')
+}
+
+/** How fetching goes, as a sentence; empty for keys that are given. */
+export function describeFetches(issuer: TrustedIssuer): string {
+  const { fetchedKeys: fetched } = issuer
+  if (fetched === undefined) return ''
+  const last =
+    fetched.fetchDate === undefined
+      ? 'its keys have not been fetched yet'
+      : `its keys (${keyIdsOf(issuer)}) were fetched ${ageOf(fetched.fetchDate)} ago`
+  const failure =
+    fetched.failure === '' ? '' : `; the last fetch failed ${ageOf(fetched.failureDate)} ago: ${fetched.failure}`
+  return `${last}${failure}; the next fetch is due ${dueIn(fetched.nextFetchDate)}`
+}
+
+function dueIn(date: Timestamp | undefined): string {
+  const left = timeLeft(date)
+  return left === '-' ? 'now' : `in ${left}`
+}
+
+/** A private key is not sent, not even to be refused. */
+async function readCertificates(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new Error(`cannot read ${file}`, { cause })
+  })
+  if (text.includes('PRIVATE KEY-----'))
+    throw new Error(`${file} has a private key: nothing was sent; make a file with the certificates only`)
+  return text
+}
+
+async function sourceFrom(options: KeyOptions) {
+  const { keys, discovery, jwksUrl, spiffeBundleUrl } = options
+  if (keys !== undefined) return { case: 'jwks', value: await readJwks(keys) } as const
+  if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
+  if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
+  return discovery === undefined ? undefined : ({ case: 'discovery', value: {} } as const)
+}
+
+function fetchedIn(fetched: FetchedKeys | undefined): readonly IssuerKey[] {
+  const published = parsePublishedKeys(fetched?.jwks ?? '', 'jwks')
+  return typeof published === 'string' ? [] : published.keys
+}
+
+function dateOf(moment: Timestamp | undefined): Date {
+  return moment === undefined ? new Date(0) : timestampDate(moment)
+}

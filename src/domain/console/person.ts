@@ -1,0 +1,79 @@
+/**
+ * People who sign in at the console with an OpenID provider: who they are here, and with which role.
+ *
+ * A person is a service user without credentials, made at the first sign-in, so that rights, the audit trail and the end of a right are the
+ * same as for all others. The provider is asked again at each sign-in, and decides about the role.
+ */
+import { DomainError } from '../errors.ts'
+import type { InstanceRole } from '../identities/permission.ts'
+import { createServiceUser, type NewServiceUser, type ServiceUser } from '../identities/service-user.ts'
+
+/** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
+export interface Person {
+  /** The `iss`. */
+  readonly issuer: string
+  /** The `sub`. */
+  readonly subject: string
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+/** Gives a role to the people with one of these values in a claim, which is a text or a list of texts. */
+export interface RoleRule {
+  readonly role: InstanceRole
+  readonly claim: string
+  readonly values: readonly string[]
+}
+
+/** The greatest length of a user's name. */
+const MAX_NAME_LENGTH = 200
+
+/** The claims that may name a person, the best first (OpenID Connect Core §5.1). */
+const NAMES = ['name', 'preferred_username', 'email']
+
+/** The role of a person: the greatest one, if several rules fit. Undefined: none fits. */
+export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): InstanceRole | undefined {
+  const given = rules.filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
+  const roles = given.map(({ role }) => role)
+  return roles.includes('IAM_OWNER') ? 'IAM_OWNER' : roles[0]
+}
+
+/** The name that a person gets here. */
+export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>): string {
+  const names = [...NAMES.flatMap((claim) => textsIn(claims, claim)), subject].map((name) =>
+    name
+      .replaceAll(/\p{Cc}/gu, ' ')
+      .trim()
+      .slice(0, MAX_NAME_LENGTH)
+      .toWellFormed(),
+  )
+  return names.find((name) => name !== '') ?? 'person'
+}
+
+/**
+ * The user of a person with the role that the person has now. A person who has lost it loses the role of the user too.
+ *
+ * @param before Undefined at the first sign-in.
+ * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
+ */
+export function planPerson(
+  before: ServiceUser | undefined,
+  { role, ...facts }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly role: InstanceRole | undefined },
+  at: Date,
+): ServiceUser {
+  if (before === undefined && role === undefined) throw notAllowed()
+  if (before?.enabled === false) throw notAllowed()
+  const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, at)
+  const instanceRoles = role === undefined ? [] : [role]
+  const isSame = user.name === facts.name && user.instanceRoles.join() === instanceRoles.join()
+  return before !== undefined && isSame ? before : { ...user, name: facts.name, instanceRoles }
+}
+
+/** The refusal of a person whom the provider knows, and who may not sign in here. */
+export function notAllowed(): DomainError {
+  return new DomainError('sign_in_not_allowed', 'you may not sign in here: ask an administrator of Keyturn for access')
+}
+
+function textsIn(claims: Person['claims'], name: string): string[] {
+  const value = Object.hasOwn(claims, name) ? claims[name] : undefined
+  return [value].flat().filter((text) => typeof text === 'string')
+}

@@ -1,0 +1,135 @@
+/**
+ * Client certificates as credentials of service users (RFC 8705 §2): by a name that a trusted authority has certified
+ * (`tls_client_auth`), or one certificate that nothing needs to trust (`self_signed_tls_client_auth`).
+ *
+ * Every value is compared as a whole. Whether an authority is trusted is decided elsewhere.
+ */
+import { DomainError } from '../errors.ts'
+import { isLive } from './credential.ts'
+import { formatDistinguishedName, parseDistinguishedName } from './distinguished-name.ts'
+import type { ServiceUser } from './service-user.ts'
+
+const MAX_CERTIFICATES = 10
+
+/**
+ * What of a certificate must be equal: its subject in the one spelling of `formatDistinguishedName`, one of its DNS names in lower case, one of
+ * its URIs, or the certificate, by its SHA-256 thumbprint in base64url.
+ */
+export const CERTIFICATE_MATCHES = ['subject_dn', 'san_dns', 'san_uri', 'thumbprint'] as const
+
+/** A client certificate, or any certificate with a name, with which a user may authenticate. */
+export interface ClientCertificate {
+  readonly certificateId: string
+  readonly match: (typeof CERTIFICATE_MATCHES)[number]
+  readonly value: string
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+}
+
+/** What is known about a certificate that a client presents. */
+export interface VerifiedCertificate {
+  readonly thumbprint: string
+  /** Null if no trusted authority vouches for them now. */
+  readonly names: CertificateNames | null
+  /** Whether its dates include the time of the verification, and its key is long enough. */
+  readonly isUsable: boolean
+  /** Why there are no names, for the log. */
+  readonly problem: string | null
+}
+
+/** The names in a certificate. */
+export interface CertificateNames {
+  /** In the one spelling; undefined if there is none, or it cannot be read. */
+  readonly subject: string | undefined
+  readonly dnsNames: readonly string[]
+  readonly uris: readonly string[]
+}
+
+/** A letter, digits and hyphens between dots. No wildcard: it would stand for clients that do not exist yet. */
+const DNS_NAME =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/
+/** 256 bits in the one spelling of base64url. */
+const THUMBPRINT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/
+/** With a path: without one, a SPIFFE ID stands for the authority itself (X.509-SVID §2). */
+const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]+(?:\/[A-Za-z0-9._-]+)+$/
+
+/**
+ * A value as it is compared.
+ *
+ * @throws {DomainError} `client_certificate_invalid`.
+ */
+export function parseCertificateValue(match: ClientCertificate['match'], text: string): string {
+  switch (match) {
+    case 'subject_dn': {
+      const name = parseDistinguishedName(text)
+      if (name === undefined)
+        throw invalidCertificate('the subject is no distinguished name (RFC 4514): CN=checkout,O=Shop')
+      return formatDistinguishedName(name)
+    }
+    case 'san_dns': {
+      const name = text.toLowerCase()
+      if (!DNS_NAME.test(name)) throw invalidCertificate('the DNS name must be one, without a wildcard')
+      return name
+    }
+    case 'san_uri': {
+      const isGood = text.startsWith('spiffe:') ? SPIFFE_ID.test(text) : URI.test(text)
+      if (!isGood) throw invalidCertificate('the URI must be one, and a SPIFFE ID must be that of a workload')
+      return text
+    }
+    case 'thumbprint': {
+      if (!THUMBPRINT.test(text)) throw invalidCertificate('the thumbprint must be a SHA-256 in base64url')
+      return text
+    }
+  }
+}
+
+/** The refusal of a certificate that is to be added. */
+function invalidCertificate(reason: string): DomainError {
+  return new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
+}
+
+/** @param clock The time now. @throws {DomainError} `client_certificate_limit_reached`; `expiration_in_past`. */
+export function addCertificate(user: ServiceUser, certificate: ClientCertificate, clock: Date): ServiceUser {
+  if (!isLive(certificate, clock))
+    throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
+  if (user.certificates.length >= MAX_CERTIFICATES) {
+    throw new DomainError(
+      'client_certificate_limit_reached',
+      `a user has at most ${MAX_CERTIFICATES} client certificates: remove one first`,
+    )
+  }
+  return { ...user, certificates: [...user.certificates, certificate] }
+}
+
+/** @throws {DomainError} `client_certificate_not_found`. */
+export function removeCertificate(user: ServiceUser, certificateId: string): ServiceUser {
+  const certificates = user.certificates.filter((certificate) => certificate.certificateId !== certificateId)
+  if (certificates.length === user.certificates.length) {
+    throw new DomainError('client_certificate_not_found', 'the user has no such client certificate')
+  }
+  return { ...user, certificates }
+}
+
+/** The live certificate of the user that a presented one proves. */
+export function provedCertificate(
+  { certificates }: Pick<ServiceUser, 'certificates'>,
+  presented: VerifiedCertificate,
+  now: Date,
+): ClientCertificate | undefined {
+  return certificates.find((certificate) => isLive(certificate, now) && fits(certificate, presented))
+}
+
+function fits({ match, value }: ClientCertificate, { thumbprint, names, isUsable }: VerifiedCertificate): boolean {
+  switch (match) {
+    case 'thumbprint':
+      return isUsable && thumbprint === value
+    case 'subject_dn':
+      return names?.subject === value
+    case 'san_dns':
+      return names?.dnsNames.some((name) => name.toLowerCase() === value) === true
+    case 'san_uri':
+      // An X.509-SVID has exactly one URI (X.509-SVID §2).
+      return names?.uris.includes(value) === true && (names.uris.length === 1 || !value.startsWith('spiffe:'))
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Certificates of clients behind trusted proxies, which end TLS and pass them on in a header: `Client-Cert` (RFC 9440), or
+ * `x-forwarded-client-cert` of Envoy.
+ *
+ * Every client can send both. So one of them counts, which the operator names, and only from a trusted proxy, which must set or remove it in
+ * every request. What cannot be read is not the same as no certificate.
+ */
+import { X509Certificate } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
+import { type CertificateReader, CLOSED, NONE, presented } from '../tls/client-certificates.ts'
+import { createPeerCheck } from './client-address.ts'
+import { peerAddressOf } from './request-context.ts'
+
+/** The headers that a proxy can use. */
+export type CertificateHeader = 'client-cert' | 'x-forwarded-client-cert'
+
+/** The most certificates that are read of one client. */
+const MAX_CHAIN = 10
+
+/** A byte sequence (RFC 8941 §3.3.5). */
+const BYTE_SEQUENCE = /^:([A-Za-z0-9+/]+={0,2}):$/
+
+/** A member of an element of `x-forwarded-client-cert`, with what separates it from the next one. */
+const MEMBER = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|,|$)/y
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*/g
+
+type ReadHeader = (headers: IncomingHttpHeaders) => readonly Buffer[]
+
+const READERS: Readonly<Record<CertificateHeader, ReadHeader>> = {
+  'client-cert': readClientCert,
+  'x-forwarded-client-cert': readForwardedClientCert,
+}
+
+/** Makes a reader of one header. @param trustedProxies The proxies whose header counts: IP addresses and networks (CIDR). */
+export function createHeaderReader(name: CertificateHeader, trustedProxies: readonly string[]): CertificateReader {
+  const isTrusted = createPeerCheck(trustedProxies)
+  const read = READERS[name]
+  return (req) => {
+    const peer = peerAddressOf(req)
+    if (peer === undefined) return CLOSED
+    // A proxy may send an empty header for no certificate.
+    return isTrusted(peer) && req.headers[name] ? toPresented(name, () => read(req.headers)) : NONE
+  }
+}
+
+/** @param read Throws for a header that cannot be read. */
+function toPresented(name: CertificateHeader, read: () => readonly Buffer[]): PresentedCertificate {
+  try {
+    const [certificate, ...others] = read()
+    if (certificate === undefined || others.length >= MAX_CHAIN) throw new Error('it has none, or too many')
+    for (const der of [certificate, ...others]) assertCertificate(der)
+    return presented([certificate, ...others])
+  } catch (error) {
+    return { kind: 'unreadable', reason: `the header ${name} is not valid: ${String(error)}` }
+  }
+}
+
+/** RFC 9440 §2.2, §2.3. A header that is there twice is a list. */
+function readClientCert(headers: IncomingHttpHeaders): readonly Buffer[] {
+  const chain = String(headers['client-cert-chain'] ?? '')
+  const others = chain === '' ? [] : chain.split(',').map((item) => item.trim())
+  return [String(headers['client-cert']), ...others].map((item) => bytesOf(BYTE_SEQUENCE.exec(item)?.[1]))
+}
+
+/**
+ * There must be one element. Of several, the last one is of the nearest proxy, and says who its client was, which may be another
+ * proxy: tokens of all clients would be bound to the certificate of that one.
+ */
+function readForwardedClientCert(headers: IncomingHttpHeaders): readonly Buffer[] {
+  const text = String(headers['x-forwarded-client-cert'])
+  const members = new Map<string, string>()
+  for (let at = 0, separator = ';'; separator !== ''; ) {
+    MEMBER.lastIndex = at
+    const [found, name = '', value = '', next = ''] = MEMBER.exec(text) ?? []
+    if (found === undefined || members.has(name.toLowerCase())) throw new Error('it is malformed')
+    if (next === ',')
+      throw new Error('it has more than one element: the proxy must replace the header, not append to it')
+    members.set(name.toLowerCase(), value)
+    at += found.length
+    separator = next
+  }
+  const [certificate, ...others] = certificatesIn(members.get('cert'))
+  if (certificate === undefined || others.length > 0) throw new Error('it must have one certificate in Cert')
+  const chain = certificatesIn(members.get('chain')).filter((der) => !der.equals(certificate))
+  return [certificate, ...chain]
+}
+
+/** Certificates in PEM, URL-encoded and perhaps in quotation marks. */
+function certificatesIn(value: string | undefined): readonly Buffer[] {
+  if (value === undefined) return []
+  const pem = decodeURIComponent(value.startsWith('"') ? value.slice(1, -1) : value)
+  if (pem.replace(CERTIFICATE, '') !== '') throw new Error('there is something else than certificates in it')
+  return [...pem.matchAll(CERTIFICATE)].map(([, text = '']) => bytesOf(text.replace(/\s/g, '')))
+}
+
+/** The bytes of base64 in its one spelling. */
+function bytesOf(base64: string | undefined): Buffer {
+  const bytes = Buffer.from(base64 ?? '', 'base64')
+  if (bytes.length === 0 || bytes.toString('base64') !== base64) throw new Error('it has no base64')
+  return bytes
+}
+
+function assertCertificate(der: Buffer): void {
+  if (!new X509Certificate(der).raw.equals(der)) throw new Error('there is more than a certificate')
+}

@@ -1,0 +1,72 @@
+/**
+ * Certificates of clients, by the configuration: where they come from, and what verifies them.
+ */
+import { unwatchFile, watchFile } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Config } from '../config/config.ts'
+import type { CertificateContent } from '../crypto/certificate-content.ts'
+import { createClientCertificateVerifier, parseAuthorities } from '../crypto/client-certificate.ts'
+import type { ClientCertificateVerifier, Log } from '../domain/ports.ts'
+import { createHeaderReader } from '../http/requests/certificate-headers.ts'
+import { type CertificateReader, createHandshakeReader, noCertificates } from '../http/tls/client-certificates.ts'
+import { Reloader } from '../http/tls/reloader.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
+
+/** How often the file is polled, in milliseconds. File events do not work on mounted secrets. */
+const POLL_INTERVAL = 1_000
+
+/** Makes the reader of the configured source. */
+export function createCertificateReader({
+  mtls,
+  trustedProxies,
+}: Pick<Config, 'mtls' | 'trustedProxies'>): CertificateReader {
+  switch (mtls.source) {
+    case 'off':
+      return noCertificates
+    case 'tls':
+      return createHandshakeReader()
+    default:
+      return createHeaderReader(mtls.source, trustedProxies)
+  }
+}
+
+/**
+ * Makes what verifies certificates, with the authorities of the configured file as it is at any time. An unusable file is logged, and
+ * the authorities before it stay in use.
+ *
+ * @returns Undefined if certificates do not count.
+ * @throws {Error} that names the file, if it cannot be used at the start.
+ */
+export async function openCertificateVerifier(
+  { mtls: { source, caFile } }: Pick<Config, 'mtls'>,
+  { log, stack }: { readonly log: Log; readonly stack: CleanupStack },
+): Promise<ClientCertificateVerifier | undefined> {
+  if (source === 'off') return undefined
+  if (caFile === null) return createClientCertificateVerifier(() => null)
+  let authorities = await readAuthorities(caFile)
+  const reloader = new Reloader({
+    read: () => readAuthorities(caFile),
+    onRead: (read) => {
+      authorities = read
+      log.info({ caFile }, 'the authorities of client certificates were reloaded')
+    },
+    onFailure: (error) => log.warn({ err: error }, 'the authorities of client certificates were not reloaded'),
+    retryAfter: POLL_INTERVAL,
+  })
+  const reload = () => reloader.start()
+  watchFile(caFile, { interval: POLL_INTERVAL, persistent: false }, reload)
+  stack.defer(() => {
+    unwatchFile(caFile, reload)
+    reloader.stop()
+  })
+  return createClientCertificateVerifier(() => authorities)
+}
+
+async function readAuthorities(caFile: string): Promise<readonly CertificateContent[]> {
+  try {
+    return parseAuthorities(await readFile(caFile, 'utf8'))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`cannot use KEYTURN_MTLS_CA_FILE ${caFile}: ${reason}`, { cause: error })
+  }
+}

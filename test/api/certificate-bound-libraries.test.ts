@@ -1,0 +1,204 @@
+/**
+ * Tokens that are bound to client certificates (RFC 8705) with `keyturn/client` and `keyturn/verify`.
+ */
+
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { Code, ConnectError, createClient, createContextValues } from '@connectrpc/connect'
+import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-node'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { API_SCOPE, createApi, createAuthorizedFetch, createTokenSource } from '../../src/client/index.ts'
+import {
+  clientCertificateKey,
+  connectInterceptor,
+  createVerifier,
+  expressMiddleware,
+  fastifyHook,
+  honoMiddleware,
+  type Verifier,
+  type VerifierOptions,
+} from '../../src/verify/index.ts'
+import { certificateOf, type TestCertificate } from '../support/certificates.ts'
+import { fetchWith, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
+import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+
+let instance: OAuthInstance
+let robot: Robot
+let certificate: TestCertificate
+let other: TestCertificate
+let token: string
+const services: Server[] = []
+
+beforeAll(async () => {
+  instance = await startOAuthInstance({ ...TLS_SETTINGS, KEYTURN_MTLS: 'tls' })
+  robot = await instance.addRobot({ certificateBoundTokens: true, instanceRoles: ['IAM_OWNER_VIEWER'] })
+  ;[certificate, other] = [certificateOf(), certificateOf()]
+  token = await tokens(certificate).token()
+})
+
+afterEach(() => {
+  for (const service of services.splice(0)) {
+    service.close()
+    service.closeAllConnections?.()
+  }
+})
+
+afterAll(() => instance?.stop())
+
+const asFetch = (by?: TestCertificate) => fetchWith(by) as typeof fetch
+
+function tokens(by: TestCertificate, scope?: string) {
+  const { clientId, clientSecret } = robot
+  const issuer = instance.keyturn.baseUrl
+  return createTokenSource({
+    issuer,
+    clientId,
+    clientSecret,
+    fetch: asFetch(by),
+    ...(scope === undefined ? {} : { scope }),
+  })
+}
+
+const verifier = (options: Partial<VerifierOptions> = {}): Verifier =>
+  createVerifier({ issuer: instance.keyturn.baseUrl, audience: robot.project.projectId, fetch: asFetch(), ...options })
+
+/** A service with TLS that asks clients for a certificate. */
+async function listening(handler: RequestListener): Promise<string> {
+  const [cert, key] = [TLS_SETTINGS.KEYTURN_TLS_CERT_FILE, TLS_SETTINGS.KEYTURN_TLS_KEY_FILE].map((file) =>
+    readFileSync(file),
+  )
+  const service = createHttpsServer({ cert, key, requestCert: true, rejectUnauthorized: false }, handler)
+  services.push(service)
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+  return `https://127.0.0.1:${(service.address() as AddressInfo).port}`
+}
+
+const authorization = () => ({ authorization: `Bearer ${token}` })
+const REFUSED = {
+  code: 'invalid_token',
+  status: 401,
+  message: 'the access token is bound to another client certificate',
+}
+
+describe('a token source whose fetch presents a certificate', () => {
+  it('gets tokens that are bound to it, and calls the API with them [RFC 8705 §3]', async () => {
+    const source = tokens(certificate, API_SCOPE)
+    expect(decodeJwt(await source.token()).cnf).toEqual({ 'x5t#S256': certificate.thumbprint })
+    const api = (by: TestCertificate) =>
+      createApi({ issuer: instance.keyturn.baseUrl, tokens: source, fetch: asFetch(by) })
+    expect((await api(certificate).webKeys.listWebKeys({})).webKeys).toHaveLength(1)
+    await expect(api(other).webKeys.listWebKeys({})).rejects.toThrow('bound to a client certificate')
+  })
+})
+
+describe('a verifier', () => {
+  const at = { proof: null, method: 'GET', url: '/' }
+
+  it('accepts a bound token with its certificate in DER or PEM, and refuses it without and with another one [RFC 8705 §3]', async () => {
+    const authenticate = (by?: Uint8Array | string | null) =>
+      verifier().authenticate(`Bearer ${token}`, { ...at, certificate: () => by })
+    const { der, pem } = certificate
+    for (const good of [der, pem, `${pem}${other.pem}`])
+      expect(await authenticate(good)).toMatchObject({ subject: robot.userId })
+    for (const bad of [
+      undefined,
+      null,
+      '',
+      'x',
+      other.der,
+      other.pem,
+      `${other.pem}${pem}`,
+      '-----BEGIN CERTIFICATE-----=-----END CERTIFICATE-----',
+    ])
+      await expect(authenticate(bad)).rejects.toMatchObject(REFUSED)
+    await expect(verifier().verify(token)).rejects.toMatchObject(REFUSED)
+    await expect(verifier().authenticate(`Bearer ${token}`, at)).rejects.toMatchObject(REFUSED)
+  })
+
+  it('challenges with the scheme Bearer', async () => {
+    await expect(verifier().verify(token)).rejects.toMatchObject({
+      headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm=.* error="invalid_token"/) },
+    })
+  })
+
+  it('refuses it with the scheme DPoP', async () => {
+    const certificates = { certificate: () => certificate.der }
+    await expect(verifier().authenticate(`DPoP ${token}`, { ...at, ...certificates })).rejects.toMatchObject({
+      status: 401,
+    })
+  })
+})
+
+describe('a service', () => {
+  it('behind the Express middleware takes the certificate of the TLS connection', async () => {
+    const by = verifier()
+    const url = await listening((req, res) => {
+      expressMiddleware(by)(req, res, () => res.end(by.tokenOf(req).subject))
+    })
+    const call = (presented?: TestCertificate) =>
+      createAuthorizedFetch(tokens(certificate), { origins: [url], fetch: asFetch(presented) })(`${url}/orders`)
+    expect(await (await call(certificate)).text()).toBe(robot.userId)
+    for (const presented of [undefined, other]) expect((await call(presented)).status).toBe(401)
+  })
+
+  it('behind the hook of Fastify and the middleware of Hono does so too', async () => {
+    const by = verifier()
+    const seen: (string | undefined)[] = []
+    const url = await listening(async (incoming, res) => {
+      const { socket, method = '', url: originalUrl = '' } = incoming
+      const request = { socket, headers: incoming.headers, method, originalUrl }
+      let code = 200
+      const reply = { code: (status: number) => (code = status), headers: () => {}, send: () => {} }
+      await fastifyHook(by)(request, reply)
+      const header = (name: string) => String(incoming.headers[name] ?? '') || undefined
+      const context = { env: { incoming }, req: { header, method, url: `https://inside${originalUrl}` } }
+      const refused = await honoMiddleware(by)(context, async () => {})
+      seen.push(`${code} ${refused?.status ?? 200}`)
+      res.end()
+    })
+    for (const presented of [certificate, other, undefined])
+      await fetchWith(presented)(url, { headers: authorization() })
+    expect(seen).toEqual(['200 200', '401 401', '401 401'])
+  })
+
+  it('behind a proxy takes the certificate from where it is told to', async () => {
+    const clientCertificate = (request: object) =>
+      decodeURIComponent(String((request as IncomingMessage).headers['x-client-certificate'] ?? ''))
+    const by = verifier({ clientCertificate })
+    const service = createServer((req, res) => {
+      expressMiddleware(by)(req, res, () => res.end(by.tokenOf(req).subject))
+    })
+    services.push(service)
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    const call = (pem: string) =>
+      fetch(url, { headers: { ...authorization(), 'x-client-certificate': encodeURIComponent(pem) } })
+    expect(await (await call(certificate.pem)).text()).toBe(robot.userId)
+    expect((await call(other.pem)).status).toBe(401)
+  })
+
+  it('of Connect takes the certificate that its adapter passes on', async () => {
+    const by = verifier()
+    const adapter = connectNodeAdapter({
+      interceptors: [connectInterceptor(by)],
+      contextValues: (req) =>
+        createContextValues().set(clientCertificateKey, (req.socket as TLSSocket).getPeerX509Certificate()?.raw),
+      routes: (router) => router.rpc(AuditService.method.listAuditEvents, () => ({})),
+    })
+    const baseUrl = await listening(adapter)
+    const call = (presented?: TestCertificate) => {
+      const transport = createConnectTransport({ baseUrl, httpVersion: '1.1', nodeOptions: presenting(presented) })
+      return createClient(AuditService, transport).listAuditEvents({}, { headers: authorization() })
+    }
+    await call(certificate)
+    for (const presented of [undefined, other]) {
+      const error = await call(presented).then(() => undefined, ConnectError.from)
+      expect(error?.code).toBe(Code.Unauthenticated)
+    }
+  })
+})

@@ -1,0 +1,337 @@
+/**
+ * Keys of trusted issuers that are fetched: from discovery, from a JWKS and from a SPIFFE bundle, by real servers over https.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_pb.js'
+import { type Administration, administrationOf, refusalOf } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  DISCOVERY_PATH,
+  type HttpsIssuer,
+  type IssuerKeyPair,
+  json,
+  jwtBy,
+  newIssuerKey,
+  startHttpsIssuer,
+} from '../support/https-issuer.ts'
+import type { Keyturn } from '../support/keyturn.ts'
+import { type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+import { createAuthority } from '../support/server-certificates.ts'
+
+const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+const JWT_SPIFFE = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe'
+const SUBJECT = 'robot'
+
+const authority = createAuthority()
+const caCertificates = authority.cert
+
+let instance: OAuthInstance
+let replica: Keyturn
+let admin: Administration
+const servers: HttpsIssuer[] = []
+
+beforeAll(async () => {
+  instance = await startOAuthInstance({ KEYTURN_ISSUER_NETWORKS: '127.0.0.0/8, ::1' })
+  replica = await instance.startReplica({ KEYTURN_ISSUER_NETWORKS: '127.0.0.1' })
+  admin = await administrationOf(instance.keyturn)
+})
+
+afterAll(async () => {
+  await instance?.stop()
+  for (const server of servers) await server.stop()
+})
+
+async function startIssuer(...args: Parameters<typeof startHttpsIssuer>): Promise<HttpsIssuer> {
+  const server = await startHttpsIssuer(...args)
+  servers.push(server)
+  return server
+}
+
+type Keys = NonNullable<Parameters<Administration['issuers']['createTrustedIssuer']>[0]['keys']>
+
+const discovery = { source: { case: 'discovery', value: {} }, caCertificates } as const
+const jwksUrl = (value: string) => ({ source: { case: 'jwksUrl', value }, caCertificates }) as const
+
+/** Trusts an issuer, and gives a new user an identity of it. */
+async function trust(issuer: string, keys: Keys, subject = SUBJECT): Promise<{ issuerId: string; robot: Robot }> {
+  const { trustedIssuer } = await admin.issuers.createTrustedIssuer({ issuer, keys })
+  const { issuerId } = trustedIssuer!
+  const robot = await instance.addRobot()
+  await admin.identities.addFederatedIdentity({ userId: robot.userId, issuerId, subject })
+  return { issuerId, robot }
+}
+
+async function present(jwt: string, { clientId }: Robot, at: Keyturn = instance.keyturn, type = JWT_BEARER) {
+  const form = { grant_type: 'client_credentials', client_assertion_type: type, client_assertion: jwt }
+  return instance.postForm({ ...form, client_id: clientId }, {}, at)
+}
+
+async function get(issuerId: string): Promise<TrustedIssuer> {
+  return (await admin.issuers.getTrustedIssuer({ issuerId })).trustedIssuer!
+}
+
+/** The issuer once a fetch has ended that was asked for now. */
+async function refresh(issuerId: string): Promise<TrustedIssuer> {
+  const stateOf = ({ fetchedKeys }: TrustedIssuer) => [fetchedKeys?.fetchDate, fetchedKeys?.failureDate]
+  const { trustedIssuer } = await admin.issuers.refreshTrustedIssuerKeys({ issuerId })
+  return eventually(async () => {
+    const after = await get(issuerId)
+    expect(stateOf(after)).not.toEqual(stateOf(trustedIssuer!))
+    return after
+  })
+}
+
+function keyIdsOf({ fetchedKeys }: TrustedIssuer): unknown[] {
+  return (JSON.parse(fetchedKeys!.jwks) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
+}
+
+/** Waits until a JWT gets a token on both replicas, or is refused by both. */
+async function become(status: number, jwt: () => Promise<string>, robot: Robot): Promise<void> {
+  await eventually(async () => {
+    const presented = await jwt()
+    const answers = [instance.keyturn, replica].map((at) => present(presented, robot, at))
+    expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([status, status])
+  })
+}
+
+const claims = (issuer: string) => ({ iss: issuer, sub: SUBJECT, aud: instance.keyturn.baseUrl })
+
+describe('the keys of an issuer', () => {
+  it('are fetched by discovery, once for both replicas, and verify its JWTs [OpenID Connect Discovery 1.0 §4]', async () => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
+    issuer.publish(key)
+    const { issuerId, robot } = await trust(issuer.url, discovery)
+    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
+    expect(issuer.requests).toEqual([DISCOVERY_PATH, '/jwks'])
+    const state = await get(issuerId)
+    expect(state).toMatchObject({
+      keys: { source: { case: 'discovery' }, caCertificates, maxStalenessSeconds: 86_400 },
+      fetchedKeys: { failure: '' },
+    })
+    expect(keyIdsOf(state)).toEqual(['first'])
+    const response = await present(await jwtBy(key, claims(issuer.url)), robot)
+    expect(decodeJwt(((await response.json()) as { access_token: string }).access_token).sub).toBe(robot.userId)
+  })
+
+  it('are fetched from a JWKS, of which keys that cannot be used are left out [RFC 7517 §5]', async () => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('good', { use: 'sig' })]
+    const encryption = newIssuerKey('encryption', { use: 'enc' })
+    const leaked = newIssuerKey('leaked')
+    const keys = [
+      { kty: 'oct', k: 'c2VjcmV0', kid: 'symmetric' },
+      { ...leaked.jwk, d: leaked.privateKey.export({ format: 'jwk' }).d },
+      { kty: 'EC', crv: 'secp256k1', x: 'x', y: 'y', kid: 'curve' },
+      { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'short' },
+      { kid: 'nothing' },
+      encryption.jwk,
+      key.jwk,
+    ]
+    issuer.answer('/keys?all=1', json({ keys }))
+    const name = 'https://ci.example/'
+    const { issuerId, robot } = await trust(name, jwksUrl(`${issuer.url}/keys?all=1`))
+    await become(200, () => jwtBy(key, claims(name)), robot)
+    expect(keyIdsOf(await get(issuerId))).toEqual(['good'])
+    for (const other of [leaked, encryption])
+      expect((await present(await jwtBy(other, claims(name)), robot)).status).toBe(401)
+    expect((await present(await jwtBy(key, claims('https://ci.example')), robot)).status).toBe(401)
+  })
+
+  it('are fetched from the bundle of a SPIFFE trust domain: those for JWT-SVIDs only, as often as its hint says', async () => {
+    const issuer = await startIssuer(authority)
+    const [svid, unmarked, x509] = [
+      newIssuerKey('svid', { use: 'jwt-svid' }),
+      newIssuerKey('unmarked'),
+      newIssuerKey('x509', { use: 'x509-svid' }),
+    ]
+    const bundle = { keys: [svid, unmarked, x509].map(({ jwk }) => jwk), spiffe_sequence: 1, spiffe_refresh_hint: 1800 }
+    issuer.answer('/bundle', json(bundle, { 'cache-control': 'max-age=60' }))
+    const domain = 'spiffe://shop.example'
+    const subject = `${domain}/checkout`
+    const keys = { source: { case: 'spiffeBundleUrl', value: `${issuer.url}/bundle` }, caCertificates } as const
+    const { issuerId, robot } = await trust(domain, keys, subject)
+    const jwt = (key: IssuerKeyPair) => jwtBy(key, { sub: subject, aud: instance.keyturn.baseUrl })
+    const status = async (key: IssuerKeyPair) =>
+      (await present(await jwt(key), robot, instance.keyturn, JWT_SPIFFE)).status
+    await eventually(async () => expect(await status(svid)).toBe(200))
+    for (const key of [unmarked, x509]) expect(await status(key)).toBe(401)
+    const { fetchedKeys } = await get(issuerId)
+    const wait = Number(fetchedKeys!.nextFetchDate!.seconds - fetchedKeys!.fetchDate!.seconds)
+    expect({ soon: wait < 1400, late: wait > 1801 }).toEqual({ soon: false, late: false })
+  })
+
+  it('change when the issuer rotates, which is an audit event of the system, and no change when it does not', async () => {
+    const [issuer, first, second] = [await startIssuer(authority), newIssuerKey('first'), newIssuerKey('second')]
+    issuer.publish(first)
+    const { issuerId, robot } = await trust(issuer.url, discovery)
+    await become(200, () => jwtBy(first, claims(issuer.url)), robot)
+    issuer.publish(second)
+    expect(keyIdsOf(await refresh(issuerId))).toEqual(['second'])
+    await become(200, () => jwtBy(second, claims(issuer.url)), robot)
+    await become(401, () => jwtBy(first, claims(issuer.url)), robot)
+    await refresh(issuerId)
+    const { events } = await admin.audit.listAuditEvents({ resource: `trusted_issuers/${issuerId}` })
+    const service = 'iam.federation.v2.TrustedIssuerService'
+    expect(events.map(({ action, actor }) => (actor === 'system' ? `system ${action}` : action))).toEqual([
+      `${service}/RefreshTrustedIssuerKeys`,
+      'system federation/fetch_keys',
+      `${service}/RefreshTrustedIssuerKeys`,
+      'system federation/fetch_keys',
+      `${service}/CreateTrustedIssuer`,
+    ])
+  })
+
+  it('are those of the new source at once when an administrator changes it, and never again those of the old one', async () => {
+    const [before, after] = [await startIssuer(authority), await startIssuer(authority)]
+    const [old, next] = [newIssuerKey('same'), newIssuerKey('same')]
+    before.publish(old)
+    after.publish(next)
+    const name = 'https://moving.example'
+    const { issuerId, robot } = await trust(name, jwksUrl(`${before.url}/jwks`))
+    await become(200, () => jwtBy(old, claims(name)), robot)
+
+    // A fetch from the old address is under way while the address changes.
+    const { promise: asked, resolve: arrive } = Promise.withResolvers<() => void>()
+    before.answer('/jwks', (response) => arrive(() => json({ keys: [old.jwk] })(response, response.req)))
+    await admin.issuers.refreshTrustedIssuerKeys({ issuerId })
+    const answerLate = await asked
+    const update = (keys: Keys) =>
+      admin.issuers.updateTrustedIssuer({ issuerId, keys, updateMask: { paths: ['keys'] } })
+    const { trustedIssuer } = await update(jwksUrl(`${after.url}/jwks`))
+    expect(trustedIssuer!.fetchedKeys).toMatchObject({ jwks: '', failure: '' })
+    expect((await present(await jwtBy(old, claims(name)), robot)).status).toBe(401)
+    answerLate()
+    await become(200, () => jwtBy(next, claims(name)), robot)
+    await become(401, () => jwtBy(old, claims(name)), robot)
+
+    await update({ source: { case: 'jwks', value: JSON.stringify({ keys: [old.jwk] }) } })
+    expect((await get(issuerId)).fetchedKeys).toBeUndefined()
+    await become(200, () => jwtBy(old, claims(name)), robot)
+    await become(401, () => jwtBy(next, claims(name)), robot)
+    expect(await refusalOf(admin.issuers.refreshTrustedIssuerKeys({ issuerId }))).toMatchObject({
+      code: 'FailedPrecondition',
+      reason: 'TRUSTED_ISSUER_KEYS_GIVEN',
+    })
+  })
+
+  it('stay when only the time changes for which they are used', async () => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
+    issuer.publish(key)
+    const { issuerId, robot } = await trust(issuer.url, discovery)
+    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
+    const keys = { ...discovery, maxStalenessSeconds: 600 }
+    const { trustedIssuer } = await admin.issuers.updateTrustedIssuer({
+      issuerId,
+      keys,
+      updateMask: { paths: ['keys'] },
+    })
+    expect(keyIdsOf(trustedIssuer!)).toEqual(['first'])
+    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
+    expect(issuer.count('/jwks')).toBe(1)
+  })
+
+  it('of a deleted issuer are not stored when a fetch ends after that, nor for one of the same name', async () => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
+    const { promise: asked, resolve: arrive } = Promise.withResolvers<() => void>()
+    issuer.answer('/slow', (response) => arrive(() => json({ keys: [key.jwk] })(response, response.req)))
+    const name = 'https://deleted.example'
+    const { issuerId } = await trust(name, jwksUrl(`${issuer.url}/slow`))
+    const answerLate = await asked
+    await admin.issuers.deleteTrustedIssuer({ issuerId })
+    const { robot } = await trust(name, {
+      source: { case: 'jwks', value: JSON.stringify({ keys: [newIssuerKey('x').jwk] }) },
+    })
+    answerLate()
+    await become(401, () => jwtBy(key, claims(name)), robot)
+    expect(
+      await instance.database.db.selectFrom('issuer_keys').selectAll().where('issuer_id', '=', issuerId).execute(),
+    ).toEqual([])
+  })
+
+  it('are refused where they cannot be fetched in that way', async () => {
+    const create = (issuer: string, keys: Keys) => admin.issuers.createTrustedIssuer({ issuer, keys })
+    for (const [issuer, keys] of [
+      ['spiffe://a.example', discovery],
+      ['spiffe://a.example', jwksUrl('https://a.example/jwks')],
+      ['https://a.example', { source: { case: 'spiffeBundleUrl', value: 'https://a.example' } }],
+      ['http://127.0.0.1:1', discovery],
+      ['https://a.example', { ...discovery, caCertificates: 'x' }],
+      ['https://a.example', { ...discovery, caCertificates: caCertificates.replace('MII', 'MIJ') }],
+      ['https://a.example', { ...discovery, caCertificates: `${caCertificates}-----BEGIN PRIVATE KEY-----` }],
+    ] satisfies [string, Keys][])
+      expect(await refusalOf(create(issuer, keys))).toMatchObject({ reason: 'TRUSTED_ISSUER_INVALID' })
+    for (const url of [
+      'http://a.example/jwks',
+      'https://user@a.example/',
+      'https://a.example/#x',
+      'https://',
+      'file:///etc/passwd',
+    ])
+      expect(await refusalOf(create('https://a.example', jwksUrl(url)))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
+    // It is kept in its usual spelling.
+    const [, body = ''] = /-----\n(.+)\n-----/s.exec(caCertificates) ?? []
+    const oneLine = `-----BEGIN CERTIFICATE-----\n${body.replaceAll('\n', '')}\n-----END CERTIFICATE-----`
+    expect(
+      (await create('https://one-line.example', { ...discovery, caCertificates: oneLine })).trustedIssuer!.keys,
+    ).toMatchObject({
+      caCertificates,
+    })
+    const given = { source: { case: 'jwks', value: '{"keys":[]}' } } as const
+    for (const keys of [
+      { ...discovery, maxStalenessSeconds: 599 },
+      { ...given, caCertificates },
+      { ...given, maxStalenessSeconds: 600 },
+    ])
+      expect(await refusalOf(create('https://a.example', keys))).toMatchObject({ reason: 'INVALID_ARGUMENT' })
+  })
+})
+
+describe('an issuer whose keys cannot be fetched', () => {
+  it.each<[string, string, (issuer: HttpsIssuer) => void]>([
+    ['answers 500', 'answers with status 500', (issuer) => issuer.answer('/jwks', json({ keys: [] }, {}, 500))],
+    [
+      'redirects',
+      'answers with a redirect, which is not followed',
+      (issuer) =>
+        issuer.answer('/jwks', (response) => response.writeHead(302, { location: `${issuer.url}/good` }).end()),
+    ],
+    [
+      'answers HTML',
+      'it is no JSON object with a list of keys',
+      (issuer) => issuer.answer('/jwks', (response) => response.end('<html>keys</html>')),
+    ],
+    [
+      'names another issuer in its document',
+      'the discovery document names another issuer',
+      (issuer) => issuer.answer(DISCOVERY_PATH, json({ issuer: `${issuer.url}/`, jwks_uri: `${issuer.url}/good` })),
+    ],
+    [
+      'names a jwks_uri at a metadata service',
+      'the address 169.254.169.254 is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS',
+      (issuer) =>
+        issuer.answer(DISCOVERY_PATH, json({ issuer: issuer.url, jwks_uri: 'https://169.254.169.254/latest' })),
+    ],
+  ])('%s: the failure says so, and the last good keys are used', async (_, failure, fail) => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
+    issuer.publish(key)
+    issuer.answer('/good', json({ keys: [newIssuerKey('other').jwk] }))
+    const { issuerId, robot } = await trust(issuer.url, discovery)
+    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
+    fail(issuer)
+    const state = await refresh(issuerId)
+    expect(state.fetchedKeys!.failure).toContain(failure)
+    expect(keyIdsOf(state)).toEqual(['first'])
+    expect(issuer.count('/good')).toBe(0)
+    expect((await present(await jwtBy(key, claims(issuer.url)), robot)).status).toBe(200)
+  })
+
+  it('that publishes an empty set has no keys any more', async () => {
+    const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]
+    issuer.publish(key)
+    const { issuerId, robot } = await trust(issuer.url, discovery)
+    await become(200, () => jwtBy(key, claims(issuer.url)), robot)
+    issuer.publish()
+    expect((await refresh(issuerId)).fetchedKeys).toMatchObject({ jwks: '{"keys":[]}', failure: '' })
+    await become(401, () => jwtBy(key, claims(issuer.url)), robot)
+  })
+})

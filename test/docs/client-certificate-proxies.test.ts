@@ -1,0 +1,289 @@
+/**
+ * The configurations of proxies in `docs/operations.md` that pass client certificates on, with the proxies themselves. Those that the
+ * machine does not have are skipped.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { parse } from 'yaml'
+import { authorityOf, certificateOf, type TestCertificate } from '../support/certificates.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
+import { fetchWith, TLS_SETTINGS } from '../support/mtls-client.ts'
+import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
+import { describeUnless } from '../support/unless.ts'
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
+const SPIFFE_ID = 'spiffe://example.org/checkout'
+const APACHE_MODULES = '/usr/lib/apache2/modules'
+
+let folder: string
+let instance: OAuthInstance
+let robot: Robot
+let own: TestCertificate
+let other: TestCertificate
+
+beforeAll(async () => {
+  instance = await startOAuthInstance()
+  robot = await instance.addRobot({ certificateBoundTokens: true })
+  await instance.call('iam.user.v2.ClientCertificateService/AddClientCertificate', {
+    userId: robot.userId,
+    match: { sanUri: SPIFFE_ID },
+  })
+  ;[own, other] = [certificateOf(), certificateOf()]
+})
+
+afterAll(() => instance?.stop())
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  const read = (file: string) => readFileSync(file, 'utf8')
+  const { KEYTURN_TLS_CERT_FILE: cert, KEYTURN_TLS_KEY_FILE: key } = TLS_SETTINGS
+  await writeFile(join(folder, 'id.pem'), read(cert) + read(key))
+  await writeFile(join(folder, 'id.key'), read(key))
+})
+
+afterEach(() => removeFolder(folder))
+
+/** The blocks of the page in a language. */
+function blocks(language: string): string[] {
+  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(([, block = '']) => block)
+}
+
+/** The one block of the page in a language, for this proxy. */
+function configured(text: string, port: number, keyturn: Keyturn): string {
+  return text
+    .replaceAll('/etc/ssl', folder)
+    .replaceAll('keyturn:8080', new URL(keyturn.listenUrl).host)
+    .replace(/(listen |bind |\*)(:?)443/, (_, before) => `${before === '*' ? '' : before}127.0.0.1:${port}`)
+}
+
+function program(...paths: string[]): string | undefined {
+  const inPath = (process.env.PATH ?? '').split(delimiter).map((each) => join(each, paths[0]!.split('/').at(-1)!))
+  return [...paths, ...inPath].find(existsSync)
+}
+
+interface Proxy {
+  readonly name: string
+  readonly path: string | undefined
+  readonly mode: string
+  /** Whether it passes on the certificates that come with that of the client. */
+  readonly passesChain: boolean
+  /** Its arguments, after its files are written. */
+  start(port: number, keyturn: Keyturn): Promise<readonly string[]>
+}
+
+const PROXIES: readonly Proxy[] = [
+  {
+    name: 'nginx',
+    path: program('/usr/sbin/nginx'),
+    mode: 'x-forwarded-client-cert',
+    passesChain: false,
+    start: async (port, keyturn) => {
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
+      const http = `access_log off; ${temporary.join(' ')}\n${configured(blocks('nginx')[0]!, port, keyturn)}`
+      const main = `daemon off; master_process off; pid nginx.pid; error_log stderr; events {}\nhttp {\n${http}\n}`
+      await writeFile(join(folder, 'nginx.conf'), main)
+      return ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')]
+    },
+  },
+  {
+    name: 'HAProxy',
+    path: program('/usr/sbin/haproxy'),
+    mode: 'client-cert',
+    passesChain: false,
+    start: async (port, keyturn) => {
+      const timeouts = 'defaults\n    timeout connect 5s\n    timeout client 30s\n    timeout server 30s\n'
+      await writeFile(join(folder, 'haproxy.cfg'), timeouts + configured(blocks('haproxy')[0]!, port, keyturn))
+      return ['-db', '-f', join(folder, 'haproxy.cfg')]
+    },
+  },
+  {
+    name: 'Apache',
+    path: existsSync(APACHE_MODULES) ? program('/usr/sbin/apache2') : undefined,
+    mode: 'x-forwarded-client-cert',
+    passesChain: false,
+    start: async (port, keyturn) => {
+      const modules = [
+        'mpm_event',
+        'authn_core',
+        'authz_core',
+        'socache_shmcb',
+        'ssl',
+        'headers',
+        'proxy',
+        'proxy_http',
+      ]
+      const main = [
+        `ServerRoot ${folder}`,
+        'ServerName localhost',
+        `Listen 127.0.0.1:${port}`,
+        `PidFile ${folder}/httpd.pid`,
+        `ErrorLog ${folder}/error.log`,
+        ...modules.map((name) => `LoadModule ${name}_module ${APACHE_MODULES}/mod_${name}.so`),
+        'User nobody',
+        configured(blocks('apache')[0]!, port, keyturn),
+      ]
+      await writeFile(join(folder, 'httpd.conf'), main.join('\n'))
+      return ['-D', 'FOREGROUND', '-f', join(folder, 'httpd.conf')]
+    },
+  },
+  {
+    name: 'Envoy',
+    path: program('/usr/local/bin/envoy', '/usr/bin/envoy'),
+    mode: 'x-forwarded-client-cert',
+    passesChain: true,
+    start: async (port, keyturn) => {
+      const [manager, tls] = blocks('yaml')
+        .filter((block) => /client_cert/.test(block))
+        .map((block) => parse(configured(block, port, keyturn)))
+      await writeFile(join(folder, 'envoy.json'), JSON.stringify(envoyConfiguration(port, { manager, tls, keyturn })))
+      return ['-c', join(folder, 'envoy.json'), '--concurrency', '1', '-l', 'warn', '--use-dynamic-base-id']
+    },
+  },
+]
+
+const address = (host: string, port: number) => ({ socket_address: { address: host, port_value: port } })
+
+function envoyConfiguration(
+  port: number,
+  { manager, tls, keyturn }: { manager: object; tls: { common_tls_context: object }; keyturn: Keyturn },
+): object {
+  const type = (name: string) => ({ '@type': `type.googleapis.com/envoy.extensions.${name}` })
+  const upstream = new URL(keyturn.listenUrl)
+  const { common_tls_context: context, ...others } = tls
+  const certificates = [
+    {
+      certificate_chain: { filename: join(folder, 'id.pem') },
+      private_key: { filename: join(folder, 'id.key') },
+    },
+  ]
+  const router = { name: 'router', typed_config: type('filters.http.router.v3.Router') }
+  return {
+    static_resources: {
+      listeners: [
+        {
+          address: address('127.0.0.1', port),
+          filter_chains: [
+            {
+              transport_socket: {
+                name: 'envoy.transport_sockets.tls',
+                typed_config: {
+                  ...type('transport_sockets.tls.v3.DownstreamTlsContext'),
+                  ...others,
+                  common_tls_context: { ...context, tls_certificates: certificates },
+                },
+              },
+              filters: [
+                {
+                  name: 'manager',
+                  typed_config: {
+                    ...type('filters.network.http_connection_manager.v3.HttpConnectionManager'),
+                    ...manager,
+                    stat_prefix: 'id',
+                    http_filters: [router],
+                    route_config: {
+                      virtual_hosts: [
+                        {
+                          name: 'id',
+                          domains: ['*'],
+                          routes: [{ match: { prefix: '/' }, route: { cluster: 'keyturn' } }],
+                        },
+                      ],
+                    },
+                  },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+      clusters: [
+        {
+          name: 'keyturn',
+          connect_timeout: '5s',
+          load_assignment: {
+            cluster_name: 'keyturn',
+            endpoints: [
+              { lb_endpoints: [{ endpoint: { address: address(upstream.hostname, Number(upstream.port)) } }] },
+            ],
+          },
+        },
+      ],
+    },
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+/** Where a server is reached through a proxy, until `use` ends. */
+async function behind(
+  proxy: Proxy,
+  settings: Record<string, string>,
+  use: (url: string) => Promise<void>,
+): Promise<void> {
+  const keyturn = await instance.startReplica({
+    KEYTURN_MTLS: proxy.mode,
+    KEYTURN_TRUSTED_PROXIES: '127.0.0.1',
+    ...settings,
+  })
+  const port = await freePort()
+  const args = await proxy.start(port, keyturn)
+  const child = spawn(proxy.path!, args, { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] })
+  try {
+    const url = `https://127.0.0.1:${port}`
+    await eventually(async () => expect((await fetchWith()(`${url}/readyz`)).status).toBe(200))
+    await use(`${url}/oauth/v2/token`)
+  } finally {
+    await end(child)
+  }
+}
+
+for (const proxy of PROXIES) {
+  const { name, path, passesChain } = proxy
+  describeUnless(path === undefined ? `${name} is not installed` : undefined)(`behind ${name}`, () => {
+    it('tokens are bound to the certificate of the client, and not to what the client says [RFC 9440 §4]', () =>
+      behind(proxy, {}, async (url) => {
+        const bound = async (by?: TestCertificate, headers: Record<string, string> = {}) => {
+          const body = new URLSearchParams(formOf(robot))
+          const response = await fetchWith(by)(url, { method: 'POST', body, headers })
+          expect(response.status).toBe(200)
+          const { access_token } = (await response.json()) as { access_token: string }
+          return (decodeJwt(access_token) as { cnf?: Record<string, string> }).cnf?.['x5t#S256']
+        }
+        const forged = {
+          'client-cert': `:${other.der.toString('base64')}:`,
+          'x-forwarded-client-cert': `Cert="${encodeURIComponent(other.pem)}"`,
+        }
+        expect(await bound(own)).toBe(own.thumbprint)
+        expect(await bound()).toBeUndefined()
+        expect(await bound(undefined, forged)).toBeUndefined()
+        expect(await bound(own, forged)).toBe(own.thumbprint)
+      }))
+
+    it(`clients authenticate ${passesChain ? 'with the intermediates that they present' : 'without intermediates'}`, async () => {
+      const authority = authorityOf('authority')
+      const intermediate = authorityOf('intermediate', { issuer: authority })
+      const caFile = join(folder, 'ca.pem')
+      await writeFile(caFile, authority.pem)
+      await behind(proxy, { KEYTURN_MTLS_CA_FILE: caFile }, async (url) => {
+        const ask = async (issuer: TestCertificate, others: TestCertificate[]) => {
+          const svid = certificateOf({ issuer, uris: [SPIFFE_ID] })
+          const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: robot.clientId })
+          return (await fetchWith(svid, { others })(url, { method: 'POST', body })).status
+        }
+        await eventually(async () => expect(await ask(authority, [])).toBe(200))
+        expect(await ask(intermediate, [intermediate])).toBe(passesChain ? 200 : 401)
+      })
+    })
+  })
+}

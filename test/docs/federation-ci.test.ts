@@ -1,0 +1,342 @@
+/**
+ * The identities that `docs/federation.md` recommends for jobs of GitHub Actions and GitLab CI, and JWTs with every claim that their
+ * documentation lists (November 2026), with the signatures of keys of the test.
+ */
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type JWTPayload, SignJWT } from 'jose'
+import { keyturnCommandsOf } from '../support/federation-page.ts'
+import { openTerminal, type Terminal } from '../support/terminal.ts'
+
+const GITHUB = 'https://token.actions.githubusercontent.com'
+const GITLAB = 'https://gitlab.com'
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const now = Math.floor(Date.now() / 1000)
+
+type Claims = Readonly<Record<string, unknown>>
+
+let terminal: Terminal
+let user: string
+let keys: string
+
+beforeAll(async () => {
+  terminal = await openTerminal()
+  keys = join(terminal.server.dataDir, 'keys.json')
+  await writeFile(keys, JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'ci', use: 'sig' }] }))
+  await terminal.lines('projects', 'create', 'shop')
+  user = (await terminal.lines('users', 'create', 'deployer', '--project', 'shop'))[0]!.replace('created ', '')
+  for (const issuer of [GITHUB, GITLAB]) await terminal.lines('federation', 'issuers', 'create', issuer, '--keys', keys)
+})
+afterAll(() => terminal?.close())
+
+/** The federated identities that a section recommends, as arguments of the command that adds them. */
+function identitiesOf(section: string): string[][] {
+  return keyturnCommandsOf(section).filter(([, , verb]) => verb === 'add')
+}
+
+/** Gives the user this identity and no other. */
+async function identify(command: readonly string[] | undefined): Promise<void> {
+  const { identities = [] } = await terminal.json<{ identities?: { identityId: string }[] }>(
+    ...['federation', 'identities', 'list', user],
+  )
+  for (const { identityId } of identities)
+    await terminal.lines('federation', 'identities', 'remove', user, identityId, '--yes')
+  const args = command!.map((argument) => (argument === 'deployer@shop' ? user : argument))
+  await terminal.lines(...args)
+}
+
+function sign(claims: Claims): Promise<string> {
+  const payload = { aud: terminal.server.baseUrl, jti: randomUUID(), ...claims } as JWTPayload
+  return new SignJWT(payload).setProtectedHeader({ typ: 'JWT', alg: 'RS256', kid: 'ci', x5t: 'ci' }).sign(privateKey)
+}
+
+/** Whether a job with these claims gets a token. `client_id` is left out: issuer and subject name the user. */
+async function accepts(claims: Claims): Promise<boolean> {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: await sign(claims),
+  })
+  const response = await fetch(`${terminal.server.baseUrl}/oauth/v2/token`, { method: 'POST', body })
+  const { error } = (await response.json()) as { error?: string }
+  if (response.status !== 200)
+    expect({ status: response.status, error }).toEqual({ status: 401, error: 'invalid_client' })
+  return response.status === 200
+}
+
+describe('a job of GitHub Actions', () => {
+  const [byIdsInSubject, byIdsInClaims] = identitiesOf('GitHub Actions')
+  const names = 'repo:shop/web'
+  const ids = 'repo:shop@123456/web@456789'
+  const workflow = 'shop/web/.github/workflows/deploy.yml@refs/heads/main'
+  const reusable = 'shop/workflows/.github/workflows/deploy.yml@refs/heads/main'
+
+  /** A push to `main`, with the environment `production`. */
+  const job = (more: Claims = {}): Claims => ({
+    sub: `${names}:environment:production`,
+    environment: 'production',
+    ref: 'refs/heads/main',
+    sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+    repository: 'shop/web',
+    repository_owner: 'shop',
+    actor_id: '12',
+    repository_visibility: 'private',
+    repository_id: '456789',
+    repository_owner_id: '123456',
+    repo_property_team: 'checkout',
+    run_id: '8800000001',
+    run_number: '10',
+    run_attempt: '2',
+    runner_environment: 'github-hosted',
+    check_run_id: '9900000001',
+    actor: 'octocat',
+    workflow: 'deploy',
+    workflow_ref: workflow,
+    workflow_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+    head_ref: '',
+    base_ref: '',
+    event_name: 'push',
+    enterprise: 'shop-enterprise',
+    enterprise_id: '2',
+    ref_protected: 'true',
+    ref_type: 'branch',
+    job_workflow_ref: workflow,
+    job_workflow_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+    iss: GITHUB,
+    nbf: now - 600,
+    iat: now,
+    exp: now + 300,
+    ...more,
+  })
+
+  /** The same job of a repository whose subject has its ids. */
+  const withIds = (more: Claims = {}): Claims => {
+    const claims = job(more)
+    return { ...claims, sub: String(claims.sub).replace(names, ids) }
+  }
+
+  /** What differs from the job that is accepted. */
+  const OTHERS: [string, Claims][] = [
+    ['another environment', { sub: `${names}:environment:staging`, environment: 'staging' }],
+    [
+      'an environment that only begins like it',
+      { sub: `${names}:environment:production2`, environment: 'production2' },
+    ],
+    ['an environment in another case', { sub: `${names}:environment:Production`, environment: 'Production' }],
+    ['no environment', { sub: `${names}:ref:refs/heads/main`, environment: undefined }],
+    ['another branch', { ref: 'refs/heads/feature' }],
+    ['a tag with the name of the branch', { ref: 'refs/tags/main', ref_type: 'tag' }],
+    ['a tag and no environment', { sub: `${names}:ref:refs/tags/v1`, ref: 'refs/tags/v1', ref_type: 'tag' }],
+    [
+      'a pull request that names the environment',
+      { event_name: 'pull_request', ref: 'refs/pull/7/merge', head_ref: 'feature', base_ref: 'main' },
+    ],
+    [
+      'a pull request without an environment',
+      { sub: `${names}:pull_request`, environment: undefined, event_name: 'pull_request', ref: 'refs/pull/7/merge' },
+    ],
+    [
+      'pull_request_target, which runs on the branch of the base',
+      { event_name: 'pull_request_target', head_ref: 'feature', base_ref: 'main' },
+    ],
+    ['a start by hand', { event_name: 'workflow_dispatch' }],
+    ['another repository', { sub: 'repo:shop/api:environment:production', repository: 'shop/api', repository_id: '7' }],
+    [
+      'a fork',
+      {
+        sub: 'repo:mallory/web:environment:production',
+        repository: 'mallory/web',
+        repository_owner: 'mallory',
+        repository_id: '666',
+        repository_owner_id: '66',
+      },
+    ],
+    ['the audience that GitHub chooses', { aud: 'https://github.com/shop' }],
+    ['the issuer of an enterprise', { iss: `${GITHUB}/shop` }],
+    ['the same subject from GitLab', { iss: GITLAB }],
+    ['a subject that was customised', { sub: 'repository_id:456789' }],
+    ['a reusable workflow in the subject', { sub: `${names}:environment:production:job_workflow_ref:${reusable}` }],
+  ]
+
+  describe('with names in its subject, held to ids as claims', () => {
+    beforeAll(() => identify(byIdsInClaims))
+
+    it('gets a token', async () => {
+      expect(await accepts(job())).toBe(true)
+    })
+
+    it.each(OTHERS)('gets none: %s', async (_, claims) => {
+      expect(await accepts(job(claims))).toBe(false)
+    })
+
+    it.each<[string, Claims]>([
+      ['a repository that took the name', { repository_id: '999' }],
+      ['an owner who took the name', { repository_owner_id: '999', repository_id: '999' }],
+      ['a repository without an id', { repository_id: undefined }],
+      ['an id that is a number', { repository_id: 456789 }],
+      ['ids in the subject, since it was renamed', { sub: `${ids}:environment:production` }],
+    ])('gets none: %s', async (_, claims) => {
+      expect(await accepts(job(claims))).toBe(false)
+    })
+  })
+
+  describe('with ids in its subject', () => {
+    beforeAll(() => identify(byIdsInSubject))
+
+    it('gets a token', async () => {
+      expect(await accepts(withIds())).toBe(true)
+    })
+
+    it.each(OTHERS)('gets none: %s', async (_, claims) => {
+      expect(await accepts(withIds(claims))).toBe(false)
+    })
+
+    it.each<[string, string]>([
+      ['names only', names],
+      ['a repository that took the name', 'repo:shop@123456/web@999'],
+      ['an owner who took the name', 'repo:shop@999/web@456789'],
+      ['ids in another order', 'repo:shop@456789/web@123456'],
+    ])('gets none: %s', async (_, prefix) => {
+      expect(await accepts({ ...withIds(), sub: `${prefix}:environment:production` })).toBe(false)
+    })
+  })
+
+  it('is held to a reusable workflow', async () => {
+    await identify([...byIdsInSubject!, '--claim', `/job_workflow_ref=${reusable}`])
+    expect(await accepts(withIds({ job_workflow_ref: reusable }))).toBe(true)
+    for (const other of [
+      workflow,
+      reusable.replace('refs/heads/main', 'refs/heads/feature'),
+      reusable.replace('shop/workflows', 'mallory/workflows'),
+      undefined,
+    ])
+      expect(await accepts(withIds({ job_workflow_ref: other }))).toBe(false)
+  })
+
+  it.each<[string, string, Claims]>([
+    ['a branch', `${names}:ref:refs/heads/main`, { environment: undefined }],
+    ['a tag', `${names}:ref:refs/tags/v1`, { environment: undefined, ref: 'refs/tags/v1', ref_type: 'tag' }],
+    ['an environment with a colon', `${names}:environment:production%3Aeu`, { environment: 'production:eu' }],
+    ['a template with an id', 'repository_id:456789', {}],
+    ['a template with a reusable workflow', `job_workflow_ref:${reusable}`, { job_workflow_ref: reusable }],
+    ['a template with a visibility', 'repository_owner:shop:repository_visibility:private', {}],
+  ])('may have the subject of %s', async (_, subject, claims) => {
+    await identify(['federation', 'identities', 'add', user, '--issuer', GITHUB, '--subject', subject])
+    expect(await accepts(job({ ...claims, sub: subject }))).toBe(true)
+    expect(await accepts(job(claims))).toBe(false)
+  })
+})
+
+describe('a job of GitLab CI', () => {
+  const [recommended] = identitiesOf('GitLab CI')
+
+  /** A push to the protected branch `main`, with the environment `production`. */
+  const job = (more: Claims = {}): Claims => ({
+    namespace_id: '72',
+    namespace_path: 'shop',
+    project_id: '20',
+    project_path: 'shop/web',
+    user_id: '1',
+    user_login: 'sample-user',
+    user_email: 'sample-user@example.com',
+    user_access_level: 'maintainer',
+    user_identities: [{ provider: 'github', extern_uid: '2435223452345' }],
+    job_project_id: '20',
+    job_project_path: 'shop/web',
+    job_namespace_id: '72',
+    job_namespace_path: 'shop',
+    pipeline_id: '574',
+    pipeline_source: 'push',
+    job_id: '302',
+    ref: 'main',
+    ref_type: 'branch',
+    ref_path: 'refs/heads/main',
+    ref_protected: 'true',
+    groups_direct: ['shop/backend'],
+    environment: 'production',
+    environment_protected: 'true',
+    deployment_tier: 'production',
+    environment_action: 'start',
+    job_source: 'push',
+    job_config: { url: `${GITLAB}/shop/policies`, sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567' },
+    runner_id: 1,
+    runner_environment: 'self-hosted',
+    sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+    project_visibility: 'private',
+    ci_config_ref_uri: 'gitlab.com/shop/web//.gitlab-ci.yml@refs/heads/main',
+    ci_config_sha: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+    iss: GITLAB,
+    iat: now,
+    nbf: now - 5,
+    exp: now + 3600,
+    sub: 'project_path:shop/web:ref_type:branch:ref:main',
+    ...more,
+  })
+  const fork = { project_id: '666', project_path: 'mallory/web', namespace_id: '66', namespace_path: 'mallory' }
+
+  beforeAll(() => identify(recommended))
+
+  it('gets a token', async () => {
+    expect(await accepts(job())).toBe(true)
+  })
+
+  it.each<[string, Claims]>([
+    [
+      'a merge request',
+      {
+        sub: 'project_path:shop/web:ref_type:branch:ref:feature',
+        ref: 'feature',
+        ref_path: 'refs/heads/feature',
+        ref_protected: 'false',
+        pipeline_source: 'merge_request_event',
+      },
+    ],
+    [
+      'a merge request of a fork, which names its source',
+      { ...fork, sub: 'project_path:mallory/web:ref_type:branch:ref:main', pipeline_source: 'merge_request_event' },
+    ],
+    ['a merge request of a fork, with the claims before 18.2.2', { pipeline_source: 'merge_request_event' }],
+    ['a fork', { ...fork, sub: 'project_path:mallory/web:ref_type:branch:ref:main' }],
+    ['another project that took the path', { project_id: '21' }],
+    ['another group that took the path', { namespace_id: '73', project_id: '21' }],
+    ['a branch that is not protected', { ref_protected: 'false' }],
+    ['a protection that is no text', { ref_protected: true }],
+    ['another branch', { sub: 'project_path:shop/web:ref_type:branch:ref:feature', ref: 'feature' }],
+    ['a tag with the name of the branch', { sub: 'project_path:shop/web:ref_type:tag:ref:main', ref_type: 'tag' }],
+    ['another environment', { environment: 'staging' }],
+    ['no environment', { environment: undefined, environment_protected: undefined, deployment_tier: undefined }],
+    ['a start by hand', { pipeline_source: 'web' }],
+    ['a trigger', { pipeline_source: 'trigger' }],
+    ['the audience that GitLab chooses', { aud: GITLAB }],
+    ['another server', { iss: 'https://gitlab.example' }],
+    ['the id in the subject', { sub: 'project_id:20:ref_type:branch:ref:main' }],
+  ])('gets none: %s', async (_, claims) => {
+    expect(await accepts(job(claims))).toBe(false)
+  })
+
+  it('may have its project id in the subject', async () => {
+    const sub = 'project_id:20:ref_type:branch:ref:main'
+    await identify(recommended!.map((argument) => (argument.startsWith('project_path:') ? sub : argument)))
+    expect(await accepts(job({ sub }))).toBe(true)
+    expect(await accepts(job())).toBe(false)
+  })
+
+  it('lives longer than an hour only if the issuer may', async () => {
+    await identify(recommended)
+    const long = job({ exp: now + 7200 })
+    expect(await accepts(long)).toBe(false)
+    await terminal.lines('federation', 'issuers', 'update', GITLAB, '--max-lifetime', '7200')
+    expect(await accepts(long)).toBe(true)
+  })
+
+  it.each(['/runner_id=1', '/groups_direct=shop/backend', '/job_config={}'])(
+    'is accepted by no identity that asks for %s',
+    async (claim) => {
+      await identify([...recommended!, '--claim', claim])
+      expect(await accepts(job())).toBe(false)
+    },
+  )
+})

@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals'
+import { nameOf, planPerson, type RoleRule, roleOf } from '../../../../src/domain/console/person.ts'
+import { createServiceUser } from '../../../../src/domain/identities/service-user.ts'
+
+const AT = new Date('2026-11-23T12:00:00Z')
+const FACTS = { userId: 'u', projectId: 'p', projectName: 'people', name: 'Alice' }
+const RULES: readonly RoleRule[] = [
+  { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev', 'ops'] },
+  { role: 'IAM_OWNER', claim: 'groups', values: ['platform'] },
+  { role: 'IAM_OWNER', claim: 'https://claims.example/admin', values: ['yes'] },
+]
+
+describe('the role of a person', () => {
+  it.each([
+    ['of a list', { groups: ['x', 'ops'] }, 'IAM_OWNER_VIEWER'],
+    ['of a text', { groups: 'dev' }, 'IAM_OWNER_VIEWER'],
+    ['that is the greatest of several', { groups: ['dev', 'platform'] }, 'IAM_OWNER'],
+    ['of another claim', { groups: ['dev'], 'https://claims.example/admin': 'yes' }, 'IAM_OWNER'],
+    ['of a part of a value: none', { groups: ['platform-guests', 'dev,platform'] }, undefined],
+    [
+      'of another kind of value: none',
+      { groups: [{ platform: true }, 1, null], 'https://claims.example/admin': true },
+      undefined,
+    ],
+    ['of nested lists: none', { groups: [['platform']] }, undefined],
+    ['without the claim: none', {}, undefined],
+    ['of what every object has: none', Object.create({ groups: ['platform'] }) as object, undefined],
+  ])('is that %s', (_, claims, expected) => {
+    expect(roleOf({ claims: claims as Record<string, unknown> }, RULES)).toBe(expected)
+  })
+})
+
+describe('the name of a person', () => {
+  it.each([
+    [{ name: 'Alice Doe', email: 'a@example.com' }, 'Alice Doe'],
+    [{ preferred_username: 'alice' }, 'alice'],
+    [{ name: ' ', email: 'a@example.com' }, 'a@example.com'],
+    [{ name: 'A\u0000l\nice\u001b[31m' }, 'A l ice [31m'],
+    [{ name: 7 }, 'subject'],
+    [{ name: 'x'.repeat(300) }, 'x'.repeat(200)],
+  ])('in %j is %s', (claims, expected) => {
+    expect(nameOf({ claims, subject: 'subject' })).toBe(expected)
+  })
+
+  it('is never empty', () => {
+    expect(nameOf({ claims: {}, subject: '\u0007' })).toBe('person')
+  })
+})
+
+describe('the user of a person', () => {
+  const user = planPerson(undefined, { ...FACTS, role: 'IAM_OWNER' }, AT)
+
+  it('gets no tokens, and has the role', () => {
+    expect(user).toMatchObject({
+      ...FACTS,
+      clientCredentialsEnabled: false,
+      enabled: true,
+      instanceRoles: ['IAM_OWNER'],
+    })
+    expect(user.secrets).toEqual([])
+  })
+
+  it('is not changed if nothing has changed', () => {
+    expect(planPerson(user, { ...FACTS, role: 'IAM_OWNER' }, AT)).toBe(user)
+  })
+
+  it('follows the name and the role, also to none', () => {
+    const renamed = planPerson(user, { ...FACTS, name: 'Bob', role: 'IAM_OWNER_VIEWER' }, AT)
+    expect(renamed).toMatchObject({ name: 'Bob', instanceRoles: ['IAM_OWNER_VIEWER'] })
+    expect(planPerson(user, { ...FACTS, role: undefined }, AT).instanceRoles).toEqual([])
+  })
+
+  it('is not made for a person without a role, and is not enabled again', () => {
+    const refusal = expect.objectContaining({ code: 'sign_in_not_allowed' })
+    expect(() => planPerson(undefined, { ...FACTS, role: undefined }, AT)).toThrow(refusal)
+    const disabled = { ...createServiceUser({ ...FACTS, clientCredentialsEnabled: false }, AT), enabled: false }
+    expect(() => planPerson(disabled, { ...FACTS, role: 'IAM_OWNER' }, AT)).toThrow(refusal)
+  })
+})
