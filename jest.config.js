@@ -4,7 +4,9 @@ export default {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   // `npm run test:fault`, `test:interop`, `test:clients`, `test:issuers` and `test:console` run those.
-  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console'].map((folder) => `<rootDir>/test/${folder}/`),
+  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console'].map(
+    (folder) => `<rootDir>/test/${folder}/`,
+  ),
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],
