@@ -11,6 +11,7 @@ import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { ProjectService } from '../../gen/iam/project/v2/project_service_pb.js'
+import { ClientCertificateService } from '../../gen/iam/user/v2/client_certificate_service_pb.js'
 import { ServiceUserService } from '../../gen/iam/user/v2/service_user_service_pb.js'
 import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
 import { noteEndOfSession } from '../session/session.ts'
@@ -40,3 +41,4 @@ export const federatedIdentities = createClient(FederatedIdentityService, transp
 export const trustedIssuers = createClient(TrustedIssuerService, transport)
 export const instanceService = createClient(InstanceService, transport)
 export const consoleService = createClient(ConsoleService, transport)
+export const clientCertificates = createClient(ClientCertificateService, transport)

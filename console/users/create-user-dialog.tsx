@@ -63,7 +63,7 @@ export function CreateUserDialog({ projects, projectId, onClose }: CreateUserDia
       </Field>
       <label class="check">
         <input type="checkbox" checked={isBound} onChange={({ currentTarget }) => setIsBound(currentTarget.checked)} />
-        Only tokens that are bound to a key (DPoP)
+        Only bound tokens: to a key (DPoP) or to a certificate
       </label>
     </ConfirmDialog>
   )

@@ -46,8 +46,8 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
           <dd>{user.clientCredentialsEnabled ? 'enabled' : 'disabled: it gets no tokens'}</dd>
         </div>
         <div>
-          <dt>Bound to a key (DPoP)</dt>
-          <dd>{user.boundTokensRequired ? 'always' : 'if the request has a proof'}</dd>
+          <dt>Bound</dt>
+          <dd>{boundnessOf(user)}</dd>
         </div>
         <div>
           <dt>Claims of its own</dt>
@@ -74,6 +74,11 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
   )
 }
 
+function boundnessOf({ boundTokensRequired, certificateBoundTokens }: ServiceUser): string {
+  const what = certificateBoundTokens ? 'a key (DPoP) or a certificate' : 'a key (DPoP)'
+  return boundTokensRequired ? `always, to ${what}` : `to ${what}, if the request has one`
+}
+
 function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
   const longest = (lifetimes.value?.token ?? 0) / 1000
   const own = user.tokenLifetime === undefined ? undefined : Number(user.tokenLifetime.seconds)
@@ -82,21 +87,36 @@ function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly 
   const [lifetime, setLifetime] = useState(own ?? longest)
   const [grant, setGrant] = useState(user.clientCredentialsEnabled)
   const [isBound, setIsBound] = useState(user.boundTokensRequired)
+  const [isCertificateBound, setIsCertificateBound] = useState(user.certificateBoundTokens)
   const [tokenClaims, setTokenClaims] = useState(user.tokenClaims)
+  const changes = {
+    name: name !== user.name,
+    client_credentials_enabled: grant !== user.clientCredentialsEnabled,
+    bound_tokens_required: isBound !== user.boundTokensRequired,
+    certificate_bound_tokens: isCertificateBound !== user.certificateBoundTokens,
+    token_claims: tokenClaims !== user.tokenClaims,
+    token_lifetime: hasOwn ? lifetime !== own : own !== undefined,
+  }
+  const paths = Object.entries(changes).flatMap(([path, isChanged]) => (isChanged ? [path] : []))
   const change = () =>
     serviceUsers.updateServiceUser({
       userId: user.userId,
       name,
       clientCredentialsEnabled: grant,
       boundTokensRequired: isBound,
+      certificateBoundTokens: isCertificateBound,
       tokenClaims,
       ...(hasOwn ? { tokenLifetime: { seconds: BigInt(Number.isFinite(lifetime) ? lifetime : 0) } } : {}),
-      updateMask: {
-        paths: ['name', 'client_credentials_enabled', 'bound_tokens_required', 'token_claims', 'token_lifetime'],
-      },
+      updateMask: { paths },
     })
   return (
-    <ConfirmDialog title={`Settings of ${user.name}`} verb="Save" onClose={onClose} change={change}>
+    <ConfirmDialog
+      title={`Settings of ${user.name}`}
+      verb="Save"
+      isIncomplete={paths.length === 0}
+      onClose={onClose}
+      change={change}
+    >
       <Field label="Name">
         {(id) => (
           <input
@@ -115,7 +135,15 @@ function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly 
       </label>
       <label class="check">
         <input type="checkbox" checked={isBound} onChange={({ currentTarget }) => setIsBound(currentTarget.checked)} />
-        Only tokens that are bound to a key (DPoP)
+        Only bound tokens: to a key (DPoP) or to a certificate
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isCertificateBound}
+          onChange={({ currentTarget }) => setIsCertificateBound(currentTarget.checked)}
+        />
+        Tokens are bound to the client certificate of the request
       </label>
       <label class="check">
         <input type="checkbox" checked={hasOwn} onChange={({ currentTarget }) => setHasOwn(currentTarget.checked)} />A

@@ -15,6 +15,7 @@ import { When } from '../parts/when.tsx'
 import { nameOfProject } from '../projects/project-names.ts'
 import { may, session } from '../session/session.ts'
 import { AccessSection } from './access-section.tsx'
+import { CertificatesSection } from './certificates-section.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { PersonalTokensSection } from './personal-tokens-section.tsx'
 import { SecretsSection } from './secrets-section.tsx'
@@ -34,7 +35,7 @@ export function UserPage({ id: userId }: { readonly id: string }) {
       <LoadedView loaded={loaded}>
         {(record) => {
           if (record === undefined) return <p>There is no such user.</p>
-          const { user, secrets, keys, tokens, identities, issuers, projects } = record
+          const { user, secrets, keys, certificates, tokens, identities, issuers, projects } = record
           return (
             <>
               <PageHeading title={user.name} subtitle={<Copyable text={user.clientId} what="the client ID" />}>
@@ -55,6 +56,7 @@ export function UserPage({ id: userId }: { readonly id: string }) {
               <AccessSection user={user} projects={projects} />
               <TokenSettingsSection user={user} />
               <UserKeysSection user={user} keys={keys} />
+              <CertificatesSection user={user} certificates={certificates} />
               <PersonalTokensSection user={user} tokens={tokens} />
               <IdentitiesSection user={user} identities={identities} issuers={issuers} />
             </>

@@ -77,6 +77,23 @@ describeConsole('the service users in the console', (test) => {
     await access.getByRole('listitem').getByText('keyturn: reader').waitFor({ state: 'detached' })
   })
 
+  it('get a client certificate, and settings of which only those are written that were changed', async () => {
+    const certificates = test.page.getByRole('region', { name: 'Client certificates' })
+    await certificates.getByRole('button', { name: 'Add certificate' }).click()
+    await dialog().getByLabel('Value').fill('checkout.example.com')
+    await dialog().getByRole('button', { name: 'Add certificate' }).click()
+    await certificates.getByRole('cell', { name: 'checkout.example.com', exact: true }).waitFor()
+    await test.page.getByRole('button', { name: 'Change settings' }).click()
+    const userId = clientId.split('@')[0]!
+    await test.owner.users.updateServiceUser({ userId, name: 'renamed', updateMask: { paths: ['name'] } })
+    await dialog().getByLabel('A token lifetime of its own').check()
+    await dialog().getByLabel('Lifetime of its tokens', { exact: true }).fill('0.25')
+    await dialog().getByRole('button', { name: 'Save' }).click()
+    await test.page.getByRole('heading', { name: 'renamed' }).waitFor()
+    const { serviceUser } = await test.owner.users.getServiceUser({ userId })
+    expect(serviceUser).toMatchObject({ name: 'renamed', tokenLifetime: { seconds: 900n } })
+  })
+
   it('are found by a part of their name, which is in the address', async () => {
     const { projects } = await test.owner.projects.listProjects({})
     for (const name of ['checkout', 'invoices']) {
