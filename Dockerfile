@@ -10,7 +10,8 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY gen ./gen
 COPY src ./src
-RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json
+COPY console ./console
+RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && node node_modules/vite/bin/vite.js build console
 
 FROM base AS packages
 ENV NODE_ENV=production

@@ -3,8 +3,10 @@ export default {
   testEnvironment: '<rootDir>/test/support/environment.ts',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // `npm run test:fault`, `test:interop`, `test:clients` and `test:issuers` run those.
-  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers'].map((folder) => `<rootDir>/test/${folder}/`),
+  // `npm run test:fault`, `test:interop`, `test:clients`, `test:issuers` and `test:console` run those.
+  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console'].map(
+    (folder) => `<rootDir>/test/${folder}/`,
+  ),
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' } }],

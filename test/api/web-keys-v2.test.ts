@@ -320,6 +320,43 @@ describe('changing the rotation policy', () => {
   })
 })
 
+describe('previewing a rotation policy', () => {
+  const preview = async (policy: object | undefined, updateMask: string | undefined, count = 100) => {
+    const { post } = await administration()
+    const request = { count, ...(policy && { policy }), ...(updateMask !== undefined && { updateMask }) }
+    return post(`${SERVICE}/GetRotationSchedule`, request)
+  }
+  const activations = (body: Record<string, unknown>) =>
+    (body.steps as { kind: string; date: string }[])
+      .filter(({ kind }) => kind === 'ROTATION_STEP_KIND_ACTIVATE')
+      .map(({ date }) => Date.parse(date))
+
+  it('returns the steps that would follow, and changes nothing', async () => {
+    const { keys } = await administration()
+    const before = await keys.getRotationPolicy({})
+    const { status, body } = await preview({ rotationInterval: '2592000s' }, 'rotationInterval')
+    const [first = 0, second = 0] = activations(body)
+    expect({ status, interval: second - first }).toEqual({ status: 200, interval: 30 * 86_400_000 })
+    expect(await keys.getRotationPolicy({})).toEqual(before)
+  })
+
+  it('returns the warnings about a kind that there is no key of', async () => {
+    const config = { ecdsa: { curve: 'ECDSA_CURVE_P521' } }
+    expect((await preview({ config }, 'config')).body.warnings).toContainEqual(expect.stringContaining('P-521'))
+    expect((await preview(undefined, undefined)).body.warnings ?? []).toEqual([])
+  })
+
+  it('is refused as the change would be', async () => {
+    const { status, body } = await preview({ publishAhead: '1s' }, 'publishAhead')
+    expect({ status, message: body.message }).toEqual({
+      status: 400,
+      message: expect.stringContaining('publish_ahead must be at least'),
+    })
+    expect((await preview({ publishAhead: '1s' }, undefined)).status).toBe(400)
+    expect((await preview(undefined, 'publishAhead')).status).toBe(400)
+  })
+})
+
 describe('the audit trail of version 2', () => {
   it('names the key or the policy, and has nothing about what changes nothing', async () => {
     const admin = await administration()

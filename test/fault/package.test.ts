@@ -89,7 +89,14 @@ describe('the npm package', () => {
     const named = [...Object.values(manifest.bin), ...Object.values(manifest.exports).flatMap(filesOf)]
     expect(paths).toEqual(expect.arrayContaining(named.map((path) => path.replace('./', ''))))
     expect(paths).toEqual(
-      expect.arrayContaining(['LICENSE', 'README.md', 'dist/cli/main.js', 'dist/cli/main.d.ts', 'gen/openapi.json']),
+      expect.arrayContaining([
+        'LICENSE',
+        'README.md',
+        'dist/cli/main.js',
+        'dist/cli/main.d.ts',
+        'dist/console/index.html',
+        'gen/openapi.json',
+      ]),
     )
     expect(paths.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([])
     expect(new Set(paths.map((path) => path.split('/')[0]))).toEqual(

@@ -66,6 +66,34 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes:
 /** A class, or a function that makes a part. */
 const PART = /^export (?:class|(?:async )?function (?=create|open|start)) ?(\w+)/gm
 
+/** What the page of the console may import, besides `gen`: it has the rules that it shows from the domain, and calls the API for all else. */
+const ALLOWED_IN_CONSOLE = [
+  '../src/domain/keys/key-algorithm.ts',
+  '../src/domain/keys/kind-warnings.ts',
+  'preact',
+  '@preact/signals',
+  '@connectrpc/connect',
+  '@connectrpc/connect-web',
+  '@bufbuild/protobuf',
+  'vite',
+  'node:path',
+]
+
+const pageSources = readdirSync(join(ROOT, 'console'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+describe('the page of the console', () => {
+  it.each(pageSources)('%s imports nothing of the server but rules of the domain', (file) => {
+    const foreign = specifiersOf(file).flatMap((specifier) => {
+      if (!specifier.startsWith('.')) return [specifier]
+      const target = relative(join(ROOT, 'console'), resolve(ROOT, dirname(file), specifier))
+      return target.startsWith('..') && !target.startsWith('../gen/') ? [target] : []
+    })
+    expect(foreign.filter((name) => !ALLOWED_IN_CONSOLE.some((entry) => covers(entry, name)))).toEqual([])
+  })
+})
+
 describe('the source', () => {
   it('has a rule for every folder', () => {
     expect([...new Set(sources.map(folderOf))].sort()).toEqual(Object.keys(ALLOWED).sort())
@@ -155,9 +183,13 @@ describe('the source', () => {
   })
 })
 
+function specifiersOf(file: string): string[] {
+  return [...read(file).matchAll(/(?:from\s+|import\s*\(?)'([^']+)'/g)].map(([, specifier = '']) => specifier)
+}
+
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from\s+|import\s*\(?)'([^']+)'/g)].map(([, specifier]) => {
-    if (specifier === undefined || !specifier.startsWith('.')) return specifier ?? ''
+  return specifiersOf(file).map((specifier) => {
+    if (!specifier.startsWith('.')) return specifier
     const target = relative(ROOT, resolve(ROOT, dirname(file), specifier))
     return target.startsWith('gen') ? 'gen' : folderOf(target)
   })

@@ -42,6 +42,13 @@ export interface ChangedPolicy {
   readonly warnings: readonly string[]
 }
 
+/** The steps that follow from a policy. */
+export interface Schedule {
+  readonly steps: readonly PlannedStep[]
+  /** As those of a policy that was changed. */
+  readonly warnings: readonly string[]
+}
+
 /**
  * Every method throws {DomainError}: the codes of its plan, and `storage_unavailable`;
  * what changes something also `change_outcome_unknown` and `change_not_in_force`.
@@ -153,15 +160,9 @@ export class KeyRotation {
     const { store, replica, limits, log } = this.#options
     const change = await store.update({ ...actor, resource: ROTATION_POLICY }, (ring, _now, rotation) => {
       const { policy: before } = rotation
-      const policy = changed(before, changes)
-      assertPolicy(policy, limits, before)
-      const decidesKind = changes.config !== undefined || (policy.enabled && !before.enabled)
-      const warnings = decidesKind ? kindWarnings(algorithmOf(policy.config), ring) : []
-      return {
-        steps: [],
-        rotation: policy === before ? rotation : { ...rotation, policy },
-        result: { policy, warnings },
-      }
+      const result = planPolicy(before, changes, { ring, limits })
+      const { policy } = result
+      return { steps: [], rotation: policy === before ? rotation : { ...rotation, policy }, result }
     })
     await replica.takeOverOwnChange(change)
     const { result } = change
@@ -171,11 +172,17 @@ export class KeyRotation {
     return result
   }
 
-  /** The steps that follow if no administrator interferes, in order. */
-  async schedule(count: number): Promise<readonly PlannedStep[]> {
+  /**
+   * The steps that follow if no administrator interferes, in order.
+   *
+   * @param changes Settings of the policy to plan with, as `changePolicy` would set them. Nothing is stored.
+   * @throws {DomainError} `rotation_policy_invalid`.
+   */
+  async schedule(count: number, changes: Partial<RotationPolicy> = {}): Promise<Schedule> {
     const { reader, limits, now } = this.#options
     const { ring, rotation } = await reader.load()
-    return schedule(rotation, ring, { now: now(), limits, count })
+    const { policy, warnings } = planPolicy(rotation.policy, changes, { ring, limits })
+    return { steps: schedule({ ...rotation, policy }, ring, { now: now(), limits, count }), warnings }
   }
 
   /** Concurrent calls that revoke the same key share one pair: one of them succeeds, and the others find the key revoked. */
@@ -188,6 +195,18 @@ export class KeyRotation {
     this.#replacements.set(keyId, pair)
     return pair
   }
+}
+
+/** @throws {DomainError} `rotation_policy_invalid`. */
+function planPolicy(
+  before: RotationPolicy,
+  changes: Partial<RotationPolicy>,
+  { ring, limits }: { readonly ring: KeyRing; readonly limits: RotationLimits },
+): ChangedPolicy {
+  const policy = changed(before, changes)
+  assertPolicy(policy, limits, before)
+  const decidesKind = changes.config !== undefined || (policy.enabled && !before.enabled)
+  return { policy, warnings: decidesKind ? kindWarnings(algorithmOf(policy.config), ring) : [] }
 }
 
 function neverHappens(): never {

@@ -433,6 +433,20 @@ export declare type GetRotationScheduleRequest = Message<"iam.webkey.v2.GetRotat
    * @generated from field: int32 count = 1;
    */
   count: number;
+
+  /**
+   * New values of the policy, to see what follows from them. Absent: the policy as it is.
+   *
+   * @generated from field: iam.webkey.v2.RotationPolicy policy = 2;
+   */
+  policy?: RotationPolicy | undefined;
+
+  /**
+   * The fields of `policy` that have new values. Required if `policy` is set.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 3;
+   */
+  updateMask?: FieldMask | undefined;
 };
 
 /**
@@ -453,6 +467,13 @@ export declare type GetRotationScheduleResponse = Message<"iam.webkey.v2.GetRota
    * @generated from field: repeated iam.webkey.v2.RotationStep steps = 1;
    */
   steps: RotationStep[];
+
+  /**
+   * What is known to fail at verifiers once a key of the new kind is published, as in `UpdateRotationPolicyResponse.warnings`.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
 };
 
 /**
@@ -599,7 +620,9 @@ export declare const WebKeyService: GenService<{
     output: typeof UpdateRotationPolicyResponseSchema;
   },
   /**
-   * Returns the next steps of the rotation, in order, as they follow unless keys or the policy are changed by hand.
+   * Returns the next steps of the rotation, in order, as they follow unless keys or the policy are changed by hand. With
+   * `policy` and `update_mask`, those that would follow from `UpdateRotationPolicy` with both, with its errors and its
+   * `warnings`. Nothing is changed.
    *
    * @generated from rpc iam.webkey.v2.WebKeyService.GetRotationSchedule
    */

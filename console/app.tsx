@@ -1,0 +1,131 @@
+/**
+ * The frame: navigation, what is wrong at the moment, and the page of the place that is shown.
+ */
+import type { ComponentType } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { AuditPage } from './audit/audit-page.tsx'
+import { InstancePage } from './instance/instance-page.tsx'
+import { KeysPage } from './keys/keys-page.tsx'
+import { Patterns } from './keys/patterns.tsx'
+import { followInstance } from './live/instance.ts'
+import { OutageBanner } from './live/outage-banner.tsx'
+import { linkTo, route } from './navigation/route.ts'
+import { Icon, type IconName } from './parts/icon.tsx'
+import { ProjectPage } from './projects/project-page.tsx'
+import { ProjectsPage } from './projects/projects-page.tsx'
+import { type SignedIn, session, signOut } from './session/session.ts'
+import { SignInPage, UnreachablePage } from './session/sign-in-page.tsx'
+import { TokensPage } from './tokens/tokens-page.tsx'
+import { UserPage } from './users/user-page.tsx'
+import { UsersPage } from './users/users-page.tsx'
+
+interface Place {
+  readonly segment: string
+  readonly name: string
+  readonly icon: IconName
+  readonly Page: ComponentType
+  /** The page of one of them, if its id is in the address. */
+  readonly Item?: ComponentType<{ readonly id: string }>
+}
+
+const PLACES: readonly [Place, ...Place[]] = [
+  { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
+  { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
+  { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
+  { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
+  { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
+  { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },
+]
+
+export function App() {
+  const { value } = session
+  switch (value.kind) {
+    case 'opening':
+      return <p class="center loading">Loading…</p>
+    case 'signed-out':
+      return <SignInPage {...value} />
+    case 'unreachable':
+      return <UnreachablePage />
+    case 'signed-in':
+      return <Frame user={value.user} />
+  }
+}
+
+function Frame({ user }: { readonly user: SignedIn }) {
+  useEffect(followInstance, [])
+  const [segment = PLACES[0].segment, id] = route.value.path
+  const place = PLACES.find((candidate) => candidate.segment === segment)
+  const main = useFocusOnEntry(route.value.path.join('/'))
+  return (
+    <>
+      <button type="button" class="skip" onClick={skipToMain}>
+        Skip to the content
+      </button>
+      <Patterns />
+      <div class="frame">
+        <header class="side">
+          <a class="brand" href={linkTo([])}>
+            <Icon name="keys" /> Keyturn
+          </a>
+          <nav class="nav" aria-label="Console">
+            {PLACES.map(({ segment: to, name, icon }) => (
+              <a key={to} href={linkTo([to])} {...(to === segment ? { 'aria-current': 'page' as const } : {})}>
+                <Icon name={icon} /> {name}
+              </a>
+            ))}
+          </nav>
+          <div class="who">
+            <span>
+              <span class="unseen">Signed in as</span>
+              <span class="who-name">{user.name}</span>
+            </span>
+            <button type="button" class="button is-small" onClick={() => void signOut()}>
+              Sign out
+            </button>
+          </div>
+        </header>
+        <div>
+          <OutageBanner />
+          <main class="main" id="main" ref={main}>
+            <PageOf place={place} id={id} />
+          </main>
+        </div>
+      </div>
+    </>
+  )
+}
+
+function PageOf({ place, id }: { readonly place: Place | undefined; readonly id: string | undefined }) {
+  if (place === undefined) return <NotFound />
+  if (id === undefined) return <place.Page />
+  return place.Item === undefined ? <NotFound /> : <place.Item key={id} id={id} />
+}
+
+function NotFound() {
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p>
+        <a href={linkTo([])}>To the keys</a>
+      </p>
+    </>
+  )
+}
+
+/** Moves the focus to the heading when another page is entered, as a browser does with a new document. */
+function useFocusOnEntry(place: string) {
+  const main = useRef<HTMLElement>(null)
+  const shown = useRef(place)
+  useEffect(() => {
+    if (shown.current === place) return
+    shown.current = place
+    main.current?.querySelector<HTMLElement>('h1')?.focus()
+    scrollTo(0, 0)
+  }, [place])
+  return main
+}
+
+/** No link: the fragment of the address is the place. */
+function skipToMain(): void {
+  document.querySelector<HTMLElement>('#main h1')?.focus()
+}

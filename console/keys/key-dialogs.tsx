@@ -1,0 +1,140 @@
+/**
+ * The dialogs before a key is activated, revoked or deleted: each says what that does to verifiers.
+ */
+import { useState } from 'preact/hooks'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { webKeys } from '../api/clients.ts'
+import { formatLength, formatMoment, millisecondsOf } from '../format/moment.ts'
+import { shortened } from '../format/shortened.ts'
+import { now } from '../live/clock.ts'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { Notice } from '../parts/notice.tsx'
+import type { KeyLife, Lifetimes } from './key-life.ts'
+import { isNeeded } from './key-sentences.ts'
+
+interface KeyDialogProps {
+  readonly life: KeyLife
+  /** The life of the key that signs now. */
+  readonly signer: KeyLife | undefined
+  readonly lifetimes: Lifetimes
+  readonly onClose: () => void
+  /** Is given what to say afterwards. */
+  readonly onDone: (outcome: string) => void
+}
+
+export function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: KeyDialogProps) {
+  const name = shortened(life.id)
+  const isRollback = life.key?.state === WebKeyState.INACTIVE
+  const at = now.value
+  const change = async () => {
+    const { knownFrom } = await webKeys.activateWebKey({ keyId: life.id })
+    const early = millisecondsOf(knownFrom)
+    onDone(
+      early === undefined
+        ? `${name} signs all new tokens.`
+        : `${name} signs all new tokens. Verifiers may not know it before ${formatMoment(early, now.value)}.`,
+    )
+  }
+  return (
+    <ConfirmDialog
+      title={isRollback ? `Roll back to key ${name}?` : `Activate key ${name}?`}
+      verb={isRollback ? 'Roll back' : 'Activate'}
+      onClose={onClose}
+      change={change}
+    >
+      <p>{name} signs all new tokens from now on.</p>
+      {signer !== undefined && (
+        <p>
+          {shortened(signer.id)} stops signing and stays published. Tokens that it signed need it until{' '}
+          {formatMoment(at + lifetimes.token, at)}; it can be activated again to roll back.
+        </p>
+      )}
+      {!isRollback && at < life.knownAt && (
+        <Notice kind="warning">
+          <p>
+            Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set
+            have expired. Until then some of them may refuse its tokens.
+          </p>
+        </Notice>
+      )}
+    </ConfirmDialog>
+  )
+}
+
+export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDialogProps) {
+  const [isSure, setIsSure] = useState(false)
+  const name = shortened(life.id)
+  const isSigner = signer?.id === life.id
+  const at = now.value
+  const change = async () => {
+    const { activeWebKey, trustedUntil } = await webKeys.revokeWebKey({ keyId: life.id })
+    const until = millisecondsOf(trustedUntil)
+    const copies =
+      until === undefined ? '' : ` Verifiers with a copy may trust it until ${formatMoment(until, now.value)}.`
+    const signs = activeWebKey === undefined ? '' : ` ${shortened(activeWebKey.keyId)} signs all new tokens.`
+    onDone(`${name} is revoked.${signs}${copies}`)
+  }
+  return (
+    <ConfirmDialog
+      title={`Revoke key ${name}?`}
+      verb="Revoke for good"
+      isDangerous
+      isIncomplete={!isSure}
+      onClose={onClose}
+      change={change}
+    >
+      <p>
+        For a key that has leaked. Keyturn refuses all tokens that it signed, at once and for good, and its private key
+        is destroyed.
+      </p>
+      <p>
+        Verifiers with a copy of the key set may trust it for another {formatLength(lifetimes.keySetCache)}, until{' '}
+        {formatMoment(at + lifetimes.keySetCache, at)}.
+      </p>
+      {isSigner && (
+        <Notice kind="danger">
+          <p>
+            This key signs now. Another key takes over in the same step, and{' '}
+            <strong>every client needs a new token</strong>. If no initial key is known to verifiers, they may refuse
+            the new tokens until their copies have expired.
+          </p>
+        </Notice>
+      )}
+      {!isSigner && isNeeded(life, at) && (
+        <Notice kind="warning">
+          <p>
+            Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key: they are refused from then on.
+          </p>
+        </Notice>
+      )}
+      <label class="check">
+        <input type="checkbox" checked={isSure} onChange={({ currentTarget }) => setIsSure(currentTarget.checked)} />
+        This cannot be undone. Revoke the key.
+      </label>
+    </ConfirmDialog>
+  )
+}
+
+export function DeleteDialog({ life, onClose, onDone }: KeyDialogProps) {
+  const name = shortened(life.id)
+  const at = now.value
+  const change = async () => {
+    await webKeys.deleteWebKey({ keyId: life.id })
+    onDone(`${name} is deleted.`)
+  }
+  return (
+    <ConfirmDialog title={`Delete key ${name}?`} verb="Delete" isDangerous onClose={onClose} change={change}>
+      <p>The key leaves the key set. Verifiers refuse tokens that it signed as soon as they fetch the key set again.</p>
+      {isNeeded(life, at) ? (
+        <Notice kind="warning">
+          <p>
+            <strong>Tokens until {formatMoment(life.neededUntil ?? at, at)} still need this key.</strong> Without it
+            verifiers refuse them.
+          </p>
+        </Notice>
+      ) : (
+        <p>No token needs it any more: the last one that it signed has expired.</p>
+      )}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,115 @@
+/**
+ * The life of each key: what has happened, by its dates, and what will, by the schedule of the rotation.
+ */
+import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
+import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { millisecondsOf } from '../format/moment.ts'
+
+/** How long copies of the key set and tokens live, in milliseconds. */
+export interface Lifetimes {
+  readonly keySetCache: number
+  readonly token: number
+}
+
+/** The life of a key. All moments are in milliseconds; one that is undefined is not known to come. */
+export interface KeyLife {
+  /** Unique among lives. */
+  readonly id: string
+  /** Undefined: it is not created yet. */
+  readonly key: WebKey | undefined
+  readonly publishedAt: number
+  /** From then on, every verifier that respects the cache time of the key set knows the key. */
+  readonly knownAt: number
+  readonly signsAt: number | undefined
+  readonly stopsAt: number | undefined
+  /** When the last token that it signed expires. */
+  readonly neededUntil: number | undefined
+  readonly privateKeyGoneAt: number | undefined
+  /** When it leaves the key set. */
+  readonly goneAt: number | undefined
+}
+
+type Draft = { -readonly [Name in keyof KeyLife]: KeyLife[Name] }
+
+/** So many keys are shown that are not created yet. */
+const MOST_PLANNED = 1
+
+/**
+ * The lives of the keys, and of those that the rotation creates next, in the order of their publication.
+ *
+ * @param steps In their order. Those of keys that are not created yet have no key id: such keys are activated, and go, in the order
+ *   of their creation.
+ * @param now A step that is due is shown as due now.
+ */
+export function livesOf(
+  keys: readonly WebKey[],
+  steps: readonly RotationStep[],
+  { lifetimes, now }: { readonly lifetimes: Lifetimes; readonly now: number },
+): readonly KeyLife[] {
+  const lives: Draft[] = keys.map((key) => lifeOf(key, lifetimes))
+  let signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
+  const find = (keyId: string, isNext: (life: Draft) => boolean) =>
+    lives.find((life) => (keyId === '' ? life.key === undefined && isNext(life) : life.id === keyId))
+  for (const { kind, keyId, date } of steps) {
+    const at = Math.max(millisecondsOf(date) ?? now, now)
+    switch (kind) {
+      case RotationStepKind.CREATE:
+        lives.push(plannedLife(lives.length, at, lifetimes))
+        break
+      case RotationStepKind.ACTIVATE: {
+        const next = find(keyId, ({ signsAt }) => signsAt === undefined)
+        if (signer !== undefined) Object.assign(signer, { stopsAt: at, neededUntil: at + lifetimes.token })
+        if (next !== undefined) next.signsAt = at
+        signer = next
+        break
+      }
+      case RotationStepKind.DESTROY_PRIVATE_KEY: {
+        const life = find(
+          keyId,
+          ({ stopsAt, privateKeyGoneAt }) => stopsAt !== undefined && privateKeyGoneAt === undefined,
+        )
+        if (life !== undefined) life.privateKeyGoneAt = at
+        break
+      }
+      case RotationStepKind.DELETE: {
+        const life = find(keyId, ({ stopsAt, goneAt }) => stopsAt !== undefined && goneAt === undefined)
+        if (life !== undefined) life.goneAt = at
+        break
+      }
+      case RotationStepKind.UNSPECIFIED:
+        break
+    }
+  }
+  const planned = lives.filter(({ key }) => key === undefined).slice(0, MOST_PLANNED)
+  return [...lives.filter(({ key }) => key !== undefined), ...planned].sort((a, b) => a.publishedAt - b.publishedAt)
+}
+
+function lifeOf(key: WebKey, { keySetCache, token }: Lifetimes): Draft {
+  const publishedAt = millisecondsOf(key.publicationDate ?? key.creationDate) ?? 0
+  const stopsAt = millisecondsOf(key.deactivationDate)
+  return {
+    id: key.keyId,
+    key,
+    publishedAt,
+    knownAt: publishedAt + keySetCache,
+    signsAt: millisecondsOf(key.activationDate),
+    stopsAt,
+    neededUntil: stopsAt === undefined ? undefined : stopsAt + token,
+    privateKeyGoneAt: undefined,
+    goneAt: millisecondsOf(key.revocationDate),
+  }
+}
+
+function plannedLife(number: number, publishedAt: number, { keySetCache }: Lifetimes): Draft {
+  return {
+    id: `planned ${number}`,
+    key: undefined,
+    publishedAt,
+    knownAt: publishedAt + keySetCache,
+    signsAt: undefined,
+    stopsAt: undefined,
+    neededUntil: undefined,
+    privateKeyGoneAt: undefined,
+    goneAt: undefined,
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What there is to say about a key at the moment, and why it may or may not go.
+ */
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { formatDistance, formatMoment } from '../format/moment.ts'
+import type { KeyLife } from './key-life.ts'
+
+/** The name of each state. */
+export const STATE_NAMES: Readonly<Record<WebKeyState, string>> = {
+  [WebKeyState.UNSPECIFIED]: 'unknown',
+  [WebKeyState.INITIAL]: 'initial',
+  [WebKeyState.ACTIVE]: 'active',
+  [WebKeyState.INACTIVE]: 'inactive',
+  [WebKeyState.REVOKED]: 'revoked',
+}
+
+/** What the key does now, in a few words. */
+export function statusOf(life: KeyLife, now: number): string {
+  const { key, publishedAt, knownAt, signsAt, neededUntil } = life
+  const say = (at: number) => formatMoment(at, now)
+  switch (key?.state) {
+    case WebKeyState.INITIAL:
+      return now < knownAt ? `verifiers may not know it until ${say(knownAt)}` : 'ready to sign: verifiers know it'
+    case WebKeyState.ACTIVE:
+      return `signs since ${say(signsAt ?? publishedAt)}`
+    case WebKeyState.INACTIVE:
+      return isNeeded(life, now)
+        ? `tokens until ${say(neededUntil ?? now)} still need it`
+        : 'no token needs it any more'
+    case WebKeyState.REVOKED:
+      return 'revoked: tokens that it signed are refused'
+    default:
+      return `to be created ${formatDistance(publishedAt, now)}`
+  }
+}
+
+/** What happens to the key next, by itself. Empty: nothing. */
+export function nextOf({ key, signsAt, stopsAt, privateKeyGoneAt, goneAt }: KeyLife, now: number): string {
+  const say = (what: string, at: number) => `${what} ${formatDistance(at, now)}`
+  switch (key?.state) {
+    case WebKeyState.INITIAL:
+    case undefined:
+      return signsAt === undefined ? '' : say('signs', signsAt)
+    case WebKeyState.ACTIVE:
+      return stopsAt === undefined ? '' : say('replaced', stopsAt)
+    case WebKeyState.INACTIVE:
+      if (privateKeyGoneAt !== undefined) return say('private key destroyed', privateKeyGoneAt)
+      return goneAt === undefined ? '' : say('deleted', goneAt)
+    default:
+      return ''
+  }
+}
+
+/** Whether tokens that the key has signed may still be in use, although it signs no more. */
+export function isNeeded({ key, neededUntil }: KeyLife, now: number): boolean {
+  return key?.state === WebKeyState.INACTIVE && neededUntil !== undefined && now < neededUntil
+}

@@ -1,0 +1,167 @@
+/**
+ * The keys: which one signs, what happens next, and what can be done.
+ */
+import { useState } from 'preact/hooks'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { webKeys } from '../api/clients.ts'
+import { formatDistance, formatMoment } from '../format/moment.ts'
+import { shortened } from '../format/shortened.ts'
+import { now } from '../live/clock.ts'
+import { lifetimes } from '../live/instance.ts'
+import { useLoaded } from '../live/loaded.ts'
+import { changeQuery, route } from '../navigation/route.ts'
+import { LoadedView } from '../parts/loaded-view.tsx'
+import { Outcome } from '../parts/outcome.tsx'
+import { PageHeading } from '../parts/page-heading.tsx'
+import { may } from '../session/session.ts'
+import { CreateKeyDialog } from './create-key-dialog.tsx'
+import { ActivateDialog, DeleteDialog, RevokeDialog } from './key-dialogs.tsx'
+import { type KeyLife, livesOf } from './key-life.ts'
+import { type KeyAction, KeyTable } from './key-table.tsx'
+import { Legend } from './legend.tsx'
+import { PolicyCard } from './policy-card.tsx'
+import { PolicyDialog } from './policy-dialog.tsx'
+import { RotateDialog } from './rotate-dialog.tsx'
+import { SCALES, type ScaleKind } from './time-scale.ts'
+import { Timeline } from './timeline.tsx'
+
+const STEPS = 40
+const STATES = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
+
+type Open = { readonly kind: 'create' | 'rotate' | 'policy' } | { readonly kind: KeyAction; readonly life: KeyLife }
+
+export function KeysPage() {
+  const withRevoked = route.value.query.has('revoked')
+  const scale: ScaleKind = route.value.query.get('scale') === 'even' ? 'even' : 'now'
+  const [open, setOpen] = useState<Open>()
+  const [outcome, setOutcome] = useState('')
+  const loaded = useLoaded(`keys ${withRevoked}`, async (options) => {
+    const [{ webKeys: keys }, { steps }, { policy }] = await Promise.all([
+      webKeys.listWebKeys({ states: withRevoked ? STATES : [] }, options),
+      webKeys.getRotationSchedule({ count: STEPS }, options),
+      webKeys.getRotationPolicy({}, options),
+    ])
+    return { keys, steps, policy }
+  })
+  const times = lifetimes.value
+  const close = () => setOpen(undefined)
+  const start = (next: Open) => {
+    setOutcome('')
+    setOpen(next)
+  }
+  return (
+    <>
+      <PageHeading title="Keys">
+        {may('iam.web_key.write') && (
+          <>
+            <button type="button" class="button" onClick={() => start({ kind: 'create' })}>
+              Create key
+            </button>
+            <button type="button" class="button is-primary" onClick={() => start({ kind: 'rotate' })}>
+              Rotate now
+            </button>
+          </>
+        )}
+      </PageHeading>
+      <Outcome text={outcome} onClose={() => setOutcome('')} />
+      <LoadedView loaded={times === undefined ? { ...loaded, value: undefined } : loaded}>
+        {({ keys, steps, policy }) => {
+          if (times === undefined) return null
+          const lives = livesOf(keys, steps, { lifetimes: times, now: now.value })
+          const signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
+          const shared = { lifetimes: times, onClose: close, onDone: setOutcome }
+          return (
+            <>
+              <Summary lives={lives} signer={signer} />
+              <section class="card" aria-label="Timeline">
+                <div class="card-head">
+                  <Legend />
+                  <ScaleChoice scale={scale} />
+                </div>
+                <Timeline lives={lives} lifetimes={times} now={now.value} scale={scale} />
+              </section>
+              <section class="card" aria-label="All keys">
+                <KeyTable lives={lives} onAction={(kind, life) => start({ kind, life })} />
+                <label class="check is-small">
+                  <input
+                    type="checkbox"
+                    checked={withRevoked}
+                    onChange={({ currentTarget }) => changeQuery({ revoked: currentTarget.checked ? 'shown' : '' })}
+                  />
+                  Show revoked keys
+                </label>
+              </section>
+              {policy !== undefined && (
+                <PolicyCard
+                  policy={policy}
+                  steps={steps}
+                  onChange={may('iam.web_key.write') ? () => start({ kind: 'policy' }) : undefined}
+                />
+              )}
+              {open?.kind === 'create' && <CreateKeyDialog keys={published(keys)} usual={policy?.config} {...shared} />}
+              {open?.kind === 'rotate' && <RotateDialog lives={lives} policy={policy} {...shared} />}
+              {open?.kind === 'policy' && policy !== undefined && (
+                <PolicyDialog policy={policy} keys={published(keys)} {...shared} />
+              )}
+              {open?.kind === 'activate' && <ActivateDialog life={open.life} signer={signer} {...shared} />}
+              {open?.kind === 'revoke' && <RevokeDialog life={open.life} signer={signer} {...shared} />}
+              {open?.kind === 'delete' && <DeleteDialog life={open.life} signer={signer} {...shared} />}
+            </>
+          )
+        }}
+      </LoadedView>
+    </>
+  )
+}
+
+function published<Key extends { readonly state: WebKeyState }>(keys: readonly Key[]): Key[] {
+  return keys.filter(({ state }) => state !== WebKeyState.REVOKED)
+}
+
+/** Who signs, until when, and who is next: the answer before any drawing. */
+function Summary({ lives, signer }: { readonly lives: readonly KeyLife[]; readonly signer: KeyLife | undefined }) {
+  const at = now.value
+  if (signer === undefined) {
+    return <p class="summary">No key is active, so no token can be issued.</p>
+  }
+  const next = lives.find(
+    ({ signsAt, stopsAt }) => signsAt !== undefined && signsAt === signer.stopsAt && stopsAt !== signsAt,
+  )
+  return (
+    <p class="summary">
+      <strong>
+        <code>{shortened(signer.id)}</code> signs all new tokens
+      </strong>{' '}
+      since {formatMoment(signer.signsAt ?? at, at)}.{' '}
+      {signer.stopsAt === undefined ? (
+        'Nothing replaces it by itself.'
+      ) : (
+        <>
+          {next?.key === undefined ? 'A key that is not created yet' : <code>{shortened(next.id)}</code>} takes over{' '}
+          {formatDistance(signer.stopsAt, at)}, on {formatMoment(signer.stopsAt, at)}.
+        </>
+      )}
+    </p>
+  )
+}
+
+const SCALE_NAMES: Readonly<Record<ScaleKind, string>> = { now: 'Around now', even: 'To scale' }
+
+function ScaleChoice({ scale }: { readonly scale: ScaleKind }) {
+  return (
+    <fieldset class="segments">
+      <legend class="unseen">Time axis</legend>
+      {SCALES.map((kind) => (
+        <label key={kind}>
+          <input
+            type="radio"
+            name="scale"
+            checked={scale === kind}
+            onChange={() => changeQuery({ scale: kind === 'even' ? 'even' : '' })}
+          />
+          <span>{SCALE_NAMES[kind]}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}

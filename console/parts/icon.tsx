@@ -1,0 +1,25 @@
+/**
+ * The icons, as strokes in a square of 16. A text or a name always stands beside them.
+ */
+const PATHS = {
+  keys: 'M9.5 6.5a3.5 3.5 0 1 0-3 3.46L8 8.5h1.5V7M9.2 7.8 14 12.5V14h-2v-1.5h-1.5V11H9',
+  users: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM3 13.5c.4-2.6 2.4-4 5-4s4.60 1.4 5 4',
+  projects: 'M2.5 4.5h4l1.5 1.5h5.5v7h-11ZM2.5 4.5v8.5',
+  audit: 'M4 2.5h8v11H4ZM6 5.5h4M6 8h4M6 10.5h2.5',
+  tokens: 'M8 2.5 13 5v6l-5 2.5L3 11V5ZM3 5l5 2.5L13 5M8 7.5v6',
+  instance: 'M3 3.5h10v3.5H3ZM3 9h10v3.5H3ZM5 5.250h.01M5 10.750h.01',
+  copy: 'M6 6h7v7.5H6ZM10 6V2.5H3V10h3',
+  check: 'm3.5 8.5 3 3 6-7',
+  close: 'm4 4 8 8M12 4l-8 8',
+} as const
+
+/** The name of an icon. */
+export type IconName = keyof typeof PATHS
+
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  )
+}

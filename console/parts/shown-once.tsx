@@ -1,0 +1,53 @@
+/**
+ * A secret that is shown this once. The dialog closes when it was said that it is saved.
+ */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { CopyButton } from './copyable.tsx'
+import { Dialog } from './dialog.tsx'
+import { Notice } from './notice.tsx'
+
+interface ShownOnceProps {
+  readonly title: string
+  readonly secret: string
+  /** What it is, for example `client secret`. */
+  readonly what: string
+  readonly onClose: () => void
+  readonly children?: ComponentChildren
+}
+
+export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
+  const [isSaved, setIsSaved] = useState(false)
+  return (
+    <Dialog title={title} onClose={onClose} isHeld={!isSaved}>
+      <div class="dialog-body">
+        <Notice kind="warning">
+          <p>
+            <strong>This is the only time that the {what} is shown.</strong> Keyturn does not keep it.
+          </p>
+        </Notice>
+        {children}
+        <div class="field">
+          <span class="label">The {what}</span>
+          <span class="secret">
+            <code data-secret>{secret}</code>
+            <CopyButton text={secret} what={`the ${what}`} />
+          </span>
+        </div>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isSaved}
+            onChange={({ currentTarget }) => setIsSaved(currentTarget.checked)}
+          />
+          I have saved it where the service finds it
+        </label>
+        <div class="dialog-buttons">
+          <button type="button" class="button is-primary" disabled={!isSaved} onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

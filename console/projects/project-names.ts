@@ -1,0 +1,20 @@
+/**
+ * The names of the projects by their ids.
+ */
+import type { CallOptions } from '@connectrpc/connect'
+import type { Project } from '../../gen/iam/project/v2/project_pb.js'
+import { projects } from '../api/clients.ts'
+import { everyItemOf } from '../api/every-page.ts'
+
+/** All projects, by name. */
+export function allProjects(options: CallOptions): Promise<Project[]> {
+  return everyItemOf(async (page) => {
+    const { projects: items, nextPageToken } = await projects.listProjects(page, options)
+    return { items, nextPageToken }
+  })
+}
+
+/** The name of a project; its id if it is not known. */
+export function nameOfProject(all: readonly Project[], projectId: string): string {
+  return all.find((project) => project.projectId === projectId)?.name ?? projectId
+}

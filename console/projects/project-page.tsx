@@ -1,0 +1,173 @@
+/**
+ * One project: its roles, custom scopes and audiences.
+ */
+import { useState } from 'preact/hooks'
+import type { Project } from '../../gen/iam/project/v2/project_pb.js'
+import { projects } from '../api/clients.ts'
+import { everyItemOf } from '../api/every-page.ts'
+import { millisecondsOf } from '../format/moment.ts'
+import { useLoaded } from '../live/loaded.ts'
+import { goTo, linkTo } from '../navigation/route.ts'
+import { Chips } from '../parts/chips.tsx'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { Copyable } from '../parts/copyable.tsx'
+import { LoadedView } from '../parts/loaded-view.tsx'
+import { PageHeading } from '../parts/page-heading.tsx'
+import { When } from '../parts/when.tsx'
+import { may } from '../session/session.ts'
+import { ProjectNameField } from './project-name-field.tsx'
+
+const KEPT = 'Tokens that have it keep it until they expire.'
+
+export function ProjectPage({ id: projectId }: { readonly id: string }) {
+  const loaded = useLoaded(`project ${projectId}`, async (options) => {
+    const [{ project }, roles, scopes, audiences] = await Promise.all([
+      projects.getProject({ projectId }, options),
+      everyItemOf(async (page) => {
+        const { roles: items, nextPageToken } = await projects.listProjectRoles({ projectId, ...page }, options)
+        return { items, nextPageToken }
+      }),
+      everyItemOf(async (page) => {
+        const { scopes: items, nextPageToken } = await projects.listProjectScopes({ projectId, ...page }, options)
+        return { items, nextPageToken }
+      }),
+      everyItemOf(async (page) => {
+        const { audiences: items, nextPageToken } = await projects.listProjectAudiences({ projectId, ...page }, options)
+        return { items, nextPageToken }
+      }),
+    ])
+    return { project, roles, scopes, audiences }
+  })
+  const mayChange = may('iam.project.write')
+  return (
+    <>
+      <p class="crumbs">
+        <a href={linkTo(['projects'])}>Projects</a>
+      </p>
+      <LoadedView loaded={loaded}>
+        {({ project, roles, scopes, audiences }) =>
+          project !== undefined && (
+            <>
+              <PageHeading title={project.name} subtitle={<Copyable text={project.projectId} what="the project id" />}>
+                <ProjectActions project={project} />
+              </PageHeading>
+              <p class="summary">
+                Created <When at={millisecondsOf(project.creationDate)} />. Its{' '}
+                <a href={linkTo(['users'], { project: projectId })}>service users</a>
+                {may('iam.audit.read') && (
+                  <>
+                    , and what <a href={linkTo(['audit'], { resource: `projects/${projectId}` })}>was done to it</a>
+                  </>
+                )}
+                .
+              </p>
+              <section class="card" aria-labelledby="roles-title">
+                <h2 id="roles-title">Roles</h2>
+                <p class="hint">
+                  Words that its services understand. They can be granted to service users of any project.
+                </p>
+                <Chips
+                  label="Roles"
+                  empty="None."
+                  items={roles}
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `It is taken away from all users. New tokens do not have it. ${KEPT}`,
+                    remove: (role) => projects.removeProjectRole({ projectId, role }),
+                  }}
+                  adding={{ label: 'New role', add: (role) => projects.addProjectRole({ projectId, role }) }}
+                />
+              </section>
+              <section class="card" aria-labelledby="scopes-title">
+                <h2 id="scopes-title">Custom scopes</h2>
+                <p class="hint">Its service users request them, if they are granted.</p>
+                <Chips
+                  label="Custom scopes"
+                  empty="None."
+                  items={scopes}
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `It is taken away from all users. Token requests with it are refused. ${KEPT}`,
+                    remove: (scope) => projects.removeProjectScope({ projectId, scope }),
+                  }}
+                  adding={{ label: 'New scope', add: (scope) => projects.addProjectScope({ projectId, scope }) }}
+                />
+              </section>
+              <section class="card" aria-labelledby="audiences-title">
+                <h2 id="audiences-title">Audiences</h2>
+                <p class="hint">URIs that its services know themselves by, requested with the parameter resource.</p>
+                <Chips
+                  label="Audiences"
+                  empty="None."
+                  items={audiences}
+                  mayChange={mayChange}
+                  removing={{
+                    consequence: `Token requests for it are refused. ${KEPT}`,
+                    remove: (audience) => projects.removeProjectAudience({ projectId, audience }),
+                  }}
+                  adding={{
+                    label: 'New audience',
+                    add: (audience) => projects.addProjectAudience({ projectId, audience }),
+                  }}
+                />
+              </section>
+            </>
+          )
+        }
+      </LoadedView>
+    </>
+  )
+}
+
+function ProjectActions({ project: { projectId, name } }: { readonly project: Project }) {
+  const [open, setOpen] = useState<'rename' | 'delete'>()
+  const [newName, setNewName] = useState(name)
+  const close = () => setOpen(undefined)
+  return (
+    <>
+      {may('iam.project.write') && (
+        <button type="button" class="button" onClick={() => setOpen('rename')}>
+          Rename
+        </button>
+      )}
+      {may('iam.project.delete') && (
+        <button type="button" class="button" onClick={() => setOpen('delete')}>
+          Delete
+        </button>
+      )}
+      {open === 'rename' && (
+        <ConfirmDialog
+          title={`Rename ${name}?`}
+          verb="Rename"
+          isDangerous
+          isIncomplete={newName === '' || newName === name}
+          onClose={close}
+          change={() => projects.updateProject({ projectId, name: newName, updateMask: { paths: ['name'] } })}
+        >
+          <p>
+            <strong>The client IDs of all its service users change at once.</strong> Clients that use the old ones get
+            no tokens.
+          </p>
+          <ProjectNameField name={newName} onChange={setNewName} />
+        </ConfirmDialog>
+      )}
+      {open === 'delete' && (
+        <ConfirmDialog
+          title={`Delete ${name}?`}
+          verb="Delete for good"
+          isDangerous
+          onClose={close}
+          change={async () => {
+            await projects.deleteProject({ projectId })
+            goTo(['projects'])
+          }}
+        >
+          <p>
+            Its roles, custom scopes and audiences are deleted with it, and the roles are taken away from all users. A
+            project that has service users is not deleted.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}

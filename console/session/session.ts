@@ -1,0 +1,102 @@
+/**
+ * Who is signed in. A one-time code in the address opens a session; the session itself is a cookie that script cannot read.
+ */
+import { signal } from '@preact/signals'
+import { BACKGROUND, HEADER, PERSON } from '../api/console-header.ts'
+import { isUnauthenticated } from '../api/failure.ts'
+import { forgetPlace } from '../navigation/route.ts'
+
+/** The signed-in service user, as the server describes it. */
+export interface SignedIn {
+  readonly userId: string
+  readonly name: string
+  readonly clientId: string
+  readonly expiresAt: string
+  readonly permissions: readonly string[]
+}
+
+/** What the page knows about the session. */
+export type Session =
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'signed-in'; readonly user: SignedIn }
+  | SignedOut
+  | { readonly kind: 'unreachable' }
+
+interface SignedOut {
+  readonly kind: 'signed-out'
+  /** Why, for the user; empty if there is nothing to say. */
+  readonly notice: string
+  /** Where people sign in with an OpenID provider; undefined if the server has none. */
+  readonly signInPath: string | undefined
+}
+
+/** The session. */
+export const session = signal<Session>({ kind: 'opening' })
+
+const PATH = '/console/session'
+const UNAUTHENTICATED = 401
+
+/**
+ * Signs in with the code in the address if there is one, and finds out who is signed in.
+ *
+ * @param reason What to tell the user if there is no session and no code.
+ */
+export async function openSession(reason = ''): Promise<void> {
+  const code = takeCode()
+  try {
+    session.value = await readSession(code === undefined ? reason : await redeem(code))
+  } catch {
+    session.value = { kind: 'unreachable' }
+  }
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  try {
+    await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
+    session.value = await readSession('You have signed out.')
+  } catch {
+    session.value = { kind: 'unreachable' }
+  }
+}
+
+/** Goes to the sign-in page if a call failed because the session is over. */
+export function noteEndOfSession(error: unknown): void {
+  if (session.value.kind === 'signed-in' && isUnauthenticated(error)) {
+    session.value = { kind: 'signed-out', notice: 'Your session has ended.', signInPath: undefined }
+    void openSession('Your session has ended.')
+  }
+}
+
+/** Whether the signed-in user has a permission, so that what it may not do is not offered. The API decides. */
+export function may(permission: string): boolean {
+  return session.value.kind === 'signed-in' && session.value.user.permissions.includes(permission)
+}
+
+/** The code of the sign-in link. It is removed from the address, so that it is neither shown nor kept in the history. */
+function takeCode(): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get('code')
+  if (code === null) return undefined
+  forgetPlace()
+  return code
+}
+
+/** @returns What to say if the code is refused. */
+async function redeem(code: string): Promise<string> {
+  const response = await fetch(PATH, {
+    method: 'POST',
+    headers: { [HEADER]: PERSON, 'content-type': 'application/json' },
+    body: JSON.stringify({ code }),
+  })
+  if (response.ok) return ''
+  const { message = 'the sign-in link was refused' } = (await response.json().catch(() => ({}))) as { message?: string }
+  return message
+}
+
+async function readSession(notice: string): Promise<Session> {
+  const response = await fetch(PATH, { headers: { [HEADER]: BACKGROUND } })
+  if (response.ok) return { kind: 'signed-in', user: (await response.json()) as SignedIn }
+  if (response.status !== UNAUTHENTICATED) return { kind: 'unreachable' }
+  const { signInPath } = (await response.json()) as { signInPath?: string }
+  return { kind: 'signed-out', notice, signInPath }
+}

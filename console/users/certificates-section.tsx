@@ -1,0 +1,151 @@
+/**
+ * The client certificates with which a user authenticates (mutual TLS).
+ */
+import { useState } from 'preact/hooks'
+import type { CertificateMatch, ClientCertificate } from '../../gen/iam/user/v2/client_certificate_pb.js'
+import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
+import { clientCertificates } from '../api/clients.ts'
+import { millisecondsOf } from '../format/moment.ts'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { type Column, DataTable } from '../parts/data-table.tsx'
+import { ExpiryField, expirationIn } from '../parts/expiry-field.tsx'
+import { Field } from '../parts/field.tsx'
+import { When } from '../parts/when.tsx'
+import { may } from '../session/session.ts'
+
+/** What of a certificate can be compared. */
+const KINDS = [
+  {
+    name: 'sanDns',
+    label: 'DNS name',
+    hint: 'One of the DNS names of the certificate, for example checkout.example.com.',
+  },
+  { name: 'sanUri', label: 'URI', hint: 'One of its URIs, for example spiffe://example.org/ns/shop/sa/checkout.' },
+  { name: 'subjectDn', label: 'Subject', hint: 'All of its subject, for example CN=checkout,O=Shop,C=DE.' },
+  { name: 'thumbprint', label: 'SHA-256 thumbprint', hint: 'In base64url. Such a certificate needs no authority.' },
+] as const
+
+type Kind = (typeof KINDS)[number]['name']
+
+interface CertificatesSectionProps {
+  readonly user: ServiceUser
+  readonly certificates: readonly ClientCertificate[]
+}
+
+export function CertificatesSection({ user, certificates }: CertificatesSectionProps) {
+  const [open, setOpen] = useState<'add' | ClientCertificate>()
+  const { userId } = user
+  const close = () => setOpen(undefined)
+  const mayChange = may('iam.user.credential.write')
+  const columns: Column<ClientCertificate>[] = [
+    { name: 'Certificate', kind: 'main', cell: ({ match }) => <code>{textOf(match)}</code> },
+    { name: 'Compared', cell: ({ match }) => labelOf(match) },
+    { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
+    { name: 'Ends', cell: ({ expirationDate }) => <When at={millisecondsOf(expirationDate)} otherwise="never" /> },
+    {
+      name: 'Actions',
+      kind: 'actions',
+      cell: (certificate) =>
+        mayChange && (
+          <button
+            type="button"
+            class="button is-small"
+            aria-label={`Remove certificate ${textOf(certificate.match)}`}
+            onClick={() => setOpen(certificate)}
+          >
+            Remove
+          </button>
+        ),
+    },
+  ]
+  return (
+    <section class="card" aria-labelledby="certificates-title">
+      <div class="card-head">
+        <h2 id="certificates-title">Client certificates</h2>
+        {mayChange && (
+          <button type="button" class="button" onClick={() => setOpen('add')}>
+            Add certificate
+          </button>
+        )}
+      </div>
+      <DataTable
+        caption="Client certificates"
+        columns={columns}
+        rows={certificates}
+        keyOf={({ certificateId }) => certificateId}
+        empty="None. With one, the user requests tokens without a secret, where the server takes client certificates."
+      />
+      {open === 'add' && <AddDialog userId={userId} onClose={close} />}
+      {open !== undefined && open !== 'add' && (
+        <ConfirmDialog
+          title="Remove the client certificate?"
+          verb="Remove"
+          isDangerous
+          onClose={close}
+          change={() => clientCertificates.removeClientCertificate({ userId, certificateId: open.certificateId })}
+        >
+          <p>
+            The user no longer authenticates with <code>{textOf(open.match)}</code>. Tokens that are bound to a
+            certificate stay valid until they expire.
+          </p>
+        </ConfirmDialog>
+      )}
+    </section>
+  )
+}
+
+function textOf(match: CertificateMatch | undefined): string {
+  return match?.match.value ?? ''
+}
+
+function labelOf(match: CertificateMatch | undefined): string {
+  return KINDS.find(({ name }) => name === match?.match.case)?.label ?? ''
+}
+
+function AddDialog({ userId, onClose }: { readonly userId: string; readonly onClose: () => void }) {
+  const [kind, setKind] = useState<Kind>('sanDns')
+  const [value, setValue] = useState('')
+  const [days, setDays] = useState(0)
+  const { hint } = KINDS.find(({ name }) => name === kind) ?? KINDS[0]
+  return (
+    <ConfirmDialog
+      title="Add a client certificate"
+      verb="Add certificate"
+      isIncomplete={value === ''}
+      onClose={onClose}
+      change={() =>
+        clientCertificates.addClientCertificate({
+          userId,
+          match: { match: { case: kind, value } },
+          ...expirationIn(days),
+        })
+      }
+    >
+      <Field label="What is compared">
+        {(id) => (
+          <select id={id} value={kind} onChange={({ currentTarget }) => setKind(currentTarget.value as Kind)}>
+            {KINDS.map(({ name, label }) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label="Value" hint={hint}>
+        {(id) => (
+          <input
+            id={id}
+            type="text"
+            required
+            autocomplete="off"
+            spellcheck={false}
+            value={value}
+            onInput={({ currentTarget }) => setValue(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <ExpiryField days={days} canBeNever onChange={setDays} />
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,106 @@
+import { expect, it } from '@jest/globals'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { signIn } from './browser.ts'
+import { type ConsoleTest, describeConsole } from './console-tests.ts'
+
+/** What axe finds, by rule, with the elements. */
+async function violationsIn(page: Page): Promise<unknown[]> {
+  await page.evaluate(axe.source)
+  return (await page.evaluate(
+    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+      .then(({ violations }) => violations.map(({ id, nodes }) => ({ id, at: nodes.map(({ html, failureSummary }) => html + failureSummary) })))`,
+  )) as unknown[]
+}
+
+/** Each place, and a text that is there once it is loaded. */
+async function placesOf({ owner }: ConsoleTest): Promise<[place: string, text: string | RegExp][]> {
+  const { serviceUsers } = await owner.users.listServiceUsers({})
+  const { userId = '', projectId = '' } = serviceUsers[0] ?? {}
+  return [
+    ['/keys', 'What happens next'],
+    ['/users', 'administrator'],
+    [`/users/${userId}`, 'Federated identities'],
+    ['/projects', /A project is a group/],
+    [`/projects/${projectId}`, 'Custom scopes'],
+    ['/audit', 'CreateSignInLink'],
+    ['/tokens', /Paste an access token/],
+    ['/instance', 'Sessions of the console'],
+    ['/nothing', 'There is no such page'],
+  ]
+}
+
+describeConsole('the console for everyone', (test) => {
+  const visit = async (page: Page, [place, text]: [string, string | RegExp]) => {
+    await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
+    await page.getByRole('main').getByText(text).first().waitFor()
+    await page.getByText('Loading…').waitFor({ state: 'detached' })
+  }
+
+  it.each(['light', 'dark'] as const)('has no page in which axe finds something, in %s', async (colorScheme) => {
+    const { page, close } = await signIn(test.browser, test.server, { user: test.owner, colorScheme, bypassCSP: true })
+    const found: Record<string, unknown> = {}
+    for (const place of await placesOf(test)) {
+      await visit(page, place)
+      const violations = await violationsIn(page)
+      if (violations.length > 0) found[place[0]] = violations
+    }
+    await visit(page, ['/keys', 'What happens next'])
+    for (const name of ['Create key', 'Rotate now', 'Change policy', /^Revoke/]) {
+      await page.getByRole('button', { name }).first().click()
+      await page.getByRole('dialog').waitFor()
+      const violations = await violationsIn(page)
+      if (violations.length > 0) found[String(name)] = violations
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    expect(found).toEqual({})
+    await close()
+  })
+
+  it.each([360, 768, 1600])('has no page that is wider than a window of %i pixels', async (width) => {
+    const viewport = { width, height: 800 }
+    const { page, faults, close } = await signIn(test.browser, test.server, { user: test.owner, viewport })
+    for (const place of await placesOf(test)) {
+      await visit(page, place)
+      expect([place[0], await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place[0], width])
+    }
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  it('creates and activates a key with the keyboard alone', async () => {
+    const { page } = test
+    const press = (key: string) => page.keyboard.press(key)
+    const focused = () =>
+      page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')
+    const tabTo = async (name: RegExp) => {
+      for (let count = 0; count < 60; count++) {
+        if (name.test(String(await focused()))) return
+        await press('Tab')
+      }
+      throw new Error(`${name} cannot be reached`)
+    }
+    await visit(page, ['/keys', 'What happens next'])
+    await tabTo(/^Skip to the content/)
+    await press('Enter')
+    expect(await focused()).toBe('Keys')
+    await tabTo(/^Create key$/)
+    await press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await tabTo(/^Create key$/)
+    await press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused()).toBe('Create key')
+    await page.getByRole('button', { name: /^Activate key/ }).waitFor()
+    await tabTo(/^Activate key/)
+    await press('Space')
+    await page.getByRole('dialog').waitFor()
+    await press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await press('Space')
+    await tabTo(/^Activate$/)
+    await press('Enter')
+    await page.getByText(/signs all new tokens\. Verifiers may not know it/).waitFor()
+  })
+})

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from '@jest/globals'
+import { describeConsole } from './console-tests.ts'
+
+describeConsole('the audit trail in the console', (test) => {
+  const events = () => test.page.getByRole('table', { name: 'Events, newest first' })
+
+  const exported = async (button: string) => {
+    const saved = test.page.waitForEvent('download')
+    await test.page.getByRole('button', { name: button }).click()
+    return await readFile(await (await saved).path(), 'utf8')
+  }
+
+  it('is filtered by what is in the address', async () => {
+    await test.owner.projects.createProject({ name: 'shop' })
+    await test.console.goTo('/audit?actor=system')
+    await events().getByText('bootstrap').first().waitFor()
+    expect(await events().getByText('CreateProject').count()).toBe(0)
+    expect(await test.page.getByLabel('Actor', { exact: true }).inputValue()).toBe('system')
+  })
+
+  it('puts the filters into the address', async () => {
+    const { projects } = await test.owner.projects.listProjects({})
+    const shop = projects.find(({ name }) => name === 'shop')!
+    await test.page.getByLabel('Actor', { exact: true }).fill('')
+    await test.page.getByLabel('Resource', { exact: true }).fill(`projects/${shop.projectId}`)
+    await test.page.getByRole('button', { name: 'Apply' }).click()
+    await events().getByText('CreateProject').waitFor()
+    expect(await events().getByRole('row').count()).toBe(2)
+    expect(new URL(test.page.url()).hash).toBe(`#/audit?resource=projects%2F${shop.projectId}`)
+  })
+
+  it('is saved as CSV and as JSON lines', async () => {
+    const csv = await exported('Export CSV')
+    expect(csv).toMatch(
+      /^event_date,outcome,action,actor,resource,.*\r\n\d{4}-.*,ok,iam\.project\.v2\.ProjectService\/CreateProject,/,
+    )
+    const lines = (await exported('Export JSON lines')).trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ outcome: 'ok' }])
+  })
+
+  it('shows who was refused', async () => {
+    const { token_endpoint, client_id } = await test.server.admin()
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret: 'wrong' })
+    await fetch(token_endpoint, { method: 'POST', body })
+    await test.console.goTo('/audit?actor=anonymous')
+    await events().getByText('INVALID_CLIENT').waitFor()
+  })
+})

@@ -1,0 +1,126 @@
+import { expect, it } from '@jest/globals'
+import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { describeConsole } from './console-tests.ts'
+
+const shortened = (keyId: string) => `${keyId.slice(0, 8)}…`
+
+describeConsole('the keys in the console', (test) => {
+  const dialog = () => test.page.getByRole('dialog')
+  const rowOf = (keyId: string) => test.page.getByRole('row').filter({ hasText: shortened(keyId) })
+  const stateOf = async (keyId: string) => (await test.owner.keys.getWebKey({ keyId })).webKey?.state
+  const confirm = async (verb: string) => {
+    await dialog().getByRole('button', { name: verb }).click()
+    await dialog().waitFor({ state: 'detached' })
+  }
+  let first = ''
+  let second = ''
+
+  it('are drawn on a timeline, with a table of the same facts', async () => {
+    const { webKeys } = await test.owner.keys.listWebKeys({})
+    first = webKeys[0]!.keyId
+    await rowOf(first).getByText('active', { exact: true }).waitFor()
+    const drawing = test.page.getByRole('img', { name: /^Timeline of the keys\. / })
+    expect(await drawing.getAttribute('aria-label')).toContain(`Key ${shortened(first)}: signs since`)
+    expect(await drawing.textContent()).toContain('key set cached 5 min')
+    expect(await drawing.textContent()).toContain('token valid 1 h')
+  })
+
+  it('are created with the warnings about the first key of a kind', async () => {
+    await test.page.getByRole('button', { name: 'Create key' }).click()
+    expect(await dialog().textContent()).not.toContain('The first key of a kind')
+    await dialog().getByLabel('Kind of key').selectOption({ label: 'Ed25519 (EdDSA)' })
+    await dialog().getByText('Once an Ed25519 key is published').waitFor()
+    await dialog().getByLabel('Kind of key').selectOption({ label: 'RSA 2048, SHA-256 (RS256)' })
+    await confirm('Create key')
+    await test.page.getByRole('status').getByText('is created and published').waitFor()
+    const { webKeys } = await test.owner.keys.listWebKeys({ states: [WebKeyState.INITIAL] })
+    second = webKeys[0]!.keyId
+    await rowOf(second).getByText('verifiers may not know it until').waitFor()
+  })
+
+  it('sign after a dialog that says until when the other key is needed', async () => {
+    await rowOf(second).getByRole('button', { name: 'Activate' }).click()
+    const text = await dialog().textContent()
+    expect(text).toMatch(new RegExp(`${shortened(first)} stops signing.*Tokens that it signed need it until`))
+    expect(text).toContain('Verifiers may not know this key before')
+    await confirm('Activate')
+    expect(await stateOf(second)).toBe(WebKeyState.ACTIVE)
+    await rowOf(first)
+      .getByText(/tokens until .* still need it/)
+      .waitFor()
+  })
+
+  it('are rolled back', async () => {
+    await rowOf(first).getByRole('button', { name: 'Roll back' }).click()
+    await confirm('Roll back')
+    expect(await stateOf(first)).toBe(WebKeyState.ACTIVE)
+    await rowOf(first).getByText('active', { exact: true }).waitFor()
+  })
+
+  it('are deleted after a warning about the tokens that still need them', async () => {
+    await rowOf(second).getByRole('button', { name: 'Delete' }).click()
+    expect(await dialog().textContent()).toMatch(
+      /Tokens until .* still need this key\. Without it verifiers refuse them/,
+    )
+    await confirm('Delete')
+    await rowOf(second).waitFor({ state: 'detached' })
+  })
+
+  it('appear when they are created elsewhere', async () => {
+    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+    await rowOf(webKey!.keyId).getByText('initial', { exact: true }).waitFor()
+  })
+
+  it('rotate by a policy whose schedule is shown before it is set', async () => {
+    await test.page.getByRole('button', { name: 'Change policy' }).click()
+    const interval = dialog().getByLabel('A key signs for', { exact: true })
+    const preview = dialog().getByRole('region', { name: 'Preview' })
+    await interval.fill('1')
+    await preview.getByText(/Rotation_interval must be at least/).waitFor()
+    expect(await dialog().getByRole('button', { name: 'Change policy' }).isDisabled()).toBe(true)
+    await interval.fill('30')
+    await preview.getByText('What would follow').waitFor()
+    await preview.getByRole('listitem').filter({ hasText: 'in 30 d' }).first().waitFor()
+    await confirm('Change policy')
+    const { policy } = await test.owner.keys.getRotationPolicy({})
+    expect(Number(policy?.rotationInterval?.seconds)).toBe(30 * 86_400)
+  })
+
+  // The last one: the token of the administration is refused from then on.
+  it('are revoked only when that is confirmed, and another one signs', async () => {
+    await rowOf(first).getByRole('button', { name: 'Revoke' }).click()
+    expect(await dialog().textContent()).toContain('every client needs a new token')
+    const button = dialog().getByRole('button', { name: 'Revoke for good' })
+    expect(await button.isDisabled()).toBe(true)
+    await dialog().getByLabel('This cannot be undone').check()
+    await button.click()
+    await test.page.getByRole('status').getByText('is revoked').waitFor()
+    await rowOf(first).waitFor({ state: 'detached' })
+    await test.page.getByLabel('Show revoked keys').check()
+    await rowOf(first).getByText('revoked', { exact: true }).waitFor()
+    expect(test.page.url()).toContain('revoked=shown')
+  })
+})
+
+describeConsole(
+  'a key that is too young to sign',
+  (test) => {
+    it('is refused in the words of the API', async () => {
+      const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+      await test.page
+        .getByRole('row')
+        .filter({ hasText: shortened(webKey!.keyId) })
+        .getByRole('button', { name: 'Activate' })
+        .click()
+      const dialog = test.page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Activate' }).click()
+      await dialog
+        .getByRole('alert')
+        .getByText(/Verifiers may not know web key .* yet: it can be activated from/)
+        .waitFor()
+      await dialog.getByText('WEB_KEY_TOO_YOUNG').waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+    })
+  },
+  { KEYTURN_ACTIVATION_GUARD: 'enforce' },
+)

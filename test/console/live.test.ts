@@ -1,0 +1,73 @@
+import { expect, it } from '@jest/globals'
+import { signIn } from './browser.ts'
+import { describeConsole } from './console-tests.ts'
+
+const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+describeConsole('the console while things change', (test) => {
+  it('shows to two browsers what either of them changes', async () => {
+    const other = await signIn(test.browser, test.server, { user: test.owner })
+    await test.console.goTo('/projects')
+    await other.goTo('/projects')
+    await other.page.getByRole('button', { name: 'Create project' }).click()
+    await other.page.getByLabel('Name').fill('warehouse')
+    await other.page.getByRole('dialog').getByRole('button', { name: 'Create project' }).click()
+    await other.page.getByRole('heading', { name: 'warehouse' }).waitFor()
+    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
+    await test.page.getByRole('link', { name: 'warehouse' }).click()
+    await test.page.getByLabel('New role').fill('reader')
+    await test.page.getByLabel('New role').press('Enter')
+    await other.page.getByRole('listitem').getByText('reader').waitFor()
+    expect(other.faults).toEqual([])
+    await other.close()
+  })
+
+  it('shows names that are markup as they are', async () => {
+    const { projects } = await test.owner.projects.listProjects({})
+    const { projectId } = projects.find(({ name }) => name === 'warehouse')!
+    const { serviceUser } = await test.owner.users.createServiceUser({ projectId, name: MARKUP })
+    await test.owner.projects.addProjectScope({ projectId, scope: '<b>bold</b>' })
+    await test.owner.projects.addProjectAudience({ projectId, audience: "https://example.com/'onload=alert(1)" })
+    await test.console.goTo('/users')
+    await test.page.getByRole('link', { name: MARKUP }).click()
+    await test.page.getByRole('heading', { name: MARKUP }).waitFor()
+    await test.console.goTo(`/projects/${projectId}`)
+    await test.page.getByText('<b>bold</b>').waitFor()
+    await test.console.goTo(`/audit?resource=${encodeURIComponent(`users/${serviceUser!.userId}`)}`)
+    await test.page.getByText('CreateServiceUser').waitFor()
+  })
+
+  it('offers to a viewer nothing that it may not do', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const { administrationWith } = await import('../support/administration.ts')
+    const token = await test.instance.accessToken(robot, 'urn:service:iam:org:project:id:service:aud')
+    const viewer = await signIn(test.browser, test.server, { user: administrationWith(test.server, token) })
+    await viewer.page.getByRole('table', { name: /^Keys/ }).waitFor()
+    for (const name of ['Rotate now', 'Create key', 'Change policy', /^Revoke/, /^Activate/]) {
+      expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
+    }
+    await viewer.goTo(`/users/${robot.userId}`)
+    await viewer.page.getByRole('heading', { name: 'Client secrets' }).waitFor()
+    expect(
+      await viewer.page
+        .getByRole('main')
+        .getByRole('button', { name: /^(?!Copy)/ })
+        .count(),
+    ).toBe(0)
+    expect(viewer.faults).toEqual([])
+    await viewer.close()
+  })
+
+  it('says how old it is while the server is away, and goes on when it is back', async () => {
+    await test.console.goTo('/keys')
+    await test.page.getByText('What happens next').waitFor()
+    await test.page.route('**/console/api/**', (route) => route.abort())
+    await test.page
+      .getByRole('alert')
+      .getByText(/The server did not answer\. What is shown is \d+ s old\./)
+      .waitFor()
+    expect(await test.page.getByText('What happens next').count()).toBe(1)
+    await test.page.unroute('**/console/api/**')
+    await test.page.getByRole('alert').waitFor({ state: 'detached' })
+  })
+})

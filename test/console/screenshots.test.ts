@@ -1,0 +1,103 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
+import { signIn } from './browser.ts'
+import { type ConsoleTest, describeConsole } from './console-tests.ts'
+
+/** Where the pictures of the documentation are written, as `npm run console:screenshots` wants it. Otherwise nothing is written. */
+const FOLDER = process.env.KEYTURN_SCREENSHOTS
+
+/** Keys with a past: one that was replaced days ago, one minutes ago, the active one, and a standby that is minutes old. */
+async function seedKeys({ instance, owner }: ConsoleTest): Promise<void> {
+  for (let count = 0; count < 2; count++) {
+    const { webKey } = await owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+    await owner.keys.activateWebKey({ keyId: webKey!.keyId })
+  }
+  await owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+  const { webKeys } = await owner.keys.listWebKeys({})
+  const [first, second, active, standby] = webKeys.map(({ keyId }) => keyId)
+  const date = async (
+    keyId: string | undefined,
+    created: string,
+    activated: string | null,
+    deactivated: string | null,
+  ) => {
+    await sql`
+      update web_keys set creation_date = clock_timestamp() - ${created}::interval,
+        publication_date = case when state = 'initial' then clock_timestamp() - ${created}::interval end,
+        activation_date = clock_timestamp() - ${activated}::interval,
+        deactivation_date = clock_timestamp() - ${deactivated}::interval
+      where key_id = ${keyId}`.execute(instance.database.db)
+  }
+  await date(first, '100 days', '93 days', '3 days')
+  await date(second, '92 days', '3 days', '20 minutes')
+  await date(active, '71 hours', '20 minutes', null)
+  await date(standby, '2 minutes', null, null)
+}
+
+/** @returns The id of a user to show. */
+async function seedUsers({ instance }: ConsoleTest): Promise<string> {
+  const { database } = instance
+  const project = await seedProject(database, { name: 'shop', roles: ['reader', 'writer'], scopes: ['orders:read'] })
+  for (const name of ['invoices', 'nightly-export', 'warehouse']) await seedUser(database, { project, name })
+  const projectRoles = { [project.projectId]: ['reader'] }
+  const user = await seedUser(database, { project, name: 'checkout', projectRoles, customScopes: ['orders:read'] })
+  for (let count = 0; count < 2; count++) await seedSecret(database, user.userId)
+  await sql`
+    update client_secrets set creation_date = creation_date - interval '80 days', last_use_date = clock_timestamp() - interval '4 hours',
+      expiration_date = clock_timestamp() + interval '10 days'
+    where secret_id = (select secret_id from client_secrets where user_id = ${user.userId} order by secret_id limit 1)`.execute(
+    database.db,
+  )
+  await sql`
+    update client_secrets set last_use_date = clock_timestamp() where user_id = ${user.userId} and expiration_date is null`.execute(
+    database.db,
+  )
+  return user.userId
+}
+
+describeConsole('the pages of the console', (test) => {
+  it.each(['light', 'dark'] as const)('are drawn in %s', async (colorScheme) => {
+    const { owner, browser, server } = test
+    const { serviceUsers } = await owner.users.listServiceUsers({})
+    let userId = serviceUsers.find(({ name }) => name === 'checkout')?.userId
+    if (userId === undefined) {
+      userId = await seedUsers(test)
+      await seedKeys(test)
+      // The token of the administration was signed by a key that signs no more, and is as good as before.
+      await owner.projects.createProject({ name: 'billing' })
+    }
+    const { projects } = await owner.projects.listProjects({})
+    const shop = projects.find(({ name }) => name === 'shop')!
+    const { page, faults, close } = await signIn(browser, server, {
+      user: owner,
+      colorScheme,
+      viewport: { width: 1280, height: 860 },
+    })
+    const places = {
+      keys: '/keys',
+      users: '/users',
+      user: `/users/${userId}`,
+      project: `/projects/${shop.projectId}`,
+      audit: '/audit',
+      tokens: '/tokens',
+      instance: '/instance',
+    }
+    for (const [name, place] of Object.entries(places)) {
+      await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
+      await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
+      if (name === 'tokens') {
+        await page.getByLabel('Access token').fill(owner.token)
+        await page.getByText('yes', { exact: true }).waitFor()
+      }
+      await page.getByText('Loading…').waitFor({ state: 'detached' })
+      if (FOLDER === undefined) continue
+      mkdirSync(FOLDER, { recursive: true })
+      await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
+    }
+    expect(faults).toEqual([])
+    await close()
+  })
+})

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Browser } from 'playwright-core'
+import { type Administration, administrationOf } from '../support/administration.ts'
+import { newCode } from '../support/console-browser.ts'
+import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
+import { describeUnless } from '../support/unless.ts'
+import { NO_BROWSER, openBrowser, openPage, signIn } from './browser.ts'
+
+describeUnless(NO_BROWSER)('signing in at the console', () => {
+  let server: Keyturn
+  let browser: Browser
+  let owner: Administration
+  beforeAll(async () => {
+    server = await startKeyturnInProcess()
+    owner = await administrationOf(server)
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  it('says how to get a link to a browser that has no session', async () => {
+    const { page, faults, close } = await openPage(browser, server)
+    await page.getByText('npx keyturn console').waitFor()
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  it('takes a link, and removes the code from the address', async () => {
+    const { page, faults, close } = await signIn(browser, server, { user: owner })
+    expect(page.url()).toBe(`${server.baseUrl}/console/`)
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  it('refuses a link that was used in another browser', async () => {
+    const at = `#code=${await newCode(owner)}`
+    const first = await openPage(browser, server, { at })
+    await first.page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    const second = await openPage(browser, server, { at })
+    await second.page.getByText('npx keyturn console').waitFor()
+    expect(await second.page.getByRole('status').textContent()).toMatch(/link/)
+    await Promise.all([first.close(), second.close()])
+  })
+
+  it('signs out, so that the page cannot be loaded again', async () => {
+    const { page, close } = await signIn(browser, server, { user: owner })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await page.reload()
+    await page.getByText('npx keyturn console').waitFor()
+    await close()
+  })
+
+  it('leads back to the sign-in page when the session was revoked', async () => {
+    const { page, close } = await signIn(browser, server, { user: owner })
+    const { sessions } = await owner.console.listSessions({})
+    for (const { sessionId } of sessions) await owner.console.revokeSession({ sessionId })
+    await page.getByText('Your session has ended.').waitFor()
+    await close()
+  })
+})
