@@ -106,7 +106,15 @@ function parse(text: string): URL {
 
 async function get(url: URL, options: Parameters<typeof request>[1]): Promise<HttpsDocument> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    request(url, options, resolve).on('error', reject).end()
+    request(url, options, resolve)
+      .on('error', reject)
+      // Otherwise Node.js destroys the request without a word.
+      .on('upgrade', (_response, socket) => {
+        socket.destroy()
+        reject(new FetchFailure('answers with status 101'))
+      })
+      .on('close', () => reject(new FetchFailure('closes the connection without an answer')))
+      .end()
   })
   try {
     const { statusCode = 0, headers } = response

@@ -73,6 +73,9 @@ const REFRESH = { shortest: 60, longest: 3600, unspecified: 300 }
 /** From one fetch to one for a key that is not known, in seconds. Anyone can send JWTs with invented ones. */
 const COOLDOWN_SECONDS = 30
 
+/** How far the clocks of two replicas may differ, in seconds. */
+const MAX_AHEAD_SECONDS = 30
+
 /** A fetch is aborted long before that. */
 const LEASE_SECONDS = 60
 
@@ -124,15 +127,20 @@ export function isFetchDue(
   { now, isWanted }: { readonly now: Date; readonly isWanted: boolean },
 ): boolean {
   const { attemptedAt, nextFetchAt, lease } = fetch
-  if (now >= nextFetchAt) return true
+  if (now >= nextFetchAt || isOfAnotherClock(fetch, now)) return true
   return isWanted && lease === null && (attemptedAt === null || now >= after(attemptedAt, COOLDOWN_SECONDS))
 }
 
 /** The keys with a fetch that is due now. One that is under way will do. */
 export function requestFetch(known: FetchedKeys, now: Date): FetchedKeys {
   const { lease, nextFetchAt } = known.fetch
-  if (lease !== null && now < nextFetchAt) return known
+  if (lease !== null && now < nextFetchAt && !isOfAnotherClock(known.fetch, now)) return known
   return { ...known, fetch: { ...known.fetch, nextFetchAt: now } }
+}
+
+/** Whether the clock has been set back since the last fetch began, so that what was due then may lie far ahead. */
+function isOfAnotherClock({ attemptedAt }: FetchedKeys['fetch'], now: Date): boolean {
+  return attemptedAt !== null && attemptedAt > after(now, MAX_AHEAD_SECONDS)
 }
 
 /** The keys while a fetch is under way. @param lease Unique. */

@@ -85,7 +85,8 @@ export class FederatedProof {
     if (verified.kind === 'refused') return this.#refuse(verified.reason)
     const { token } = verified
     if (this.#identify(claimed, token)) return true
-    await claimed.confirm()
+    // Like the denial of a JWT that is not believed, and so in the same time: that would tell which issuers are trusted.
+    await Promise.all([claimed.confirm(), this.#options.federation.confirm()])
     return this.#identify(claimed, token) || this.#refuse(UNFIT)
   }
 

@@ -102,6 +102,24 @@ describe('getting a document', () => {
         }),
     ],
     [
+      'another protocol',
+      'answers with status 101',
+      (server) =>
+        server.answer('/', ({ socket }) =>
+          socket?.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+        ),
+    ],
+    [
+      'another protocol that is not named',
+      'answers with status 101',
+      (server) => server.answer('/', ({ socket }) => socket?.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')),
+    ],
+    [
+      'a connection that is closed without an answer',
+      'cannot be reached (ECONNRESET)',
+      (server) => server.answer('/', ({ socket }) => socket?.end()),
+    ],
+    [
       'headers that are too long',
       'cannot be reached (HPE_HEADER_OVERFLOW)',
       (server) => server.answer('/', (response) => response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end()),
