@@ -61,7 +61,8 @@ export function KeyTable({ lives, onAction }: KeyTableProps) {
 function nameOf(life: KeyLife) {
   const { key } = life
   const at = now.value
-  const next = nextOf(life, at)
+  // What else comes next has columns.
+  const next = life.privateKeyGoneAt === undefined ? '' : nextOf(life, at)
   return (
     <div class="key-name">
       {key === undefined ? (
@@ -69,7 +70,9 @@ function nameOf(life: KeyLife) {
       ) : (
         <span>
           <Copyable text={key.keyId} shown={shortened(key.keyId)} what={`key id ${key.keyId}`} />{' '}
-          <span class="quiet">{kindNameOf(key.config)}</span>
+          <span class="quiet" title={kindNameOf(key.config)}>
+            {key.algorithm}
+          </span>
           {may('iam.audit.read') && (
             <span class="quiet">
               {' · '}
