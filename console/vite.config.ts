@@ -22,5 +22,7 @@ export default defineConfig({
     // The content security policy allows files only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Libraries are copied into the script: their licences want to be beside it. It is not served.
+    license: { fileName: 'licenses.md' },
   },
 })

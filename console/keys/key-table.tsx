@@ -4,6 +4,7 @@
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
+import { linkTo } from '../navigation/route.ts'
 import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Distance, When } from '../parts/when.tsx'
@@ -60,7 +61,8 @@ export function KeyTable({ lives, onAction }: KeyTableProps) {
 function nameOf(life: KeyLife) {
   const { key } = life
   const at = now.value
-  const next = nextOf(life, at)
+  // What else comes next has columns.
+  const next = life.privateKeyGoneAt === undefined ? '' : nextOf(life, at)
   return (
     <div class="key-name">
       {key === undefined ? (
@@ -68,7 +70,20 @@ function nameOf(life: KeyLife) {
       ) : (
         <span>
           <Copyable text={key.keyId} shown={shortened(key.keyId)} what={`key id ${key.keyId}`} />{' '}
-          <span class="quiet">{kindNameOf(key.config)}</span>
+          <span class="quiet" title={kindNameOf(key.config)}>
+            {key.algorithm}
+          </span>
+          {may('iam.audit.read') && (
+            <span class="quiet">
+              {' · '}
+              <a
+                href={linkTo(['audit'], { resource: `web_keys/${key.keyId}` })}
+                aria-label={`Events of key ${shortened(key.keyId)}`}
+              >
+                events
+              </a>
+            </span>
+          )}
         </span>
       )}
       <span>

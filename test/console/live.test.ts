@@ -58,6 +58,19 @@ describeConsole('the console while things change', (test) => {
     await viewer.close()
   })
 
+  it('says which requests a person caused, because only those keep the session in use', async () => {
+    const kinds = (path: string) =>
+      requests.filter(({ url }) => url.endsWith(path)).map(({ headers }) => headers['x-keyturn-console'])
+    const requests: { url: string; headers: Record<string, string> }[] = []
+    test.page.on('request', (request) => requests.push({ url: request.url(), headers: request.headers() }))
+    await test.console.goTo('/projects')
+    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
+    await test.owner.projects.createProject({ name: 'made-elsewhere' })
+    await test.page.getByRole('link', { name: 'made-elsewhere' }).waitFor()
+    expect(kinds('/ListProjects')).toEqual(['1', 'background'])
+    expect(new Set(kinds('/GetInstance'))).toEqual(new Set(['background']))
+  })
+
   it('says how old it is while the server is away, and goes on when it is back', async () => {
     await test.console.goTo('/keys')
     await test.page.getByText('What happens next').waitFor()

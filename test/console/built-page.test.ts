@@ -20,6 +20,19 @@ describe('the built page', () => {
     expect(sizeOf('.js')).toBeLessThanOrEqual(MOST_SCRIPT)
   })
 
+  it('comes with the licences of the libraries that are in it', () => {
+    const licences = readFileSync(join(BUILT, 'licenses.md'), 'utf8')
+    const named = [...licences.matchAll(/^## (\S+) - /gm)].map(([, name]) => name)
+    expect(named.sort()).toEqual([
+      '@bufbuild/protobuf',
+      '@connectrpc/connect',
+      '@connectrpc/connect-web',
+      '@preact/signals',
+      '@preact/signals-core',
+      'preact',
+    ])
+  })
+
   it('has no inline script or style, and names no other origin', () => {
     const html = readFileSync(join(BUILT, 'index.html'), 'utf8')
     expect(html).not.toMatch(/<style|style=|<script(?![^>]*\ssrc="\/console\/assets\/)|https?:/)

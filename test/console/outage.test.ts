@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Browser } from 'playwright-core'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { administrationOf } from '../support/administration.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { describeUnless } from '../support/unless.ts'
+import { type ConsolePage, NO_BROWSER, openBrowser, signIn } from './browser.ts'
+
+describeUnless(NO_BROWSER)('the console without the database', () => {
+  let postgres: TestPostgres
+  let databasePort: number
+  let proxy: TcpProxy
+  let server: Keyturn
+  let browser: Browser
+  let console: ConsolePage
+  beforeAll(async () => {
+    postgres = sharedPostgres()
+    const url = new URL(await postgres.createMigratedDatabase())
+    databasePort = Number(url.port)
+    proxy = await startTcpProxy(databasePort)
+    url.port = String(proxy.port)
+    const env = { KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() }
+    server = await startKeyturnInProcess({ env })
+    browser = await openBrowser()
+    console = await signIn(browser, server, { user: await administrationOf(server) })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+    if (server !== undefined) await removeFolder(server.dataDir)
+    await proxy?.close()
+    await postgres?.stop()
+  })
+
+  it('keeps what it shows, refuses changes in the words of the API, and goes on afterwards', async () => {
+    const { page, faults } = console
+    await page.getByText('What happens next').waitFor()
+    await proxy.close()
+    const banner = page.getByRole('alert').filter({ hasText: /What is shown is .* old\./ })
+    await banner.waitFor()
+    expect(await page.getByText('What happens next').count()).toBe(1)
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByRole('alert').getByText('STORAGE_UNAVAILABLE').waitFor()
+    proxy = await startTcpProxy(databasePort, proxy.port)
+    await banner.waitFor({ state: 'detached' })
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('status').getByText('is created and published').waitFor()
+    expect(faults).toEqual([])
+  })
+})
