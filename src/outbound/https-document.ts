@@ -140,7 +140,9 @@ function describe(error: unknown): string {
   if (error instanceof FetchFailure) return error.message
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code'
   if (CERTIFICATE.test(code)) {
-    const hint = UNKNOWN_AUTHORITY.test(code) ? ': if its authority is meant, name it (--issuer-ca, ca_certificates)' : ''
+    const hint = UNKNOWN_AUTHORITY.test(code)
+      ? ': if its authority is meant, name it (--issuer-ca, ca_certificates)'
+      : ''
     return `has a certificate that is not trusted (${code})${hint}`
   }
   return UNRESOLVED.includes(code) ? `has a name that cannot be resolved (${code})` : `cannot be reached (${code})`
