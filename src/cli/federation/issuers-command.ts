@@ -2,7 +2,7 @@
  * `keyturn federation issuers list | create | show | update | refresh | delete`: the issuers whose JWTs are believed.
  */
 import { create } from '@bufbuild/protobuf'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import {
   CreateTrustedIssuerResponseSchema,
@@ -10,29 +10,21 @@ import {
   GetTrustedIssuerResponseSchema,
   ListTrustedIssuersResponseSchema,
   TrustedIssuerService,
-  UpdateTrustedIssuerResponseSchema,
 } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
-import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
-import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { connect, openApi } from '../api-client.ts'
 import type { Paint } from '../color.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { printWarnings } from '../output.ts'
 import { print } from '../print.ts'
 import { ageOf, formatFields, formatMoment, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
-import { describeSource, type KeyOptions, keyIdsOf, keyOptions, keysFrom } from './issuer-keys.ts'
+import { describeSource, type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
+import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
 import { refreshCommand } from './issuers-refresh-command.ts'
-import { untilFetched } from './key-fetch.ts'
-import { parseIssuerName, secondsBetween } from './option-values.ts'
+import { updateCommand } from './issuers-update-command.ts'
+import { parseIssuerName } from './option-values.ts'
 import { everyIssuer, resolveIssuer } from './trusted-issuers.ts'
-
-interface LimitOptions {
-  readonly algorithms?: string[]
-  readonly maxLifetime?: number
-}
 
 /** The group of commands. */
 export function issuersCommand(io: Io): Command {
@@ -84,59 +76,6 @@ function showCommand(io: Io): Command {
     })
 }
 
-function updateCommand(io: Io): Command {
-  return withKeysAndLimits(withRemoteOptions(new Command('update')))
-    .description(
-      'Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays. Keys of another source ' +
-        'replace those before at once: JWTs are refused until they have been fetched, and the command waits for that.',
-    )
-    .argument('<issuer>', 'name or id')
-    .addOption(new Option('--no-issuer-ca', 'trust the usual authorities for the fetch again').conflicts('keys'))
-    .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
-      const { algorithms, maxLifetime } = options
-      const api = await openApi(io, options)
-      const issuerId = await resolveIssuer(api, issuer)
-      const client = createClient(TrustedIssuerService, api)
-      const keys = await keysFrom(
-        options,
-        async () => (await client.getTrustedIssuer({ issuerId })).trustedIssuer?.keys,
-      )
-      const paths = [
-        ...(keys === undefined ? [] : ['keys']),
-        ...(algorithms === undefined ? [] : ['algorithms']),
-        ...(maxLifetime === undefined ? [] : ['max_lifetime_seconds']),
-      ]
-      if (paths.length === 0)
-        throw new Error(
-          'say what to change: a source of its keys, --issuer-ca, --max-staleness, --algorithms or --max-lifetime',
-        )
-      const change = {
-        ...(keys === undefined ? {} : { keys }),
-        algorithms: algorithms ?? [],
-        ...lifetime(maxLifetime),
-      }
-      const response = await client.updateTrustedIssuer({ issuerId, ...change, updateMask: { paths } })
-      const { trustedIssuer: updated } = response
-      if (keys === undefined || updated === undefined || !isAwaitingFetch(updated)) {
-        print(io, options, UpdateTrustedIssuerResponseSchema, response, () => `updated ${issuer}`)
-        return
-      }
-      const until = 'are refused until its keys have been fetched: waiting for that'
-      printWarnings(io, [`JWTs of ${updated.issuer} ${until}`])
-      const trustedIssuer = await untilFetched(client, issuerId, updated.fetchedKeys)
-      const failure = trustedIssuer.fetchedKeys?.failure ?? ''
-      if (failure !== '') throw new Error(`${issuer} is updated, and its keys could not be fetched: ${failure}`)
-      const fetched = create(UpdateTrustedIssuerResponseSchema, { trustedIssuer })
-      const lines = [`updated ${issuer}`, `fetched: ${keyIdsOf(trustedIssuer)}`]
-      print(io, options, UpdateTrustedIssuerResponseSchema, fetched, () => lines.join('\n'))
-    })
-}
-
-/** Whether its keys come from a source from which no fetch has ended yet. */
-function isAwaitingFetch({ fetchedKeys }: TrustedIssuer): boolean {
-  return fetchedKeys !== undefined && fetchedKeys.fetchDate === undefined && fetchedKeys.failure === ''
-}
-
 function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete an issuer, and the federated identities that name it, of all users.')
@@ -149,26 +88,6 @@ function deleteCommand(io: Io): Command {
       const response = await createClient(TrustedIssuerService, api).deleteTrustedIssuer({ issuerId })
       print(io, options, DeleteTrustedIssuerResponseSchema, response, () => `deleted ${issuer}`)
     })
-}
-
-function withKeysAndLimits(command: Command): Command {
-  for (const option of keyOptions()) command.addOption(option)
-  return command
-    .addOption(
-      new Option('--algorithms <alg...>', 'the algorithms of its JWTs; a new issuer has all').choices(
-        ASSERTION_ALGORITHMS,
-      ),
-    )
-    .addOption(
-      new Option(
-        '--max-lifetime <seconds>',
-        `the longest lifetime of its JWTs, 60 to 86400; a new issuer has ${DEFAULT_MAX_LIFETIME_SECONDS}`,
-      ).argParser(secondsBetween(60, 86_400)),
-    )
-}
-
-function lifetime(maxLifetimeSeconds: number | undefined) {
-  return maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }
 }
 
 function table(issuers: readonly TrustedIssuer[], heading: Paint): string {
