@@ -51,12 +51,16 @@ const MAX_PLACE_LENGTH = 200
 /** Codes of Node.js and OpenSSL for certificates that are refused. */
 const CERTIFICATE =
   /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE))/
+/** Those of them that other authorities would mend. */
+const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY))/
 const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']
 
 /** Makes the function. */
 export function createGetDocument({ allows, setting, lookup = lookupHost }: HttpsDocumentOptions): GetDocument {
   const refused = (address: string) =>
-    new FetchFailure(`the address ${address} is not allowed: if it is meant, list it in ${setting}`)
+    new FetchFailure(
+      `is at the address ${address}, which is not allowed: if it is meant, list it in ${setting} and restart the server`,
+    )
 
   const allowedAddresses: LookupFunction = (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -143,6 +147,11 @@ async function readText(response: IncomingMessage): Promise<string> {
 function describe(error: unknown): string {
   if (error instanceof FetchFailure) return error.message
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code'
-  if (CERTIFICATE.test(code)) return `has a certificate that is not trusted (${code})`
+  if (CERTIFICATE.test(code)) {
+    const hint = UNKNOWN_AUTHORITY.test(code)
+      ? ': if its authority is meant, name it (--issuer-ca, ca_certificates)'
+      : ''
+    return `has a certificate that is not trusted (${code})${hint}`
+  }
   return UNRESOLVED.includes(code) ? `has a name that cannot be resolved (${code})` : `cannot be reached (${code})`
 }

@@ -69,9 +69,15 @@ async function discoverJwks(issuer: string, { caCertificates }: KeySource, { get
   const { text } = await get(`${issuer.replace(/\/$/, '')}${DISCOVERY_PATH}`, { caCertificates, signal })
   const { issuer: named, jwks_uri: url } = parseObject(text)
   // Otherwise it is the document of another issuer (§4.3).
-  if (named !== issuer) throw new FetchFailure('the discovery document names another issuer')
+  if (named !== issuer) throw new FetchFailure(`the discovery document names another issuer${slashHint(named, issuer)}`)
   if (typeof url !== 'string') throw new FetchFailure('the discovery document has no jwks_uri')
   return url
+}
+
+/** The most frequent cause, without the name in the response. */
+function slashHint(named: unknown, issuer: string): string {
+  if (named === `${issuer}/`) return ': the same with / at the end'
+  return issuer === `${named}/` ? ': the same without / at the end' : ''
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> {

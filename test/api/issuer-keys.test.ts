@@ -307,7 +307,7 @@ describe('an issuer whose keys cannot be fetched', () => {
     ],
     [
       'names a jwks_uri at a metadata service',
-      'the address 169.254.169.254 is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS',
+      'is at the address 169.254.169.254, which is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS and restart the server',
       (issuer) =>
         issuer.answer(DISCOVERY_PATH, json({ issuer: issuer.url, jwks_uri: 'https://169.254.169.254/latest' })),
     ],

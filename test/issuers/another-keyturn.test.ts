@@ -32,15 +32,8 @@ beforeAll(async () => {
   ])
   await keyturn(here, 'projects', 'create', 'shop')
   clientId = created(await keyturn(here, 'users', 'create', 'checkout', '--project', 'shop'))
-  await keyturn(partner, 'projects', 'create', 'partner')
-  const robot = created(await keyturn(partner, 'users', 'create', 'robot', '--project', 'partner'))
-  const [secret = ''] = /ktn_cs_[\w-]+/.exec(await keyturn(partner, 'secrets', 'generate', robot)) ?? []
-  credentials = join(partner.dataDir, 'robot.json')
-  await writeFile(
-    credentials,
-    JSON.stringify({ ...(await partner.admin()), client_id: robot, client_secret: secret }),
-    { mode: 0o600 },
-  )
+  const robot = await addRobot('partner')
+  credentials = robot.credentials
   const folder = join(here.dataDir, 'page')
   await mkdir(folder)
   await runSection('Another Keyturn', {
@@ -51,7 +44,7 @@ beforeAll(async () => {
       'https://tokens.partner.example': partner.baseUrl,
       'checkout@shop': clientId,
       '--discovery': `--discovery --issuer-ca ${CERTIFICATE}`,
-      USER_ID: robot.split('@')[0]!,
+      USER_ID: robot.userId,
     },
     // One of the commands is for the other one.
     functions: `
@@ -66,6 +59,17 @@ afterAll(async () => {
     if (server !== undefined) await removeFolder(server.dataDir)
   }
 })
+
+/** Adds a project there, with a user and the file of its credentials. */
+async function addRobot(project: string): Promise<{ userId: string; credentials: string }> {
+  await keyturn(partner, 'projects', 'create', project)
+  const robot = created(await keyturn(partner, 'users', 'create', 'robot', '--project', project))
+  const [secret = ''] = /ktn_cs_[\w-]+/.exec(await keyturn(partner, 'secrets', 'generate', robot)) ?? []
+  const file = join(partner.dataDir, `${project}.json`)
+  const content = { ...(await partner.admin()), client_id: robot, client_secret: secret }
+  await writeFile(file, JSON.stringify(content), { mode: 0o600 })
+  return { userId: robot.split('@')[0]!, credentials: file }
+}
 
 /** Runs a command beside a server and returns what it prints. */
 async function keyturn(server: KeyturnProcess, ...args: string[]): Promise<string> {
@@ -95,5 +99,17 @@ describe('an access token of another Keyturn', () => {
     ['the API there', ['--audience', 'api']],
   ])('gets none if it is for %s', async (_, options) => {
     expect(await exchange(here, { jwt: await tokenFor(...options) })).toEqual(REFUSED)
+  })
+
+  it('has another audience if it is of a second project there, and gets a token if the identity names that', async () => {
+    const robot = await addRobot('second')
+    const addAudience = (audience: string) => keyturn(partner, 'projects', 'audiences', 'add', 'second', audience)
+    await expect(addAudience(here.baseUrl)).rejects.toThrow('PROJECT_AUDIENCE_TAKEN')
+    const audience = `${here.baseUrl}/second`
+    await addAudience(audience)
+    const identity = ['--issuer', partner.baseUrl, '--subject', robot.userId, '--audience', audience]
+    await keyturn(here, 'federation', 'identities', 'add', clientId, ...identity)
+    const jwt = await keyturn(partner, 'token', '--credentials', robot.credentials, '--audience', audience)
+    expect(await exchange(here, { jwt })).toMatchObject({ status: 200, claims: { client_id: clientId } })
   })
 })

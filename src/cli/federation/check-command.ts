@@ -4,7 +4,6 @@
  * The JWT stays on this machine. It is verified here with the code of the server, its issuers and identities, and the clock of this
  * machine.
  */
-import { readFile } from 'node:fs/promises'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Transport } from '@connectrpc/connect'
 import { Command, Option } from 'commander'
@@ -12,7 +11,12 @@ import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federat
 import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { verifyFederatedToken } from '../../crypto/federated-token.ts'
-import { type FederatedIdentity, type FederatedToken, misfitOf } from '../../domain/federation/federated-identity.ts'
+import {
+  type FederatedIdentity,
+  type FederatedToken,
+  misfitOf,
+  valueAt,
+} from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import type { FederatedAssertionType } from '../../domain/ports.ts'
@@ -21,8 +25,9 @@ import { findTarget } from '../connection/target.ts'
 import { resolveUser, type UserReference, userArgument } from '../identities/references.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
-import { printJson } from '../output.ts'
+import { printJson, printWarnings } from '../output.ts'
 import { everyItemOf } from '../pages.ts'
+import { readTextFile } from '../text-file.ts'
 import { createClient } from '../unary-client.ts'
 import { describeFetches, knownKeys } from './issuer-keys.ts'
 import { everyIssuer } from './trusted-issuers.ts'
@@ -45,7 +50,8 @@ export function checkCommand(io: Io): Command {
         .default('jwt-bearer'),
     )
     .action(async (user: UserReference, file: string, options: CheckOptions) => {
-      const jwt = (await readFile(file, 'utf8')).trim()
+      const text = await readTextFile(file)
+      const jwt = text.trim()
       const target = await findTarget(io, options)
       const { api } = await openSessionOf(target)
       const issuers = await everyIssuer(createClient(TrustedIssuerService, api))
@@ -71,6 +77,10 @@ export function checkCommand(io: Io): Command {
         subject: token.subject,
         audience: token.audience,
       }
+      if (text !== jwt)
+        printWarnings(io, [
+          'the file has white space around the JWT, which the token endpoint refuses: send it without',
+        ])
       const fetches = fetchesOf(token.issuerId)
       printJson(io, options, result, () =>
         [`accepted, by the federated identity ${identityId}`, ...(fetches === '' ? [] : [fetches])].join('\n'),
@@ -81,10 +91,26 @@ export function checkCommand(io: Io): Command {
 /** What of the JWT each identity asks for and does not get. */
 function misfits(identities: readonly FederatedIdentity[], token: FederatedToken, ownIssuer: string): string {
   if (identities.length === 0) return 'its signature is good, and the user has no federated identities'
-  const reasons = identities.map(
-    (identity) => `${misfitOf(identity, token, ownIssuer)} does not fit ${identity.identityId}`,
-  )
+  const reasons = identities.map((identity) => describeMisfit(identity, token, ownIssuer))
   return `its signature is good, and no federated identity of the user fits: ${reasons.join('; ')}`
+}
+
+/** The first value that is another one than the identity asks for, and both values. */
+function describeMisfit(identity: FederatedIdentity, token: FederatedToken, ownIssuer: string): string {
+  const { identityId, subject, audience, claims } = identity
+  const name = misfitOf(identity, token, ownIssuer) ?? ''
+  const describe = (is: unknown, asked: string | undefined) =>
+    `${name} is ${JSON.stringify(is) ?? 'missing'}, and ${identityId} asks for ${JSON.stringify(asked)}`
+  switch (name) {
+    case 'iss':
+      return `iss is not the one of ${identityId}`
+    case 'sub':
+      return describe(token.subject, subject)
+    case 'aud':
+      return describe(token.audience, audience ?? ownIssuer)
+    default:
+      return describe(valueAt(token.claims, name), claims.find(({ pointer }) => pointer === name)?.value)
+  }
 }
 
 async function identitiesOf(api: Transport, userId: string): Promise<readonly FederatedIdentity[]> {

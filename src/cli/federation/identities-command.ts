@@ -9,6 +9,7 @@ import {
   ListFederatedIdentitiesResponseSchema,
   RemoveFederatedIdentityResponseSchema,
 } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
+import { isUuid } from '../../domain/uuid.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import { openUser, type UserReference, userArgument } from '../identities/references.ts'
 import type { Io } from '../io.ts'
@@ -103,6 +104,10 @@ function removeCommand(io: Io): Command {
     .argument('<identity-id>')
     .addOption(yesOption())
     .action(async (user: UserReference, identityId: string, options: RemoteOptions & YesOption) => {
+      if (!isUuid(identityId.toLowerCase())) {
+        const hint = '"keyturn federation identities list" prints those of a user'
+        throw new Error(`${JSON.stringify(identityId)} is no id of a federated identity: ${hint}`)
+      }
       const { api, userId } = await openUser(io, options, user)
       await confirm(io, options, `Remove the federated identity ${identityId}? JWTs that fit it are refused then.`)
       const response = await createClient(FederatedIdentityService, api).removeFederatedIdentity({ userId, identityId })

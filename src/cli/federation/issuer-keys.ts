@@ -1,20 +1,26 @@
 /**
  * Keys of trusted issuers for commands: the options that say where they come from, and what is known of them.
  */
-import { readFile } from 'node:fs/promises'
-import type { MessageInitShape } from '@bufbuild/protobuf'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
-import { InvalidArgumentError, Option } from 'commander'
-import type {
-  FetchedKeys,
-  IssuerKeys,
-  IssuerKeysSchema,
-  TrustedIssuer,
+import { Option } from 'commander'
+import {
+  type FetchedKeys,
+  type IssuerKeys,
+  type IssuerKeysSchema,
+  OpenIdDiscoverySchema,
+  type TrustedIssuer,
 } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { parseIssuerKeys, parsePublishedKeys } from '../../crypto/issuer-key.ts'
-import type { IssuerKey, IssuerKeys as KnownKeys } from '../../domain/federation/issuer-keys.ts'
+import {
+  DEFAULT_MAX_STALENESS_SECONDS,
+  type IssuerKey,
+  type IssuerKeys as KnownKeys,
+} from '../../domain/federation/issuer-keys.ts'
 import { ageOf, timeLeft } from '../table.ts'
+import { readTextFile } from '../text-file.ts'
 import { readJwks } from './jwks-file.ts'
+import { parseKeysUrl, secondsBetween } from './option-values.ts'
 
 /** Values of the options. */
 export interface KeyOptions {
@@ -22,7 +28,8 @@ export interface KeyOptions {
   readonly discovery?: true
   readonly jwksUrl?: string
   readonly spiffeBundleUrl?: string
-  readonly issuerCa?: string
+  /** False: the usual authorities. */
+  readonly issuerCa?: string | false
   readonly maxStaleness?: number
 }
 
@@ -32,8 +39,10 @@ const SOURCES = ['keys', 'discovery', 'jwksUrl', 'spiffeBundleUrl'] as const
 export function keyOptions(): readonly Option[] {
   const options = [
     new Option('--discovery', 'fetch the keys from where the OpenID discovery document of the issuer says'),
-    new Option('--jwks-url <url>', 'fetch the keys from a JWK set'),
-    new Option('--spiffe-bundle-url <url>', 'fetch the keys from the bundle of a SPIFFE trust domain'),
+    new Option('--jwks-url <url>', 'fetch the keys from a JWK set').argParser(parseKeysUrl),
+    new Option('--spiffe-bundle-url <url>', 'fetch the keys from the bundle of a SPIFFE trust domain').argParser(
+      parseKeysUrl,
+    ),
     new Option('--keys <file>', 'a file with the public keys of the issuer, as a JWK set: none are fetched'),
   ]
   for (const option of options) option.conflicts(SOURCES.filter((source) => source !== option.attributeName()))
@@ -43,8 +52,11 @@ export function keyOptions(): readonly Option[] {
       '--issuer-ca <file>',
       'certificates (PEM) that are trusted for the fetch, instead of the usual ones',
     ).conflicts('keys'),
-    new Option('--max-staleness <seconds>', 'how long fetched keys are used while the issuer is away, 600 to 2592000')
-      .argParser(parseSeconds)
+    new Option(
+      '--max-staleness <seconds>',
+      `how long fetched keys are used while the issuer is away, 600 to 2592000; a new issuer has ${DEFAULT_MAX_STALENESS_SECONDS}`,
+    )
+      .argParser(secondsBetween(600, 2_592_000))
       .conflicts('keys'),
   ]
 }
@@ -52,7 +64,7 @@ export function keyOptions(): readonly Option[] {
 /**
  * The keys that the options say; undefined if they say nothing.
  *
- * @param current Where the keys come from, unless the options name a source.
+ * @param current Where the keys come from now. What the options do not name stays.
  * @throws {Error} if they say how to fetch keys, and from where is said nowhere.
  */
 export async function keysFrom(
@@ -60,22 +72,18 @@ export async function keysFrom(
   current?: () => Promise<IssuerKeys | undefined>,
 ): Promise<MessageInitShape<typeof IssuerKeysSchema> | undefined> {
   const { issuerCa, maxStaleness: maxStalenessSeconds } = options
-  const settings = {
-    ...(issuerCa === undefined ? {} : { caCertificates: await readCertificates(issuerCa) }),
+  const named = {
+    ...(issuerCa === undefined ? {} : { caCertificates: issuerCa === false ? '' : await readCertificates(issuerCa) }),
     ...(maxStalenessSeconds === undefined ? {} : { maxStalenessSeconds }),
   }
   const source = await sourceFrom(options)
-  if (source !== undefined) return { ...settings, source }
-  if (Object.keys(settings).length === 0) return undefined
-  const before = await current?.()
-  if (before !== undefined && before.source.case !== 'jwks') return { ...before, ...settings }
+  if (source === undefined && Object.keys(named).length === 0) return undefined
+  if (source?.case === 'jwks') return { source }
+  const keys = await current?.()
+  const before = keys?.source.case === 'jwks' ? undefined : keys
+  if (before !== undefined) return { ...before, ...named, ...(source === undefined ? {} : { source }) }
+  if (source !== undefined) return { ...named, source }
   throw new Error('--issuer-ca and --max-staleness go with a source: --discovery, --jwks-url or --spiffe-bundle-url')
-}
-
-/** A number of seconds. @throws {InvalidArgumentError} */
-export function parseSeconds(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It is a number of seconds.')
 }
 
 /** The keys of an issuer as the server knows them, to verify JWTs here. */
@@ -137,9 +145,7 @@ function dueIn(date: Timestamp | undefined): string {
 
 /** A private key is not sent, not even to be refused. */
 async function readCertificates(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${file}`, { cause })
-  })
+  const text = await readTextFile(file)
   if (text.includes('PRIVATE KEY-----'))
     throw new Error(`${file} has a private key: nothing was sent; make a file with the certificates only`)
   return text
@@ -150,7 +156,7 @@ async function sourceFrom(options: KeyOptions) {
   if (keys !== undefined) return { case: 'jwks', value: await readJwks(keys) } as const
   if (jwksUrl !== undefined) return { case: 'jwksUrl', value: jwksUrl } as const
   if (spiffeBundleUrl !== undefined) return { case: 'spiffeBundleUrl', value: spiffeBundleUrl } as const
-  return discovery === undefined ? undefined : ({ case: 'discovery', value: {} } as const)
+  return discovery === undefined ? undefined : ({ case: 'discovery', value: create(OpenIdDiscoverySchema) } as const)
 }
 
 function fetchedIn(fetched: FetchedKeys | undefined): readonly IssuerKey[] {

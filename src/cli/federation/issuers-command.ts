@@ -2,7 +2,7 @@
  * `keyturn federation issuers list | create | show | update | refresh | delete`: the issuers whose JWTs are believed.
  */
 import { create } from '@bufbuild/protobuf'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import {
   CreateTrustedIssuerResponseSchema,
@@ -10,7 +10,6 @@ import {
   GetTrustedIssuerResponseSchema,
   ListTrustedIssuersResponseSchema,
   TrustedIssuerService,
-  UpdateTrustedIssuerResponseSchema,
 } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { connect, openApi } from '../api-client.ts'
 import type { Paint } from '../color.ts'
@@ -20,14 +19,12 @@ import { type RemoteOptions, withRemoteOptions } from '../options.ts'
 import { print } from '../print.ts'
 import { ageOf, formatFields, formatMoment, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
-import { describeSource, type KeyOptions, keyIdsOf, keyOptions, keysFrom, parseSeconds } from './issuer-keys.ts'
+import { describeSource, type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
+import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
 import { refreshCommand } from './issuers-refresh-command.ts'
+import { updateCommand } from './issuers-update-command.ts'
+import { parseIssuerName } from './option-values.ts'
 import { everyIssuer, resolveIssuer } from './trusted-issuers.ts'
-
-interface LimitOptions {
-  readonly algorithms?: string[]
-  readonly maxLifetime?: number
-}
 
 /** The group of commands. */
 export function issuersCommand(io: Io): Command {
@@ -54,7 +51,7 @@ function listCommand(io: Io): Command {
 function createCommand(io: Io): Command {
   return withKeysAndLimits(withRemoteOptions(new Command('create')))
     .description('Trust an issuer. Its JWTs give no right until a user has an identity that fits them.')
-    .argument('<issuer>', 'the exact iss of its JWTs, or spiffe://<trust domain>')
+    .argument('<issuer>', 'the exact iss of its JWTs, or spiffe://<trust domain>', parseIssuerName)
     .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
       const { algorithms = [], maxLifetime } = options
       const keys = await keysFrom(options)
@@ -79,34 +76,6 @@ function showCommand(io: Io): Command {
     })
 }
 
-function updateCommand(io: Io): Command {
-  return withKeysAndLimits(withRemoteOptions(new Command('update')))
-    .description('Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays.')
-    .argument('<issuer>', 'name or id')
-    .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
-      const { algorithms, maxLifetime } = options
-      const api = await openApi(io, options)
-      const issuerId = await resolveIssuer(api, issuer)
-      const client = createClient(TrustedIssuerService, api)
-      const keys = await keysFrom(
-        options,
-        async () => (await client.getTrustedIssuer({ issuerId })).trustedIssuer?.keys,
-      )
-      const paths = [
-        ...(keys === undefined ? [] : ['keys']),
-        ...(algorithms === undefined ? [] : ['algorithms']),
-        ...(maxLifetime === undefined ? [] : ['max_lifetime_seconds']),
-      ]
-      const change = {
-        ...(keys === undefined ? {} : { keys }),
-        algorithms: algorithms ?? [],
-        ...lifetime(maxLifetime),
-      }
-      const response = await client.updateTrustedIssuer({ issuerId, ...change, updateMask: { paths } })
-      print(io, options, UpdateTrustedIssuerResponseSchema, response, () => `updated ${issuer}`)
-    })
-}
-
 function deleteCommand(io: Io): Command {
   return withRemoteOptions(new Command('delete'))
     .description('Delete an issuer, and the federated identities that name it, of all users.')
@@ -119,19 +88,6 @@ function deleteCommand(io: Io): Command {
       const response = await createClient(TrustedIssuerService, api).deleteTrustedIssuer({ issuerId })
       print(io, options, DeleteTrustedIssuerResponseSchema, response, () => `deleted ${issuer}`)
     })
-}
-
-function withKeysAndLimits(command: Command): Command {
-  for (const option of keyOptions()) command.addOption(option)
-  return command
-    .option('--algorithms <alg...>', 'the algorithms of its JWTs; default: all that are asymmetric')
-    .addOption(
-      new Option('--max-lifetime <seconds>', 'the longest lifetime of its JWTs, 60 to 86400').argParser(parseSeconds),
-    )
-}
-
-function lifetime(maxLifetimeSeconds: number | undefined) {
-  return maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }
 }
 
 function table(issuers: readonly TrustedIssuer[], heading: Paint): string {

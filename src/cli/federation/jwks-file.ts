@@ -1,14 +1,12 @@
 /**
  * Files with the public keys of issuers.
  */
-import { readFile } from 'node:fs/promises'
 import { isSecretJwk } from '../../domain/keys/jwk-members.ts'
+import { readTextFile } from '../text-file.ts'
 
 /** The JWK set in a file. @throws {Error} if it has none, or a private key, which is not sent, not even to be refused. */
 export async function readJwks(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${file}`, { cause })
-  })
+  const text = await readTextFile(file)
   const keys = keysIn(text)
   if (keys === undefined) throw new Error(`${file} is no JWK set (RFC 7517): it must be JSON with "keys"`)
   if (keys.some((key) => typeof key === 'object' && key !== null && isSecretJwk({ ...key }))) {

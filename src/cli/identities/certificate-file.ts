@@ -2,7 +2,7 @@
  * Files with certificates of clients.
  */
 import { hash, X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readTextFile } from '../text-file.ts'
 
 /** A certificate, as the API takes it. */
 export interface CertificateFacts {
@@ -16,9 +16,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/
 
 /** The first certificate in a PEM file, which is that of the client. @throws {Error} if there is none. */
 export async function readCertificateFile(file: string): Promise<CertificateFacts> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${file}`, { cause })
-  })
+  const text = await readTextFile(file)
   try {
     const { raw, validToDate } = new X509Certificate(CERTIFICATE.exec(text)?.[0] ?? '')
     return { thumbprint: hash('sha256', raw, 'base64url'), notAfter: validToDate }

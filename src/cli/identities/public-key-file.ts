@@ -1,10 +1,10 @@
 /**
  * Files with public keys of users, and what is in such keys.
  */
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { UserKey } from '../../../gen/iam/user/v2/service_user_pb.js'
 import { isSecretJwk, publicMembersOf } from '../../domain/keys/jwk-members.ts'
+import { readTextFile } from '../text-file.ts'
 
 const jwk = z.looseObject({ kty: z.string(), crv: z.string().optional(), kid: z.string().optional() })
 const jwkSet = z.looseObject({ keys: z.array(jwk) })
@@ -15,9 +15,7 @@ const jwkSet = z.looseObject({ keys: z.array(jwk) })
  * @throws {Error} if the file has neither, or a private key, which is not sent, not even to be refused.
  */
 export async function readPublicJwk(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new Error(`cannot read ${file}`, { cause })
-  })
+  const text = await readTextFile(file)
   const document = parseJson(text)
   const { data: set } = jwkSet.safeParse(document)
   const { data: key } = jwk.safeParse(document)

@@ -85,7 +85,7 @@ export function misfitOf(
 }
 
 /** The value that a JSON pointer to a member of an object refers to (RFC 6901 §4). Undefined: there is none. */
-function valueAt(claims: Readonly<Record<string, unknown>>, pointer: string): unknown {
+export function valueAt(claims: Readonly<Record<string, unknown>>, pointer: string): unknown {
   const names = pointer.split('/').slice(1).map(unescaped)
   return names.reduce<unknown>(
     (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),

@@ -20,7 +20,7 @@ import {
 const MAX_ISSUERS = 50
 
 /** That of projected tokens of Kubernetes unless their pod asks for another one. */
-const DEFAULT_MAX_LIFETIME_SECONDS = 3600
+export const DEFAULT_MAX_LIFETIME_SECONDS = 3600
 
 /** The scheme of SPIFFE IDs and trust domains (SPIFFE-ID §2). */
 const SPIFFE = 'spiffe://'

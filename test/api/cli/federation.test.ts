@@ -1,9 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { openTerminal, refuses, says, type Terminal, UUID } from '../../support/terminal.ts'
+import { ASSERTION_ALGORITHMS } from '../../../src/domain/keys/assertion-algorithm.ts'
+import { openTerminal, refuses, rejects, says, type Terminal, UUID } from '../../support/terminal.ts'
 
 const ISSUER = 'https://token.actions.githubusercontent.com'
 const SUBJECT = 'repo:shop/web:environment:production'
@@ -31,7 +32,7 @@ async function file(name: string, content: string): Promise<string> {
 async function jwt(claims: Record<string, unknown> = {}, key: KeyObject = privateKey): Promise<string> {
   const payload = { iss: ISSUER, sub: SUBJECT, aud: terminal.server.baseUrl, repository: 'shop/web', ...claims }
   const signed = new SignJWT(payload).setProtectedHeader({ alg: 'ES256' }).setIssuedAt().setExpirationTime('5m')
-  return file('jwt', `${await signed.sign(key)}\n`)
+  return file('jwt', await signed.sign(key))
 }
 
 const keyturn = (...args: string[]) => terminal.run('federation', ...args)
@@ -50,16 +51,31 @@ describe('keyturn federation', () => {
     expect(await keyturn('check', clientId, await jwt())).toEqual(
       says(`accepted, by the federated identity ${identityId}`),
     )
-    const misfit = (name: string) =>
+    const misfit = (is: string, asked: string) =>
       refuses(
-        `the JWT is refused: its signature is good, and no federated identity of the user fits: ${name} does not fit ${identityId}`,
+        `the JWT is refused: its signature is good, and no federated identity of the user fits: ${is}, and ${identityId} asks for ${asked}`,
       )
-    expect(await keyturn('check', clientId, await jwt({ sub: 'repo:shop/web' }))).toEqual(misfit('sub'))
-    expect(await keyturn('check', clientId, await jwt({ aud: 'sts.example' }))).toEqual(misfit('aud'))
-    expect(await keyturn('check', clientId, await jwt({ repository: 'shop/api' }))).toEqual(misfit('/repository'))
+    expect(await keyturn('check', clientId, await jwt({ sub: 'repo:shop/web' }))).toEqual(
+      misfit('sub is "repo:shop/web"', `"${SUBJECT}"`),
+    )
+    expect(await keyturn('check', clientId, await jwt({ aud: 'sts.example' }))).toEqual(
+      misfit('aud is "sts.example"', `"${terminal.server.baseUrl}"`),
+    )
+    expect(await keyturn('check', clientId, await jwt({ repository: 'shop/api' }))).toEqual(
+      misfit('/repository is "shop/api"', '"shop/web"'),
+    )
+    expect(await keyturn('check', clientId, await jwt({ repository: undefined }))).toEqual(
+      misfit('/repository is missing', '"shop/web"'),
+    )
     expect(await keyturn('check', clientId, await jwt({ iss: `${ISSUER}/` }))).toEqual(
       refuses('the JWT is refused: iss is not a trusted issuer'),
     )
+    const lines = await file('lines', `${await readFile(await jwt(), 'utf8')}\n`)
+    expect(await keyturn('check', clientId, lines)).toEqual({
+      ...says(`accepted, by the federated identity ${identityId}`),
+      stderr: 'warning: the file has white space around the JWT, which the token endpoint refuses: send it without\n',
+    })
+    expect(await keyturn('check', clientId, '/nowhere/jwt')).toEqual(refuses('cannot read /nowhere/jwt'))
     const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     expect(await keyturn('check', clientId, await jwt({}, other.privateKey))).toEqual(
       refuses('the JWT is refused: the signature is not by a key of the issuer'),
@@ -70,12 +86,18 @@ describe('keyturn federation', () => {
 
     const [, row = ''] = await terminal.lines('federation', 'identities', 'list', clientId)
     expect(row).toMatch(new RegExp(`^${identityId}  ${UUID}  ${SUBJECT}  /repository=shop/web  \\d+s$`))
+    expect(await keyturn('identities', 'remove', clientId, 'nope')).toEqual(
+      refuses('"nope" is no id of a federated identity: "keyturn federation identities list" prints those of a user'),
+    )
     expect(await keyturn('identities', 'remove', clientId, identityId)).toEqual(says(`removed ${identityId}`))
   })
 
   it('lists, shows, changes and deletes issuers by name', async () => {
     const issuer = 'https://gitlab.example'
     await terminal.lines('federation', 'issuers', 'create', issuer, '--keys', keys, '--algorithms', 'ES256', 'RS256')
+    expect(await keyturn('issuers', 'update', issuer)).toEqual(
+      refuses('say what to change: a source of its keys, --issuer-ca, --max-staleness, --algorithms or --max-lifetime'),
+    )
     expect(await keyturn('issuers', 'update', issuer, '--max-lifetime', '300')).toEqual(says(`updated ${issuer}`))
     const { trustedIssuer } = await terminal.json<{ trustedIssuer: object }>('federation', 'issuers', 'show', issuer)
     expect(trustedIssuer).toMatchObject({ issuer, algorithms: ['ES256', 'RS256'], maxLifetimeSeconds: 300 })
@@ -94,7 +116,8 @@ describe('keyturn federation', () => {
     const issuer = 'https://fetched.example'
     const url = 'https://169.254.169.254/keys'
     await terminal.lines('federation', 'issuers', 'create', issuer, '--jwks-url', url, '--max-staleness', '3600')
-    const refusal = 'the address 169.254.169.254 is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS'
+    const refusal =
+      'is at the address 169.254.169.254, which is not allowed: if it is meant, list it in KEYTURN_ISSUER_NETWORKS and restart the server'
     expect(await keyturn('issuers', 'refresh', issuer)).toEqual(
       refuses(`the keys could not be fetched: ${url} ${refusal}`),
     )
@@ -154,6 +177,36 @@ describe('keyturn federation', () => {
         code: 2,
         stderr: expect.stringContaining('cannot be used with'),
       })
+  })
+
+  it('says what to write in the place of a value that no issuer can have', async () => {
+    const name = 'It is an https URL (http on a loopback address), or spiffe:// and a trust domain.'
+    const url = 'It is an https URL without a user.'
+    const create = (issuer: string, ...options: string[]) => keyturn('issuers', 'create', issuer, ...options)
+    for (const issuer of ['foo', 'http://y.example', 'https://', 'spiffe://A'])
+      expect(await create(issuer, '--discovery')).toEqual(
+        rejects(`command-argument value '${issuer}' is invalid for argument 'issuer'. ${name}`),
+      )
+    const option = (flag: string, value: string, reason: string) =>
+      rejects(`option '${flag}' argument '${value}' is invalid. ${reason}`)
+    for (const value of ['http://y.example/jwks', 'https://user:secret@y.example', 'y.example'])
+      for (const flag of ['--jwks-url', '--spiffe-bundle-url'])
+        expect(await create('https://y.example', flag, value)).toEqual(option(`${flag} <url>`, value, url))
+    expect(await create('https://y.example', '--discovery', '--algorithms', 'HS256')).toEqual(
+      option('--algorithms <alg...>', 'HS256', `Allowed choices are ${ASSERTION_ALGORITHMS.join(', ')}.`),
+    )
+    expect(await create('https://y.example', '--discovery', '--max-staleness', '5')).toEqual(
+      option('--max-staleness <seconds>', '5', 'It is a number of seconds, 600 to 2592000.'),
+    )
+    expect(await create('https://y.example', '--discovery', '--max-lifetime', '86401')).toEqual(
+      option('--max-lifetime <seconds>', '86401', 'It is a number of seconds, 60 to 86400.'),
+    )
+  })
+
+  it('says in its help what a new issuer has by default', async () => {
+    const help = (await keyturn('issuers', 'create', '--help')).stdout.replaceAll(/\s+/g, ' ')
+    expect(help).toContain('600 to 2592000; a new issuer has 86400')
+    expect(help).toContain('60 to 86400; a new issuer has 3600')
   })
 
   it('sends no private key', async () => {

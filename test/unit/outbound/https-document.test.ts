@@ -14,6 +14,7 @@ const SETTING = 'KEYTURN_ISSUER_NETWORKS'
 const authority = createAuthority()
 const caCertificates = authority.cert
 const HOUR = 3_600_000
+const UNKNOWN_AUTHORITY = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'
 
 const started: { stop(): Promise<unknown> }[] = []
 afterEach(async () => {
@@ -179,7 +180,7 @@ describe('getting a document', () => {
 
   it.each<[string, string, Parameters<typeof startHttpsIssuer>]>([
     ['another name', 'ERR_TLS_CERT_ALTNAME_INVALID', [authority, authority.issue({ names: ['other.example'] })]],
-    ['another authority', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', [authority, createAuthority('Other').issue()]],
+    ['another authority', UNKNOWN_AUTHORITY, [authority, createAuthority('Other').issue()]],
     [
       'the past',
       'CERT_HAS_EXPIRED',
@@ -192,7 +193,10 @@ describe('getting a document', () => {
     ],
   ])('refuses a certificate of %s', async (_, code, args) => {
     const server = await start(...args)
-    expect(await outcomeOf(`${server.url}/`)).toBe(`${server.url}/ has a certificate that is not trusted (${code})`)
+    const hint = code === UNKNOWN_AUTHORITY ? ': if its authority is meant, name it (--issuer-ca, ca_certificates)' : ''
+    expect(await outcomeOf(`${server.url}/`)).toBe(
+      `${server.url}/ has a certificate that is not trusted (${code})${hint}`,
+    )
     expect(server.requests).toEqual([])
   })
 
@@ -225,7 +229,8 @@ describe('getting a document', () => {
 })
 
 describe('the address of a document', () => {
-  const refusal = (address: string) => `the address ${address} is not allowed: if it is meant, list it in ${SETTING}`
+  const refusal = (address: string) =>
+    `is at the address ${address}, which is not allowed: if it is meant, list it in ${SETTING} and restart the server`
 
   it.each([
     ['127.0.0.1', '127.0.0.1'],
@@ -253,7 +258,7 @@ describe('the address of a document', () => {
   it('is refused for a name that resolves to it', async () => {
     const server = await start(authority)
     expect(await outcomeOf(`${server.url}/`, { networks: [] })).toMatch(
-      / the address (127\.0\.0\.1|::1) is not allowed/,
+      / is at the address (127\.0\.0\.1|::1), which is not allowed/,
     )
     const { lookup } = resolving(['169.254.169.254', 'fd00:ec2::254'])
     expect(await outcomeOf('https://cloud.example/', { networks: [], lookup })).toBe(

@@ -110,7 +110,16 @@ describe('fetching the keys of an issuer', () => {
   it.each<[string, string, (url: string) => unknown]>([
     ['no JSON object', 'the discovery document is no JSON object', () => 'issuer'],
     ['null', 'the discovery document is no JSON object', () => null],
-    ['another issuer', 'the discovery document names another issuer', (url) => ({ issuer: `${url}/`, jwks_uri: url })],
+    [
+      'another issuer',
+      'the discovery document names another issuer',
+      (url) => ({ issuer: `${url}/tenant`, jwks_uri: url }),
+    ],
+    [
+      'a slash more',
+      'the discovery document names another issuer: the same with / at the end',
+      (url) => ({ issuer: `${url}/`, jwks_uri: url }),
+    ],
     ['no issuer', 'the discovery document names another issuer', (url) => ({ jwks_uri: url })],
     ['no jwks_uri', 'the discovery document has no jwks_uri', (url) => ({ issuer: url })],
     [
@@ -132,5 +141,13 @@ describe('fetching the keys of an issuer', () => {
     issuer.answer(DISCOVERY_PATH, json(document(issuer.url)))
     expect(await fetchKeys(issuer.url, source('discovery'))).toEqual({ kind: 'failed', reason })
     expect(issuer.requests).toEqual([DISCOVERY_PATH])
+  })
+
+  it('refuses a discovery document with a slash less', async () => {
+    issuer.answer(DISCOVERY_PATH, json({ issuer: issuer.url, jwks_uri: issuer.url }))
+    expect(await fetchKeys(`${issuer.url}/`, source('discovery'))).toEqual({
+      kind: 'failed',
+      reason: 'the discovery document names another issuer: the same without / at the end',
+    })
   })
 })

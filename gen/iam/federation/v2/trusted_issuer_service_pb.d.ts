@@ -365,8 +365,9 @@ export declare const TrustedIssuerService: GenService<{
     output: typeof ListTrustedIssuersResponseSchema;
   },
   /**
-   * Changes the keys, the algorithms or the longest lifetime. With another source of keys, or other `ca_certificates`, those that were
-   * fetched count no more, at once. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
+   * Changes the keys, the algorithms or the longest lifetime. With another source of keys, or other `ca_certificates`, the keys before
+   * count no more, at once: JWTs are refused until the new ones have been fetched, which begins after the response. `fetched_keys` then
+   * says what came of it. Errors: `invalid_argument` (`TRUSTED_ISSUER_INVALID`).
    *
    * @generated from rpc iam.federation.v2.TrustedIssuerService.UpdateTrustedIssuer
    */

@@ -1,0 +1,74 @@
+/**
+ * `keyturn federation issuers update`: changes an issuer, and waits for the keys of another source.
+ */
+import { create } from '@bufbuild/protobuf'
+import { Command, Option } from 'commander'
+import type { TrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
+import {
+  TrustedIssuerService,
+  UpdateTrustedIssuerResponseSchema,
+} from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { openApi } from '../api-client.ts'
+import type { Io } from '../io.ts'
+import { type RemoteOptions, withRemoteOptions } from '../options.ts'
+import { printWarnings } from '../output.ts'
+import { print } from '../print.ts'
+import { createClient } from '../unary-client.ts'
+import { type KeyOptions, keyIdsOf, keysFrom } from './issuer-keys.ts'
+import { type LimitOptions, lifetime, withKeysAndLimits } from './issuer-limits.ts'
+import { untilFetched } from './key-fetch.ts'
+import { resolveIssuer } from './trusted-issuers.ts'
+
+/** The command. */
+export function updateCommand(io: Io): Command {
+  return withKeysAndLimits(withRemoteOptions(new Command('update')))
+    .description(
+      'Change the keys, the algorithms or the longest lifetime of JWTs. What is not named stays. Keys of another source ' +
+        'replace those before at once: JWTs are refused until they have been fetched, and the command waits for that.',
+    )
+    .argument('<issuer>', 'name or id')
+    .addOption(new Option('--no-issuer-ca', 'trust the usual authorities for the fetch again').conflicts('keys'))
+    .action(async (issuer: string, options: RemoteOptions & KeyOptions & LimitOptions) => {
+      const { algorithms, maxLifetime } = options
+      const api = await openApi(io, options)
+      const issuerId = await resolveIssuer(api, issuer)
+      const client = createClient(TrustedIssuerService, api)
+      const keys = await keysFrom(
+        options,
+        async () => (await client.getTrustedIssuer({ issuerId })).trustedIssuer?.keys,
+      )
+      const paths = [
+        ...(keys === undefined ? [] : ['keys']),
+        ...(algorithms === undefined ? [] : ['algorithms']),
+        ...(maxLifetime === undefined ? [] : ['max_lifetime_seconds']),
+      ]
+      if (paths.length === 0)
+        throw new Error(
+          'say what to change: a source of its keys, --issuer-ca, --max-staleness, --algorithms or --max-lifetime',
+        )
+      const change = {
+        ...(keys === undefined ? {} : { keys }),
+        algorithms: algorithms ?? [],
+        ...lifetime(maxLifetime),
+      }
+      const response = await client.updateTrustedIssuer({ issuerId, ...change, updateMask: { paths } })
+      const { trustedIssuer: updated } = response
+      if (keys === undefined || updated === undefined || !isAwaitingFetch(updated)) {
+        print(io, options, UpdateTrustedIssuerResponseSchema, response, () => `updated ${issuer}`)
+        return
+      }
+      const until = 'are refused until its keys have been fetched: waiting for that'
+      printWarnings(io, [`JWTs of ${updated.issuer} ${until}`])
+      const trustedIssuer = await untilFetched(client, issuerId, updated.fetchedKeys)
+      const failure = trustedIssuer.fetchedKeys?.failure ?? ''
+      if (failure !== '') throw new Error(`${issuer} is updated, and its keys could not be fetched: ${failure}`)
+      const fetched = create(UpdateTrustedIssuerResponseSchema, { trustedIssuer })
+      const lines = [`updated ${issuer}`, `fetched: ${keyIdsOf(trustedIssuer)}`]
+      print(io, options, UpdateTrustedIssuerResponseSchema, fetched, () => lines.join('\n'))
+    })
+}
+
+/** Whether its keys come from a source from which no fetch has ended yet. */
+function isAwaitingFetch({ fetchedKeys }: TrustedIssuer): boolean {
+  return fetchedKeys !== undefined && fetchedKeys.fetchDate === undefined && fetchedKeys.failure === ''
+}
