@@ -233,6 +233,12 @@ function envoyConfiguration(
   }
 }
 
+/** Headers with which a client that has no such certificate claims it. */
+const claiming = ({ der, pem }: TestCertificate) => ({
+  'client-cert': `:${der.toString('base64')}:`,
+  'x-forwarded-client-cert': `Cert="${encodeURIComponent(pem)}"`,
+})
+
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGTERM')
@@ -274,10 +280,7 @@ for (const proxy of PROXIES) {
           const { access_token } = (await response.json()) as { access_token: string }
           return (decodeJwt(access_token) as { cnf?: Record<string, string> }).cnf?.['x5t#S256']
         }
-        const forged = {
-          'client-cert': `:${other.der.toString('base64')}:`,
-          'x-forwarded-client-cert': `Cert="${encodeURIComponent(other.pem)}"`,
-        }
+        const forged = claiming(other)
         expect(await bound(own)).toBe(own.thumbprint)
         expect(await bound()).toBeUndefined()
         expect(await bound(undefined, forged)).toBeUndefined()
@@ -290,10 +293,10 @@ for (const proxy of PROXIES) {
           const body = new URLSearchParams({ ...formOf(robot), scope: API_SCOPE })
           const response = await fetchWith(own)(url, { method: 'POST', body })
           const { access_token } = (await response.json()) as { access_token: string }
-          const call = async (by: TestCertificate) => {
+          const call = async (by?: TestCertificate, forged: Record<string, string> = {}) => {
             const sessionManager = new Http2SessionManager(new URL(url).origin, {}, presenting(by))
             const transport = createGrpcTransport({ baseUrl: new URL(url).origin, sessionManager })
-            const headers = { authorization: `Bearer ${access_token}` }
+            const headers = { authorization: `Bearer ${access_token}`, ...forged }
             try {
               return await createClient(WebKeyService, transport).listWebKeys({}, { headers })
             } finally {
@@ -301,7 +304,9 @@ for (const proxy of PROXIES) {
             }
           }
           expect((await call(own)).webKeys).toHaveLength(1)
-          await expect(call(other)).rejects.toMatchObject({ code: Code.Unauthenticated })
+          const forged = claiming(own)
+          for (const refused of [call(other), call(undefined, forged), call(other, forged)])
+            await expect(refused).rejects.toMatchObject({ code: Code.Unauthenticated })
         }))
 
     if (sendsHsts)
