@@ -22,6 +22,11 @@ export function wholeNumber(fallback: number, { min, max }: { min: number; max: 
     .prefault(String(fallback))
 }
 
+/** One of a few texts. */
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` })
+}
+
 export function toAddress(text: string, context: z.RefinementCtx): ListenAddress {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text)
   const host = match?.[1] ?? match?.[2]

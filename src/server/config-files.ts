@@ -9,9 +9,10 @@ import { readCertificate } from '../http/tls/tls-files.ts'
 import { OAUTH_PATHS } from '../oauth/endpoints.ts'
 import { type CredentialsFile, credentialsFile } from '../secret-files/credentials-file.ts'
 import { masterKeyFile } from '../secret-files/master-key-source.ts'
+import { readAuthorities } from './client-certificates.ts'
 
 /**
- * Reads every file that must exist before a start: master keys, certificate and key. A generated master key need not.
+ * Reads every file that must exist before a start: master keys, certificate and key, authorities of client certificates. A generated master key need not.
  *
  * @throws {ConfigError} that names every file that cannot be used.
  */
@@ -19,6 +20,7 @@ export async function checkConfigFiles(config: Config): Promise<void> {
   const checks = [
     config.masterKeys.kind === 'file' ? masterKeyFile(config.masterKeys.path).load({ mayGenerate: false }) : undefined,
     config.tls === null ? undefined : readCertificate(config.tls),
+    config.mtls.caFile === null ? undefined : readAuthorities(config.mtls.caFile),
   ]
   const outcomes = await Promise.allSettled(checks)
   const problems = outcomes

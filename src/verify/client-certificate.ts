@@ -27,12 +27,20 @@ export function connectionCertificate(request: object): ClientCertificate {
   return (socket ?? env?.incoming?.socket)?.getPeerX509Certificate?.()?.raw
 }
 
-/** Whether a certificate has this SHA-256 thumbprint in base64url (`x5t#S256`). Constant-time in the thumbprint. */
-export async function hasThumbprint(certificate: ClientCertificate, thumbprint: string): Promise<boolean> {
+/**
+ * Compares a certificate with a SHA-256 thumbprint in base64url (`x5t#S256`). Constant-time in the thumbprint.
+ *
+ * @returns `unreadable` for a text that is no certificate in PEM.
+ */
+export async function compareThumbprint(
+  certificate: ClientCertificate,
+  thumbprint: string,
+): Promise<'same' | 'other' | 'none' | 'unreadable'> {
+  if (certificate === null || certificate === undefined || certificate.length === 0) return 'none'
   const der = typeof certificate === 'string' ? derOf(certificate) : certificate
-  if (der === null || der === undefined) return false
+  if (der === undefined) return 'unreadable'
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(der)))
-  return isSame(base64url.encode(digest), thumbprint)
+  return isSame(base64url.encode(digest), thumbprint) ? 'same' : 'other'
 }
 
 function derOf(pem: string): Uint8Array | undefined {

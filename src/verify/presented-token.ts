@@ -2,7 +2,7 @@
  * The token of a request, and whether its sender has the key or the certificate to which it is bound.
  */
 import type { JWTPayload } from 'jose'
-import { hasThumbprint } from './client-certificate.ts'
+import { compareThumbprint } from './client-certificate.ts'
 import { PROOF_ALGORITHMS, type ProofCheck, ProofProblem, type ProvedRequest } from './dpop-proof.ts'
 import { TokenRefusal } from './token-refusal.ts'
 
@@ -52,11 +52,10 @@ export async function assertPossession(
     return
   }
   const [kind, thumbprint = ''] = bindingIn(cnf)
-  if (kind === 'x5t#S256' && !isDpop) {
-    if (await hasThumbprint(request?.certificate?.(), thumbprint)) return
-    throw new TokenRefusal('invalid_token', 'the access token is bound to another client certificate', { issuer })
-  }
-  if (kind !== 'jkt' || checkProof === undefined)
+  if (kind === 'x5t#S256') return await assertCertificate(thumbprint, { isDpop, request, issuer })
+  if (kind !== 'jkt')
+    throw new TokenRefusal('invalid_token', 'the access token is bound in a way that is not known here', { issuer })
+  if (checkProof === undefined)
     throw new TokenRefusal('invalid_token', 'the access token is bound to a key', { issuer })
   if (!isDpop || request === undefined) throw refuse('the access token is bound to a key')
   try {
@@ -64,6 +63,31 @@ export async function assertPossession(
   } catch (cause) {
     throw cause instanceof ProofProblem ? refuse(cause.message, cause) : cause
   }
+}
+
+const BOUND_TO_CERTIFICATE = 'the access token is bound to a client certificate'
+const CERTIFICATE_PROBLEMS = {
+  other: `${BOUND_TO_CERTIFICATE}: the request comes with another one`,
+  none: `${BOUND_TO_CERTIFICATE}: the request comes without one`,
+  unreadable: `${BOUND_TO_CERTIFICATE}: that of the request cannot be read`,
+}
+
+/** @throws {TokenRefusal}, also if the certificate cannot be read: what clients send must not be an error of the service. */
+async function assertCertificate(
+  thumbprint: string,
+  { isDpop, request, issuer }: { isDpop: boolean; request: ProvedRequest | undefined; issuer: string },
+): Promise<void> {
+  const refuse = (message: string, cause?: unknown) => new TokenRefusal('invalid_token', message, { issuer, cause })
+  if (isDpop) throw refuse(`${BOUND_TO_CERTIFICATE}, not to a key: its scheme is Bearer`)
+  const found = await compareCertificate(request, thumbprint).catch((cause: unknown) => {
+    throw refuse(CERTIFICATE_PROBLEMS.unreadable, cause)
+  })
+  if (found !== 'same') throw refuse(CERTIFICATE_PROBLEMS[found])
+}
+
+/** Asynchronous, so that a reader of certificates that throws is a rejection. */
+async function compareCertificate(request: ProvedRequest | undefined, thumbprint: string) {
+  return await compareThumbprint(request?.certificate?.(), thumbprint)
 }
 
 /** Empty for a token that is bound in more than one way. */

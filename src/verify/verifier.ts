@@ -36,8 +36,8 @@ export interface VerifierOptions extends Requirements {
   readonly dpop?: DpopOptions | undefined
   /**
    * Reads the certificate of a client, for tokens that are bound to one (RFC 8705), from what `admit` gets: for services behind a proxy, whose
-   * headers nothing else may be able to send. Default: the certificate of the TLS connection, of Express, `node:http`, Fastify, and Hono on
-   * Node.js.
+   * headers nothing else may be able to send. If it throws, the token is refused. Default: the certificate of the TLS connection, of Express,
+   * `node:http`, Fastify, and Hono on Node.js.
    */
   readonly clientCertificate?: ((request: object) => ClientCertificate) | undefined
   /** What fetches the JWKS. Default: that of the platform. */

@@ -255,6 +255,20 @@ describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
     await trust(authority)
     await eventually(() => expectGranted(robot, old))
   })
+
+  it('is refused with an authority that has expired, of which the log warns at the start', async () => {
+    const yesterday = new Date(Date.now() - 86_400_000)
+    const expired = authorityOf('the old authority', { notBefore: new Date(0), notAfter: yesterday })
+    const caFile = join(folder, 'expired.pem')
+    await writeFile(caFile, `${expired.pem}${authority.pem}`)
+    const at = await instance.startReplica({ KEYTURN_MTLS_CA_FILE: caFile })
+    const warnings = at.output().stderr.match(/has expired: no certificate of it is accepted/g)
+    expect(warnings).toHaveLength(1)
+    expect(at.output().stderr).toContain('the old authority')
+    await expectDenied(await robotWith({ sanUri: SPIFFE_ID }), certificateOf({ issuer: expired, uris: [SPIFFE_ID] }), {
+      at,
+    })
+  })
 })
 
 describe('a certificate that is registered itself [RFC 8705 §2.2]', () => {

@@ -1,12 +1,14 @@
 /**
  * Tokens that are bound to client certificates (RFC 8705) with `keyturn/client` and `keyturn/verify`.
  */
-
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
+import { promisify } from 'node:util'
 import { Code, ConnectError, createClient, createContextValues } from '@connectrpc/connect'
 import { connectNodeAdapter, createConnectTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -79,11 +81,14 @@ async function listening(handler: RequestListener): Promise<string> {
 }
 
 const authorization = () => ({ authorization: `Bearer ${token}` })
-const REFUSED = {
+const refused = (reason: string) => ({
   code: 'invalid_token',
   status: 401,
-  message: 'the access token is bound to another client certificate',
-}
+  message: `the access token is bound to a client certificate${reason}`,
+})
+const WITHOUT = refused(': the request comes without one')
+const WITH_ANOTHER = refused(': the request comes with another one')
+const UNREADABLE = refused(': that of the request cannot be read')
 
 describe('a token source whose fetch presents a certificate', () => {
   it('gets tokens that are bound to it, and calls the API with them [RFC 8705 §3]', async () => {
@@ -105,19 +110,14 @@ describe('a verifier', () => {
     const { der, pem } = certificate
     for (const good of [der, pem, `${pem}${other.pem}`])
       expect(await authenticate(good)).toMatchObject({ subject: robot.userId })
-    for (const bad of [
-      undefined,
-      null,
-      '',
-      'x',
-      other.der,
-      other.pem,
-      `${other.pem}${pem}`,
-      '-----BEGIN CERTIFICATE-----=-----END CERTIFICATE-----',
-    ])
-      await expect(authenticate(bad)).rejects.toMatchObject(REFUSED)
-    await expect(verifier().verify(token)).rejects.toMatchObject(REFUSED)
-    await expect(verifier().authenticate(`Bearer ${token}`, at)).rejects.toMatchObject(REFUSED)
+    for (const none of [undefined, null, '', new Uint8Array()])
+      await expect(authenticate(none)).rejects.toMatchObject(WITHOUT)
+    for (const bad of [other.der, other.pem, `${other.pem}${pem}`])
+      await expect(authenticate(bad)).rejects.toMatchObject(WITH_ANOTHER)
+    for (const bad of ['x', '-----BEGIN CERTIFICATE-----=-----END CERTIFICATE-----'])
+      await expect(authenticate(bad)).rejects.toMatchObject(UNREADABLE)
+    await expect(verifier().verify(token)).rejects.toMatchObject(WITHOUT)
+    await expect(verifier().authenticate(`Bearer ${token}`, at)).rejects.toMatchObject(WITHOUT)
   })
 
   it('challenges with the scheme Bearer', async () => {
@@ -129,8 +129,31 @@ describe('a verifier', () => {
   it('refuses it with the scheme DPoP', async () => {
     const certificates = { certificate: () => certificate.der }
     await expect(verifier().authenticate(`DPoP ${token}`, { ...at, ...certificates })).rejects.toMatchObject({
-      status: 401,
+      ...refused(', not to a key: its scheme is Bearer'),
+      headers: { 'www-authenticate': expect.stringMatching(/^Bearer /) },
     })
+  })
+})
+
+describe('keyturn/verify in a process of its own', () => {
+  it('trusts the authorities of Node.js, and those in NODE_EXTRA_CA_CERTS', async () => {
+    const plain = await instance.addRobot()
+    const { clientId, clientSecret } = plain
+    const issuer = instance.keyturn.baseUrl
+    const unbound = await createTokenSource({ issuer, clientId, clientSecret, fetch: asFetch() }).token()
+    const module = join(import.meta.dirname, '../../src/verify/index.ts')
+    const code = `
+      import { createVerifier } from ${JSON.stringify(module)}
+      const { ISSUER: issuer, AUDIENCE: audience, TOKEN } = process.env
+      const code = ({ code }) => code
+      console.log(await createVerifier({ issuer, audience }).verify(TOKEN).then(({ subject }) => subject, code))`
+    const verified = async (settings: Record<string, string>) => {
+      const env = { ISSUER: issuer, AUDIENCE: plain.project.projectId, TOKEN: unbound, ...settings }
+      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], { env })
+      return stdout.trim()
+    }
+    expect(await verified({})).toBe('unavailable')
+    expect(await verified({ NODE_EXTRA_CA_CERTS: TLS_SETTINGS.KEYTURN_TLS_CERT_FILE })).toBe(plain.userId)
   })
 })
 
@@ -180,6 +203,9 @@ describe('a service', () => {
       fetch(url, { headers: { ...authorization(), 'x-client-certificate': encodeURIComponent(pem) } })
     expect(await (await call(certificate.pem)).text()).toBe(robot.userId)
     expect((await call(other.pem)).status).toBe(401)
+    const unreadable = await fetch(url, { headers: { ...authorization(), 'x-client-certificate': '%zz' } })
+    expect(unreadable.status).toBe(401)
+    expect(await unreadable.json()).toEqual({ error: 'invalid_token', error_description: UNREADABLE.message })
   })
 
   it('of Connect takes the certificate that its adapter passes on', async () => {

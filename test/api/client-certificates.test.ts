@@ -75,6 +75,24 @@ describe('the client certificates of a user', () => {
     })
   })
 
+  it('are not added twice, in any spelling', async () => {
+    const userId = await newUser()
+    await add(userId, { case: 'subjectDn', value: 'CN=checkout,O=Shop' })
+    expect(await refusalOf(add(userId, { case: 'subjectDn', value: 'cn=checkout, O=Shop' }))).toMatchObject({
+      code: 'InvalidArgument',
+      reason: 'CLIENT_CERTIFICATE_INVALID',
+      message: expect.stringContaining('the user has it already'),
+    })
+    expect(await list(userId)).toHaveLength(1)
+  })
+
+  it('say that the words in front of a subject do not belong to it', async () => {
+    const value = 'subject=CN=checkout,O=Shop'
+    expect(await refusalOf(add(await newUser(), { case: 'subjectDn', value }))).toMatchObject({
+      message: expect.stringContaining('without "subject="'),
+    })
+  })
+
   it('are ten at most, and end with their user', async () => {
     const userId = await newUser()
     for (let i = 0; i < 10; i += 1) await add(userId, { case: 'sanDns', value: `${i}.example` })

@@ -7,14 +7,18 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { Code, createClient } from '@connectrpc/connect'
+import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { parse } from 'yaml'
+import { WebKeyService } from '../../gen/iam/webkey/v2/web_key_service_pb.js'
+import { API_SCOPE } from '../../src/client/index.ts'
 import { authorityOf, certificateOf, type TestCertificate } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Keyturn, removeFolder, temporaryFolder } from '../support/keyturn.ts'
-import { fetchWith, TLS_SETTINGS } from '../support/mtls-client.ts'
+import { fetchWith, presenting, TLS_SETTINGS } from '../support/mtls-client.ts'
 import { formOf, type OAuthInstance, type Robot, startOAuthInstance } from '../support/oauth-instance.ts'
 import { describeUnless } from '../support/unless.ts'
 
@@ -30,7 +34,7 @@ let other: TestCertificate
 
 beforeAll(async () => {
   instance = await startOAuthInstance()
-  robot = await instance.addRobot({ certificateBoundTokens: true })
+  robot = await instance.addRobot({ certificateBoundTokens: true, instanceRoles: ['IAM_OWNER_VIEWER'] })
   await instance.call('iam.user.v2.ClientCertificateService/AddClientCertificate', {
     userId: robot.userId,
     match: { sanUri: SPIFFE_ID },
@@ -74,6 +78,8 @@ interface Proxy {
   readonly mode: string
   /** Whether it passes on the certificates that come with that of the client. */
   readonly passesChain: boolean
+  readonly carriesGrpc: boolean
+  readonly sendsHsts: boolean
   /** Its arguments, after its files are written. */
   start(port: number, keyturn: Keyturn): Promise<readonly string[]>
 }
@@ -84,6 +90,8 @@ const PROXIES: readonly Proxy[] = [
     path: program('/usr/sbin/nginx'),
     mode: 'x-forwarded-client-cert',
     passesChain: false,
+    carriesGrpc: true,
+    sendsHsts: true,
     start: async (port, keyturn) => {
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
       const http = `access_log off; ${temporary.join(' ')}\n${configured(blocks('nginx')[0]!, port, keyturn)}`
@@ -97,6 +105,8 @@ const PROXIES: readonly Proxy[] = [
     path: program('/usr/sbin/haproxy'),
     mode: 'client-cert',
     passesChain: false,
+    carriesGrpc: true,
+    sendsHsts: true,
     start: async (port, keyturn) => {
       const timeouts = 'defaults\n    timeout connect 5s\n    timeout client 30s\n    timeout server 30s\n'
       await writeFile(join(folder, 'haproxy.cfg'), timeouts + configured(blocks('haproxy')[0]!, port, keyturn))
@@ -108,6 +118,8 @@ const PROXIES: readonly Proxy[] = [
     path: existsSync(APACHE_MODULES) ? program('/usr/sbin/apache2') : undefined,
     mode: 'x-forwarded-client-cert',
     passesChain: false,
+    carriesGrpc: false,
+    sendsHsts: true,
     start: async (port, keyturn) => {
       const modules = [
         'mpm_event',
@@ -138,6 +150,8 @@ const PROXIES: readonly Proxy[] = [
     path: program('/usr/local/bin/envoy', '/usr/bin/envoy'),
     mode: 'x-forwarded-client-cert',
     passesChain: true,
+    carriesGrpc: false,
+    sendsHsts: false,
     start: async (port, keyturn) => {
       const [manager, tls] = blocks('yaml')
         .filter((block) => /client_cert/.test(block))
@@ -219,6 +233,12 @@ function envoyConfiguration(
   }
 }
 
+/** Headers with which a client that has no such certificate claims it. */
+const claiming = ({ der, pem }: TestCertificate) => ({
+  'client-cert': `:${der.toString('base64')}:`,
+  'x-forwarded-client-cert': `Cert="${encodeURIComponent(pem)}"`,
+})
+
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGTERM')
@@ -249,7 +269,7 @@ async function behind(
 }
 
 for (const proxy of PROXIES) {
-  const { name, path, passesChain } = proxy
+  const { name, path, passesChain, carriesGrpc, sendsHsts } = proxy
   describeUnless(path === undefined ? `${name} is not installed` : undefined)(`behind ${name}`, () => {
     it('tokens are bound to the certificate of the client, and not to what the client says [RFC 9440 §4]', () =>
       behind(proxy, {}, async (url) => {
@@ -260,15 +280,41 @@ for (const proxy of PROXIES) {
           const { access_token } = (await response.json()) as { access_token: string }
           return (decodeJwt(access_token) as { cnf?: Record<string, string> }).cnf?.['x5t#S256']
         }
-        const forged = {
-          'client-cert': `:${other.der.toString('base64')}:`,
-          'x-forwarded-client-cert': `Cert="${encodeURIComponent(other.pem)}"`,
-        }
+        const forged = claiming(other)
         expect(await bound(own)).toBe(own.thumbprint)
         expect(await bound()).toBeUndefined()
         expect(await bound(undefined, forged)).toBeUndefined()
         expect(await bound(own, forged)).toBe(own.thumbprint)
       }))
+
+    if (carriesGrpc)
+      it('gRPC is carried with the certificate of the client', () =>
+        behind(proxy, {}, async (url) => {
+          const body = new URLSearchParams({ ...formOf(robot), scope: API_SCOPE })
+          const response = await fetchWith(own)(url, { method: 'POST', body })
+          const { access_token } = (await response.json()) as { access_token: string }
+          const call = async (by?: TestCertificate, forged: Record<string, string> = {}) => {
+            const sessionManager = new Http2SessionManager(new URL(url).origin, {}, presenting(by))
+            const transport = createGrpcTransport({ baseUrl: new URL(url).origin, sessionManager })
+            const headers = { authorization: `Bearer ${access_token}`, ...forged }
+            try {
+              return await createClient(WebKeyService, transport).listWebKeys({}, { headers })
+            } finally {
+              sessionManager.abort()
+            }
+          }
+          expect((await call(own)).webKeys).toHaveLength(1)
+          const forged = claiming(own)
+          for (const refused of [call(other), call(undefined, forged), call(other, forged)])
+            await expect(refused).rejects.toMatchObject({ code: Code.Unauthenticated })
+        }))
+
+    if (sendsHsts)
+      it('browsers are told to come back over TLS only [RFC 6797 §7.1]', () =>
+        behind(proxy, {}, async (url) => {
+          const { headers } = await fetchWith()(url, { method: 'POST' })
+          expect(headers.get('strict-transport-security')).toBe('max-age=31536000')
+        }))
 
     it(`clients authenticate ${passesChain ? 'with the intermediates that they present' : 'without intermediates'}`, async () => {
       const authority = authorityOf('authority')

@@ -11,6 +11,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
 import { collect, type KeyturnProcess, removeFolder, startKeyturn, temporaryFolder } from '../support/keyturn.ts'
+import { TLS_SETTINGS } from '../support/mtls-client.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
 import { askOnce, aToken, TestClients, tokenRequestTo, untilClosed } from '../support/stopping-server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -81,6 +82,16 @@ describe('a server that is interrupted at a terminal', () => {
       expect.stringMatching(/^Next: npx keyturn keys list --credentials .+$/),
     ])
     for (const line of stderr.trimEnd().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' })
+  })
+})
+
+describe('a server with TLS of its own', () => {
+  it('says how the command line comes to trust a private authority', async () => {
+    const running = await start(TLS_SETTINGS)
+    expect(await running.stop('SIGINT')).toBe(0)
+    expect(running.output().stdout.trimEnd().split('\n').at(-1)).toBe(
+      'If a private authority has issued the certificate of the server, add --ca with its file.',
+    )
   })
 })
 

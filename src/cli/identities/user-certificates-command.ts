@@ -3,7 +3,7 @@
  */
 import { create } from '@bufbuild/protobuf'
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { CertificateMatch } from '../../../gen/iam/user/v2/client_certificate_pb.js'
 import {
   AddClientCertificateResponseSchema,
@@ -11,6 +11,7 @@ import {
   ListClientCertificatesResponseSchema,
   RemoveClientCertificateResponseSchema,
 } from '../../../gen/iam/user/v2/client_certificate_service_pb.js'
+import { isUuid } from '../../domain/uuid.ts'
 import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import type { Io } from '../io.ts'
 import { type RemoteOptions, withRemoteOptions } from '../options.ts'
@@ -56,7 +57,9 @@ function addCommand(io: Io): Command {
     .addOption(
       choice('--file <pem>', 'the certificate itself, which nothing needs to trust; it ends with its validity'),
     )
-    .addOption(choice('--subject <dn>', 'the whole subject, as RFC 4514 writes it: CN=checkout,O=Shop'))
+    .addOption(
+      choice('--subject <dn>', 'the whole subject, as RFC 4514 writes it, without "subject=": CN=checkout,O=Shop'),
+    )
     .addOption(choice('--dns <name>', 'a DNS name in the subject alternative name'))
     .addOption(choice('--uri <uri>', 'a URI in the subject alternative name, such as a SPIFFE ID'))
     .addOption(expiresOption())
@@ -102,7 +105,7 @@ function removeCommand(io: Io): Command {
   return withRemoteOptions(new Command('remove'))
     .description('Remove a client certificate. The user no longer authenticates with it.')
     .addArgument(userArgument())
-    .argument('<certificate-id>')
+    .argument('<certificate-id>', 'id of the client certificate', parseCertificateId)
     .addOption(yesOption())
     .action(async (user: UserReference, certificateId: string, options: RemoteOptions & YesOption) => {
       const { api, userId } = await openUser(io, options, user)
@@ -115,6 +118,11 @@ function removeCommand(io: Io): Command {
       const response = await client.removeClientCertificate({ userId, certificateId })
       print(io, options, RemoveClientCertificateResponseSchema, response, () => `removed ${certificateId}`)
     })
+}
+
+function parseCertificateId(text: string): string {
+  if (isUuid(text)) return text
+  throw new InvalidArgumentError('Name a client certificate by its id; "keyturn users certificates list" prints it.')
 }
 
 const CHOICES = ['file', 'subject', 'dns', 'uri']

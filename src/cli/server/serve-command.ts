@@ -124,6 +124,9 @@ function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: 
         ? written
         : `The instance was set up before; its credentials file is ${credentialsFile} unless it was moved.`,
       `Next: ${commandName(io)} keys list --credentials ${credentialsFile}`,
+      ...(config.tls === null
+        ? []
+        : ['If a private authority has issued the certificate of the server, add --ca with its file.']),
       '',
     ].join('\n'),
   )

@@ -63,6 +63,8 @@ export function parseCertificateValue(match: ClientCertificate['match'], text: s
   switch (match) {
     case 'subject_dn': {
       const name = parseDistinguishedName(text)
+      // What openssl prints in front of it.
+      if (/^subject *=/.test(text)) throw invalidCertificate('write the subject without "subject=": CN=checkout,O=Shop')
       if (name === undefined)
         throw invalidCertificate('the subject is no distinguished name (RFC 4514): CN=checkout,O=Shop')
       return formatDistinguishedName(name)
@@ -89,10 +91,15 @@ function invalidCertificate(reason: string): DomainError {
   return new DomainError('client_certificate_invalid', `the client certificate cannot be used: ${reason}`)
 }
 
-/** @param clock The time now. @throws {DomainError} `client_certificate_limit_reached`; `expiration_in_past`. */
+/**
+ * @param clock The time now.
+ * @throws {DomainError} `client_certificate_invalid` if the user has an equal one; `client_certificate_limit_reached`; `expiration_in_past`.
+ */
 export function addCertificate(user: ServiceUser, certificate: ClientCertificate, clock: Date): ServiceUser {
   if (!isLive(certificate, clock))
     throw new DomainError('expiration_in_past', 'the expiration date must lie in the future')
+  if (user.certificates.some(({ match, value }) => match === certificate.match && value === certificate.value))
+    throw invalidCertificate('the user has it already; to change its expiration date, remove it first')
   if (user.certificates.length >= MAX_CERTIFICATES) {
     throw new DomainError(
       'client_certificate_limit_reached',

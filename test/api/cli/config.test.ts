@@ -37,11 +37,14 @@ describe('keyturn config', () => {
       KEYTURN_MASTER_KEYS_FILE: 'no-master-keys',
       KEYTURN_TLS_CERT_FILE: 'no-cert',
       KEYTURN_TLS_KEY_FILE: 'no-key',
+      KEYTURN_MTLS: 'tls',
+      KEYTURN_MTLS_CA_FILE: 'no-ca',
     }
     const { code, stdout, stderr } = await runKeyturnInProcess(['config'], env)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('no-master-keys')
     expect(stderr).toContain('no-cert')
+    expect(stderr).toContain('no-ca')
   })
 
   it('prints nothing that is secret', async () => {

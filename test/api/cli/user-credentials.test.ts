@@ -59,7 +59,7 @@ describe('keyturn users certificates', () => {
   it('adds, lists and removes client certificates', async () => {
     const clientId = await createUser()
     const own = certificateOf()
-    const pem = await file('client.pem', `${own.keyPem}${own.pem}`)
+    const pem = await file('client.pem', own.pem)
     for (const choice of [
       ['--uri', 'spiffe://example.org/checkout'],
       ['--dns', 'checkout.example', '--expires', '90d'],
@@ -87,8 +87,31 @@ describe('keyturn users certificates', () => {
   it('adds one thing at a time, and no file without a certificate', async () => {
     const empty = await file('empty.pem', 'nothing')
     expect(await keyturn('add', NOTHING, '--file', empty)).toEqual(refuses(`${empty} has no certificate in PEM`))
+    const { pem, keyPem } = certificateOf()
+    const both = await file('both.pem', `${pem}${keyPem}`)
+    expect(await keyturn('add', NOTHING, '--file', both)).toEqual(
+      refuses(`${both} has a private key: nothing was sent; make a file with the certificate only`),
+    )
+    const { pem: old } = certificateOf({
+      notBefore: new Date('2026-01-01'),
+      notAfter: new Date('2026-01-31T12:00:00Z'),
+    })
+    const expired = await file('expired.pem', old)
+    for (const options of [[], ['--expires', '90d']])
+      expect(await keyturn('add', NOTHING, '--file', expired, ...options)).toEqual(
+        refuses(`the certificate in ${expired} expired at 2026-01-31T12:00:00Z: nothing was sent`),
+      )
     expect(await keyturn('add', NOTHING)).toMatchObject({ code: 2 })
     expect(await keyturn('add', NOTHING, '--dns', 'a.example', '--uri', 'urn:a')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('keyturn users certificates', () => {
+  it('remove names the option and the command for what is no id', async () => {
+    expect(await terminal.run('users', 'certificates', 'remove', NOTHING, 'nope')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('keyturn users certificates list'),
+    })
   })
 })
 

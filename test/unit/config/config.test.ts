@@ -76,6 +76,13 @@ describe('the configuration', () => {
     expect(problems).toHaveLength(6)
   })
 
+  it('lists the values of a setting that has a choice', () => {
+    expect(problemsOf({ KEYTURN_MTLS: 'on', KEYTURN_BETA_API: 'yes' })).toEqual([
+      'KEYTURN_MTLS: must be off, tls, client-cert or x-forwarded-client-cert',
+      'KEYTURN_BETA_API: must be on or off',
+    ])
+  })
+
   it.each([
     ['KEYTURN_LISTEN', ['8080', 'host', ':8080', '127.0.0.1:65536', '127.0.0.1:-1', 'a b:1', '::1:80']],
     [
