@@ -53,8 +53,8 @@ async function limit(): Promise<number> {
 }
 
 for (const { connections, bytes, piece } of [
-  { connections: 4_000, bytes: 56_000, piece: 56_000 },
-  { connections: 4_000, bytes: 40_000, piece: 2_000 },
+  { connections: 4_000, bytes: 32_000, piece: 32_000 },
+  { connections: 4_000, bytes: 28_000, piece: 2_000 },
 ]) {
   itUnless(NOT_LINUX)(
     `${connections} connections that send ${bytes} bytes of a body, ${piece} at a time, keep no client out and the server within the memory of the manifest`,
