@@ -50,19 +50,25 @@ export async function openSession(reason = ''): Promise<void> {
   }
 }
 
+/** While the session ends because its user wants that, calls of the page that come too late are no news. */
+let isSigningOut = false
+
 /** Ends the session. */
 export async function signOut(): Promise<void> {
+  isSigningOut = true
   try {
     await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
     session.value = await readSession('You have signed out.')
   } catch {
     session.value = { kind: 'unreachable' }
+  } finally {
+    isSigningOut = false
   }
 }
 
 /** Goes to the sign-in page if a call failed because the session is over. */
 export function noteEndOfSession(error: unknown): void {
-  if (session.value.kind === 'signed-in' && isUnauthenticated(error)) {
+  if (session.value.kind === 'signed-in' && !isSigningOut && isUnauthenticated(error)) {
     session.value = { kind: 'signed-out', notice: 'Your session has ended.', signInPath: undefined }
     void openSession('Your session has ended.')
   }

@@ -54,6 +54,19 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
+  it('says that it signed out, also when a call of the page comes too late', async () => {
+    const { page, close } = await signIn(browser, server, { user: owner })
+    await page.route('**/console/session', async (route) => {
+      if (route.request().method() !== 'DELETE') return await route.continue()
+      const response = await route.fetch()
+      await page.waitForResponse((late) => late.url().endsWith('/GetInstance') && late.status() === 401)
+      await route.fulfill({ response })
+    })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await close()
+  })
+
   it('leads back to the sign-in page when the session was revoked', async () => {
     const { page, close } = await signIn(browser, server, { user: owner })
     const { sessions } = await owner.console.listSessions({})
