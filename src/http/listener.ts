@@ -24,6 +24,7 @@ import { framingProblem } from './requests/framing.ts'
 import { answerParseErrors, headTooLong, refuseAndClose } from './requests/parse-errors.ts'
 import { ResponseTimeouts } from './requests/response-timeouts.ts'
 import { ClientAuthorities } from './tls/client-authorities.ts'
+import { HandshakeBudget } from './tls/handshake-budget.ts'
 import { authoritiesIn, type Certificate, readCertificate, type TlsFiles, watchCertificate } from './tls/tls-files.ts'
 
 /** Between two closings of idle connections during graceful shutdown, in milliseconds. */
@@ -235,12 +236,22 @@ async function secureServer(
     handshakeTimeout: limits.headTimeout,
   } as Parameters<typeof createSecureServer>[0])
   limitConnections(server, connections, (_socket, accept) => accept())
+  if (asksForCertificates) limitHandshakes(server, connections)
   const authorities = new ClientAuthorities(server, authoritiesIn(initial.ca), limits.headTimeout)
   const unwatch = watchCertificate(files, log, (certificate) => {
     server.setSecureContext(contextOf(certificate))
     authorities.replace(authoritiesIn(certificate.ca))
   })
   return { server, http2: server, unwatch }
+}
+
+/** Before the server reads requests. */
+function limitHandshakes(server: AnyServer, connections: Connections): void {
+  const handshakes = new HandshakeBudget()
+  server.prependListener('secureConnection', (socket: Socket) => {
+    const tcp = connections.socketOf(socket)
+    if (tcp !== undefined) handshakes.add(tcp)
+  })
 }
 
 /** Applies the connection limit to new connections, then `next`, which may pass them on to the server's own listeners. */

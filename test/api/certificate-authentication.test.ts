@@ -271,6 +271,18 @@ describe('a certificate of a trusted authority [RFC 8705 §2.1]', () => {
   })
 })
 
+describe('a file of authorities that cannot be used', () => {
+  it.each<[string, () => string, string]>([
+    ['is missing', () => '', 'ENOENT'],
+    ['has that of a client', () => certified().pem, 'certificate 1: it is not that of an authority'],
+  ])('prevents the start if it %s', async (_, pem, reason) => {
+    const file = join(folder, 'unusable.pem')
+    if (pem() !== '') await writeFile(file, pem())
+    const start = instance.startReplica({ KEYTURN_MTLS_CA_FILE: file })
+    await expect(start).rejects.toThrow(`cannot use KEYTURN_MTLS_CA_FILE ${file}: ${reason}`)
+  })
+})
+
 describe('a certificate that is registered itself [RFC 8705 §2.2]', () => {
   let robot: Robot
   let own: TestCertificate

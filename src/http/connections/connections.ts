@@ -101,6 +101,11 @@ export class Connections {
     return connection.socket
   }
 
+  /** The TCP connection below a TLS socket. */
+  socketOf(socket: Socket): Socket | undefined {
+    return this.#find(socket)?.socket
+  }
+
   /** Whether a complete request of a connection is not answered. */
   isResponding(socket: object): boolean {
     const connection = connectionOf(socket)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { createAddressReader } from '../../../../src/http/requests/client-address.ts'
+import { createAddressReader, createPeerCheck } from '../../../../src/http/requests/client-address.ts'
 
 const CLIENT = '203.0.113.7'
 
@@ -70,5 +70,22 @@ describe('the address of a client', () => {
   it('is at most the twentieth entry from the right', () => {
     const hops = Array.from({ length: 5000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
     expect(read('10.0.0.1', [CLIENT, ...hops].join())).toBe(hops.at(-20))
+  })
+})
+
+describe('a peer', () => {
+  it.each<[string, boolean]>([
+    ['10.1.2.3', true],
+    ['::ffff:10.1.2.3', true],
+    ['::ffff:a01:203', true],
+    ['fd00::1', true],
+    ['fd00::1%eth0', true],
+    ['11.1.2.3', false],
+    ['::1', false],
+    ['', false],
+    ['10.1.2.3, 11.1.2.3', false],
+  ])('%s is a trusted proxy: %s', (peer, trusted) => {
+    expect(createPeerCheck(['10.0.0.0/8', 'fd00::/8'])(peer)).toBe(trusted)
+    expect(createPeerCheck([])(peer)).toBe(false)
   })
 })

@@ -9,7 +9,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { DEFAULT_LIMITS, type Limits } from '../../../../src/http/connections/limits.ts'
 import { type Listener, listen } from '../../../../src/http/listener.ts'
-import { certificateOf } from '../../../support/certificates.ts'
+import { certificateOf, der, extension } from '../../../support/certificates.ts'
 import { closed } from '../../../support/closed.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { removeFolder, temporaryFolder } from '../../../support/keyturn.ts'
@@ -205,6 +205,17 @@ describe('TLS', () => {
   })
 })
 
+async function ask(url: string, options: object): Promise<string> {
+  const [response] = await once(get(url, { agent: false, ...options }), 'response')
+  return textOf(response)
+}
+
+async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
+  let text = ''
+  for await (const chunk of stream) text += chunk
+  return text
+}
+
 describe('a server that asks for certificates', () => {
   it('takes any and none, and resumes no session, also after its own certificate was reloaded', async () => {
     const running = await start({}, false, true)
@@ -240,6 +251,30 @@ describe('a server that asks for certificates', () => {
     await check()
   })
 
+  it('bounds the memory of what clients present, and still serves others', async () => {
+    const running = await start({}, false, true)
+    const junk = certificateOf({ extensions: [extension('1.2.3', false, der(0x04, Buffer.alloc(20_000)))] })
+    const [own, usual] = [certificateOf(), certificateOf()]
+    const large = { cert: own.pem + junk.pem.repeat(4), key: own.keyPem }
+    let refused = 0
+    // More than 16 MiB together.
+    for (let sent = 0; sent < 250; sent += 1) {
+      const socket = connect({ port: running.port, host: '127.0.0.1', rejectUnauthorized: false, ...large })
+      clients.push(socket)
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      const answered = await Promise.race([once(socket, 'data').then(() => true), closed(socket).then(() => false)])
+      if (!answered) refused += 1
+    }
+    expect(refused).toBeGreaterThan(0)
+    expect(refused).toBeLessThan(100)
+    expect(await ask(running.url, { cert: usual.pem, key: usual.keyPem, rejectUnauthorized: false })).toBe('HTTP/1.1')
+    for (const client of clients.splice(0)) client.destroy()
+    await eventually(async () =>
+      expect(await ask(running.url, { ...large, rejectUnauthorized: false })).toBe('HTTP/1.1'),
+    )
+  })
+
   it('does not, and resumes sessions, if it is not told to ask', async () => {
     const running = await start()
     let session: Buffer | undefined
@@ -270,17 +305,6 @@ describe('a client CA', () => {
   async function trust(...names: string[]): Promise<void> {
     const certificates = await Promise.all(names.map((name) => readFile(join(FIXTURES, `${name}.cert.pem`), 'utf8')))
     await writeFile(join(folder, 'ca.pem'), certificates.join(''))
-  }
-
-  async function ask(url: string, options: object): Promise<string> {
-    const [response] = await once(get(url, { agent: false, ...options }), 'response')
-    return textOf(response)
-  }
-
-  async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
-    let text = ''
-    for await (const chunk of stream) text += chunk
-    return text
   }
 
   beforeEach(() => trust('second'))
