@@ -1,8 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { decodeJwt } from 'jose'
+import { decodeJwt, SignJWT } from 'jose'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { type Keyturn, removeFolder, runKeyturnInProcess, startKeyturnInProcess } from '../support/keyturn.ts'
 import { sharedPostgres } from '../support/new-database.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { requestToken, webKeyClient } from '../support/web-key-client.ts'
@@ -58,5 +61,21 @@ describe('a replica whose clock is wrong by ten minutes', () => {
 
     expect((await webKeyClient(baseUrl, token).listWebKeys({})).webKeys).toHaveLength(1)
     await eventually(() => expect(output().stderr).toContain('the clock of this machine is not that of the database'))
+  })
+
+  it('is what "keyturn federation check" goes by, and not the clock of the terminal', async () => {
+    const { baseUrl, dataDir } = await startOnClockAhead(600)
+    const keyturn = (...args: string[]) => runKeyturnInProcess(args, { KEYTURN_DATA_DIR: dataDir })
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const [keys, jwt, issuer] = [join(dataDir, 'keys.json'), join(dataDir, 'jwt'), 'https://cluster.example']
+    await writeFile(keys, JSON.stringify({ keys: [publicKey.export({ format: 'jwk' })] }))
+    const content = { iss: issuer, sub: 'robot', aud: baseUrl }
+    const signed = new SignJWT(content).setProtectedHeader({ alg: 'ES256' }).setIssuedAt().setExpirationTime('5m')
+    await writeFile(jwt, await signed.sign(privateKey))
+    await keyturn('federation', 'issuers', 'create', issuer, '--keys', keys)
+    await keyturn('projects', 'create', 'shop')
+    const { stdout } = await keyturn('users', 'create', 'robot', '--project', 'shop')
+    const checked = await keyturn('federation', 'check', stdout.replace('created ', '').trim(), jwt)
+    expect(checked).toMatchObject({ code: 1, stderr: expect.stringContaining('exp must lie in the future') })
   })
 })

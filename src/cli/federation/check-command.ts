@@ -1,8 +1,7 @@
 /**
  * `keyturn federation check`: whether a JWT proves a user, and why not.
  *
- * The JWT stays on this machine. It is verified here with the code of the server, its issuers and identities, and the clock of this
- * machine.
+ * The JWT stays on this machine. It is verified here with the code of the server, its issuers and identities, and its time.
  */
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Transport } from '@connectrpc/connect'
@@ -10,6 +9,7 @@ import { Command, Option } from 'commander'
 import { FederatedIdentityService } from '../../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import type { TrustedIssuer as WireTrustedIssuer } from '../../../gen/iam/federation/v2/trusted_issuer_pb.js'
 import { TrustedIssuerService } from '../../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
+import { InstanceService } from '../../../gen/iam/instance/v2/instance_service_pb.js'
 import { verifyFederatedToken } from '../../crypto/federated-token.ts'
 import {
   type FederatedIdentity,
@@ -39,9 +39,7 @@ interface CheckOptions extends RemoteOptions {
 /** The command. */
 export function checkCommand(io: Io): Command {
   return withRemoteOptions(new Command('check'))
-    .description(
-      'Say whether a JWT proves a user, and why not. The JWT is not sent; the clock is that of this machine.',
-    )
+    .description('Say whether a JWT proves a user, and why not. The JWT is not sent.')
     .addArgument(userArgument())
     .argument('<file>', 'a file with the JWT')
     .addOption(
@@ -55,7 +53,8 @@ export function checkCommand(io: Io): Command {
       const target = await findTarget(io, options)
       const { api } = await openSessionOf(target)
       const issuers = await everyIssuer(createClient(TrustedIssuerService, api))
-      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers.map(toTrustedIssuer), new Date())
+      const now = await timeOfInstance(api)
+      const verified = await verifyFederatedToken({ jwt, type: options.type }, issuers.map(toTrustedIssuer), now)
       const fetchesOf = (issuerId: string | undefined) =>
         issuers
           .filter((issuer) => issuer.issuerId === issuerId)
@@ -86,6 +85,13 @@ export function checkCommand(io: Io): Command {
         [`accepted, by the federated identity ${identityId}`, ...(fetches === '' ? [] : [fetches])].join('\n'),
       )
     })
+}
+
+/** What the server compares dates with. */
+async function timeOfInstance(api: Transport): Promise<Date> {
+  const { instance } = await createClient(InstanceService, api).getInstance({})
+  if (instance?.currentDate === undefined) throw new Error('the server does not say what time it is')
+  return timestampDate(instance.currentDate)
 }
 
 /** What of the JWT each identity asks for and does not get. */
