@@ -12,7 +12,13 @@ import { GrantRoleForm } from './grant-role-form.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
 
 const PAGE = 1000
-const ALL_ROLES = [InstanceRole.IAM_OWNER, InstanceRole.IAM_OWNER_VIEWER]
+const ALL_ROLES = [
+  InstanceRole.IAM_OWNER,
+  InstanceRole.IAM_OWNER_VIEWER,
+  InstanceRole.IAM_KEY_OPERATOR,
+  InstanceRole.IAM_AUDITOR,
+  InstanceRole.IAM_USER_ADMINISTRATOR,
+]
 
 interface AccessSectionProps {
   readonly user: ServiceUser
@@ -39,7 +45,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Roles over the instance"
             empty="None: it may not call Keyturn's own API."
             items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
-            mayChange={mayChange}
+            mayChange={may('iam.instance_role.write')}
             removing={{
               consequence: "Its calls of Keyturn's own API that need this role are refused at once.",
               remove: (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))),

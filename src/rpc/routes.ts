@@ -186,7 +186,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 /** What checks the right to a call. */
 type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
-  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'reauthorize'>
 }
 
 /** A router without services, whose calls have to pass a gate. */
@@ -231,7 +231,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
-      .service(ProjectService, projectService(projects))
+      .service(ProjectService, projectService(projects, users))
       .service(ServiceUserService, serviceUserService(users, credentials))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))

@@ -33,13 +33,15 @@ export function serviceUserService(
       return answer(await users.create(actorOf(context), facts))
     },
 
-    async getServiceUser(req) {
-      return answer(await users.get(req.userId))
+    async getServiceUser(req, context) {
+      return answer(await users.get(actorOf(context), req.userId))
     },
 
-    async listServiceUsers(req) {
+    async listServiceUsers(req, context) {
       const projectId = req.projectId === '' ? null : req.projectId
-      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(projectId, page))
+      const { items, nextPageToken } = await listPage(req, USERS, (page) =>
+        users.list(actorOf(context), projectId, page),
+      )
       return { serviceUsers: items.map(fromServiceUser), nextPageToken }
     },
 

@@ -2,8 +2,9 @@
  * The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one.
  */
 import { sql } from 'kysely'
-import { LAST_USE_SECONDS, type SignIns } from '../../domain/console/sign-ins.ts'
+import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
@@ -22,6 +23,13 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
     change: async <T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T> => {
       const { decision } = await changeInstance<SignIns, Dated<T>>(database, entry, {
         read: (trx) => readSignIns(trx, secrets),
+        within: {
+          changeable: (_right, signIns) => signIns,
+          assertAllowed: (right, { before, decision: { next } }) => {
+            const isOwn = ({ userId }: SignInLink) => userId === right.holder.userId
+            if (!next.links.every((link) => before.links.includes(link) || isOwn(link))) assertOverInstance(right)
+          },
+        },
         // They begin and end by the clock.
         datesOf: () => [],
         decide: (signIns, { clock, date }) => ({ ...decide(signIns, clock), at: date }),

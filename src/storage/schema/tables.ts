@@ -27,6 +27,8 @@ export interface Tables {
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -139,6 +141,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 

@@ -1,6 +1,7 @@
 /**
  * The part of the contract about the right to a change, which every store that changes the instance checks under its lock.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
@@ -8,6 +9,7 @@ import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import type { ChangeEntry, Credential } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { planCreation } from '../../../src/domain/keys/key-ring.ts'
 import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -252,7 +254,12 @@ async function entryOf(database: Database, { exists = true, credential, ...user 
   const userId = exists
     ? (await seedUser(database, { project: await seedProject(database), enabled, instanceRoles })).userId
     : randomUUID()
-  const authority = { userId, permission: PERMISSION, credential: await credential(database, userId) }
+  const authority = {
+    userId,
+    permission: PERMISSION,
+    reach: WHOLE_INSTANCE,
+    credential: await credential(database, userId),
+  }
   return { ...anEntry('change'), actor: userId, authority: { kind: 'user', ...authority } }
 }
 
