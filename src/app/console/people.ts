@@ -1,10 +1,10 @@
 /**
- * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the role that the provider's claims give.
+ * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the roles that the provider's claims give.
  *
  * The change of the user is the right of the system, because the operator has configured who gets which role. All that the person does
  * afterwards is done by the right of the user.
  */
-import { nameOf, notAllowed, type Person, planPerson, type RoleRule, roleOf } from '../../domain/console/person.ts'
+import { nameOf, notAllowed, type Person, planPerson, type RoleRule, rolesOf } from '../../domain/console/person.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
@@ -41,17 +41,17 @@ export class People {
   async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
     const { store, replica, sessions, rules, idOf } = this.#options
     replica.assertCurrent()
-    const role = roleOf(person, rules)
+    const instanceRoles = rolesOf(person, rules)
     const projectId = idOf(PROJECT_NAME)
     await this.#makeProject(projectId, request)
     const userId = idOf(person.issuer, person.subject)
-    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), role }
+    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, { date }) => {
       return { next: planPerson(user, facts, date), result: undefined }
     })
     await replica.refreshAfterWrite()
-    if (role === undefined) throw notAllowed()
+    if (instanceRoles.length === 0) throw notAllowed()
     return await sessions.openFor(userId, request)
   }
 
