@@ -3,7 +3,8 @@
  */
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { allows, allowsOverItself } from '../../src/domain/identities/permission.ts'
+import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
+import { allows, allowsInProject, allowsOverItself } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import { administrationWith, METHODS } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
@@ -190,6 +191,53 @@ describe('a change that is under way when its caller loses the right to it', () 
       ownSecrets.some((path) => name.startsWith(`${path} `)) ? 'not_found' : 'permission_denied'
     expect(codes).toEqual([...held.keys()].map((name) => [name, codeOf(name)]))
     expect(await changesOf(caller.userId)).toEqual([])
+  })
+})
+
+describe('calls of a project owner that are under way when the role is taken away', () => {
+  const methods = METHODS.filter(({ permission }) => allowsInProject('PROJECT_OWNER', permission))
+  const changing = methods.filter((method) => CHANGING.includes(method))
+  /** What is left is the right over itself. */
+  const answerTo = ({ path, permission }: Method) => {
+    if (!allowsOverItself(permission)) return 'permission_denied'
+    return Object.hasOwn(requests[path] as object, 'userId') ? 'not_found' : 'ok'
+  }
+  const answersTo = (held: ReadonlyMap<string, HeldCall>) =>
+    [...held.keys()].map((name) => [name, answerTo(methods.find(({ path }) => name.startsWith(`${path} `))!)])
+  const codesOf = (answers: Record<string, Answer>) => Object.entries(answers).map(([name, { code }]) => [name, code])
+
+  async function newProjectOwner() {
+    const caller = await withAccessToken(instance)
+    const { userId } = caller
+    const { projectId } = requests['iam.project.v2.ProjectService/GetProject'] as { projectId: string }
+    await instance.admin.projects.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER })
+    await instance.admin.users.setInstanceRoles({ userId, instanceRoles: [] })
+    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
+    return { ...caller, projectId }
+  }
+
+  it('are refused when the body is complete, on both replicas', async () => {
+    const { userId, token, projectId } = await newProjectOwner()
+    const held = await holdAll(methods, token, ['over HTTP/1.1', 'over HTTP/2'])
+    await instance.admin.projects.removeProjectMember({ projectId, userId })
+    await eventually(async () => expect(await probe(token)).toBe('permission_denied'))
+    expect(codesOf(await finishAll(held)).sort()).toEqual(answersTo(held).sort())
+    expect(await changesOf(userId)).toEqual([])
+  })
+
+  it('are refused under the lock, on a replica that has not heard of the loss', async () => {
+    const { userId, token } = await newProjectOwner()
+    const held = await holdAll(changing, token, ['over HTTP/2'])
+    const answers = await servers.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('instance').selectAll().forUpdate().execute()
+      const finished = finishAll(held)
+      await servers.passedBody(userId, held.size)
+      await trx.deleteFrom('project_members').where('user_id', '=', userId).execute()
+      await bumpVersion(trx, servers.database, { at: await readChangeTime(trx) })
+      return { finished }
+    })
+    expect(codesOf(await answers.finished)).toEqual(answersTo(held))
+    expect(await changesOf(userId)).toEqual([])
   })
 })
 
