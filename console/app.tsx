@@ -13,7 +13,7 @@ import { linkTo, route } from './navigation/route.ts'
 import { Icon, type IconName } from './parts/icon.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
-import { type SignedIn, session, signOut } from './session/session.ts'
+import { may, type SignedIn, session, signOut } from './session/session.ts'
 import { SignInPage, UnreachablePage } from './session/sign-in-page.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
@@ -23,18 +23,34 @@ interface Place {
   readonly segment: string
   readonly name: string
   readonly icon: IconName
+  /** Without it, the place is not offered. */
+  readonly permission?: string
   readonly Page: ComponentType
   /** The page of one of them, if its id is in the address. */
   readonly Item?: ComponentType<{ readonly id: string }>
 }
 
-const PLACES: readonly [Place, ...Place[]] = [
-  { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
-  { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
-  { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
-  { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
+const PLACES: readonly Place[] = [
+  { segment: 'keys', name: 'Keys', icon: 'keys', permission: 'iam.web_key.read', Page: KeysPage },
+  {
+    segment: 'users',
+    name: 'Service users',
+    icon: 'users',
+    permission: 'iam.user.read',
+    Page: UsersPage,
+    Item: UserPage,
+  },
+  {
+    segment: 'projects',
+    name: 'Projects',
+    icon: 'projects',
+    permission: 'iam.project.read',
+    Page: ProjectsPage,
+    Item: ProjectPage,
+  },
+  { segment: 'audit', name: 'Audit trail', icon: 'audit', permission: 'iam.audit.read', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
-  { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },
+  { segment: 'instance', name: 'Instance', icon: 'instance', permission: 'iam.instance.read', Page: InstancePage },
 ]
 
 export function App() {
@@ -53,8 +69,9 @@ export function App() {
 
 function Frame({ user }: { readonly user: SignedIn }) {
   useEffect(followInstance, [])
-  const [segment = PLACES[0].segment, id] = route.value.path
-  const place = PLACES.find((candidate) => candidate.segment === segment)
+  const places = PLACES.filter(({ permission }) => permission === undefined || may(permission))
+  const [segment = places[0]?.segment, id] = route.value.path
+  const place = places.find((candidate) => candidate.segment === segment)
   const main = useFocusOnEntry(route.value.path.join('/'))
   return (
     <>
@@ -68,7 +85,7 @@ function Frame({ user }: { readonly user: SignedIn }) {
             <Icon name="keys" /> Keyturn
           </a>
           <nav class="nav" aria-label="Console">
-            {PLACES.map(({ segment: to, name, icon }) => (
+            {places.map(({ segment: to, name, icon }) => (
               <a key={to} href={linkTo([to])} {...(to === segment ? { 'aria-current': 'page' as const } : {})}>
                 <Icon name={icon} /> {name}
               </a>

@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { IN_BACKGROUND } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { now } from './clock.ts'
-import { version } from './instance.ts'
+import { mayFollow, version } from './instance.ts'
 
 /** What is loaded. */
 export interface Loaded<T> {
@@ -27,7 +27,7 @@ export function reload(): void {
   ownChanges.value += 1
 }
 
-/** How often that is loaded again of which the version says nothing, in milliseconds. */
+/** How often that is loaded again of which the version says nothing, or nothing to this user, in milliseconds. */
 const PERIOD = 10_000
 
 interface LoadOptions {
@@ -49,7 +49,7 @@ export function useLoaded<T>(
   const lastKey = useRef<string>(undefined)
   const current = version.value
   const changes = ownChanges.value
-  const period = isPeriodic ? Math.floor(now.value / PERIOD) : 0
+  const period = isPeriodic || !mayFollow() ? Math.floor(now.value / PERIOD) : 0
   // The key stands for what `load` does.
   useEffect(() => {
     const abort = new AbortController()

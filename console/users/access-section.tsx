@@ -1,8 +1,8 @@
 /**
- * What a user may do: roles over the instance, roles in projects, custom scopes.
+ * What a user may do: roles over the instance and over projects, roles in projects, custom scopes.
  */
-import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
+import { type Project, ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
+import { InstanceRole, type ManagedProject, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { Chips } from '../parts/chips.tsx'
@@ -31,6 +31,8 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
   const nameOf = ({ projectId, role }: { projectId: string; role: string }) =>
     `${nameOfProject(projects, projectId)}: ${role}`
+  const memberNameOf = ({ projectId, role }: ManagedProject) =>
+    `${nameOfProject(projects, projectId)}: ${ProjectMemberRole[role]}`
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
   const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
   return (
@@ -58,6 +60,31 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
               })),
               add: (name) =>
                 setRoles([...user.instanceRoles, ...[roleNamed(name)].filter((role) => role !== undefined)]),
+            }}
+          />
+        </div>
+        <div>
+          <h3>Roles over projects</h3>
+          <Chips
+            label="Roles over projects"
+            empty="None: it manages no project."
+            items={user.managedProjects.map(memberNameOf)}
+            mayChange={may('iam.project.member.write')}
+            removing={{
+              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
+              remove: async (name) => {
+                const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
+                if (managed !== undefined)
+                  await projectService.removeProjectMember({ userId, projectId: managed.projectId })
+              },
+            }}
+            adding={{
+              label: 'Make it the owner of a project',
+              choices: projects
+                .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
+                .map(({ projectId, name }) => ({ value: projectId, name })),
+              add: (projectId) =>
+                projectService.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER }),
             }}
           />
         </div>
