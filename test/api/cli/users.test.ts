@@ -82,6 +82,7 @@ describe('keyturn users show', () => {
     await terminal.lines('users', 'grant', clientId, '--role', 'billing:reader')
     await terminal.lines('users', 'grant', clientId, '--scope', 'invoices:read')
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    await terminal.lines('projects', 'members', 'set', 'billing', clientId, '--role', 'PROJECT_OWNER_VIEWER')
     expect(await terminal.lines('users', 'show', clientId)).toEqual([
       `client ID           ${clientId}`,
       'name                shown',
@@ -91,6 +92,7 @@ describe('keyturn users show', () => {
       'bound tokens        optional',
       'certificate bound   off',
       'instance roles      IAM_OWNER_VIEWER',
+      'manages             billing:PROJECT_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
       'token lifetime      -',
