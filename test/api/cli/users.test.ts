@@ -253,7 +253,8 @@ describe('keyturn users grant and revoke', () => {
     )
     expect(await keyturn('grant', NOBODY, '--instance-role', 'KING')).toEqual(
       rejects(
-        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are IAM_OWNER, IAM_OWNER_VIEWER.",
+        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are " +
+          'IAM_OWNER, IAM_OWNER_VIEWER, IAM_KEY_OPERATOR, IAM_AUDITOR, IAM_USER_ADMINISTRATOR.',
       ),
     )
   })
