@@ -226,8 +226,7 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } =
-    options
+  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
   const { instance, console, baseUrl } = options
   return (router) => {
     router

@@ -430,7 +430,10 @@ export function describeIdentityStore(current: () => Database): void {
     })
 
     it('lists the users whose name or client ID contains a text in any case, in complete pages', async () => {
-      const [shop, depot] = [await seedProject(current(), { name: 'shop' }), await seedProject(current(), { name: 'depot' })]
+      const [shop, depot] = [
+        await seedProject(current(), { name: 'shop' }),
+        await seedProject(current(), { name: 'depot' }),
+      ]
       const named = new Map<string, string>()
       for (const name of ['Checkout', 'checkin', '100% fee_a', 'a\\b', 'depot of shop']) {
         named.set((await seedUser(current(), { project: shop, name })).userId, name)
