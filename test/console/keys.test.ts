@@ -73,9 +73,10 @@ describeConsole('the keys in the console', (test) => {
     expect(test.page.url()).toContain('deleted=shown')
     const { events } = await test.owner.audit.listAuditEvents({ resource: `web_keys/${second}` })
     const [deleted, activated, created] = events.map(({ eventDate }) => timestampMs(eventDate!))
-    const moments = await rowOf(second)
-      .locator('time')
-      .evaluateAll((times) => times.map((time) => Date.parse((time as HTMLTimeElement).dateTime)))
+    const times = await rowOf(second).locator('time').all()
+    const moments = await Promise.all(
+      times.map(async (time) => Date.parse((await time.getAttribute('datetime')) ?? '')),
+    )
     expect(moments).toEqual(expect.arrayContaining([created, activated, deleted]))
     expect(
       await rowOf(second)
