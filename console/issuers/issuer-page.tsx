@@ -12,7 +12,7 @@ import { useAction } from '../parts/action.ts'
 import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { LoadedView } from '../parts/loaded-view.tsx'
-import { FailureNotice, Notice, sentence } from '../parts/notice.tsx'
+import { FailureNotice, Notice } from '../parts/notice.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
@@ -49,7 +49,7 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
   const [open, setOpen] = useState<'change' | 'delete'>()
   const close = () => setOpen(undefined)
   const refresh = useRefresh(issuer)
-  const { issuerId, algorithms, maxLifetimeSeconds, creationDate } = issuer
+  const { issuerId, maxLifetimeSeconds, creationDate } = issuer
   return (
     <>
       <PageHeading title={issuer.issuer} subtitle={<Copyable text={issuerId} what="the issuer id" />}>
@@ -74,7 +74,7 @@ function Issuer({ issuer }: { readonly issuer: TrustedIssuer }) {
       <FailureNotice failure={refresh.failure} />
       <p class="summary">
         <IssuerStateBadge issuer={issuer} /> Created <When at={millisecondsOf(creationDate)} />. Its JWTs may live up to{' '}
-        {formatLength(maxLifetimeSeconds * 1000)} and be signed with {algorithms.join(', ')}.{' '}
+        {formatLength(maxLifetimeSeconds * 1000)}.{' '}
         {may('iam.audit.read') && (
           <a href={linkTo(['audit'], { resource: `trusted_issuers/${issuerId}` })}>What was done to it</a>
         )}
@@ -92,15 +92,14 @@ const KEY_COLUMNS: readonly Column<PublicKey>[] = [
 ]
 
 function KeysSection({ issuer }: { readonly issuer: TrustedIssuer }) {
-  const { keys, fetchedKeys } = issuer
+  const { keys, fetchedKeys, algorithms } = issuer
   return (
     <section class="card" aria-labelledby="issuer-keys-title">
       <h2 id="issuer-keys-title">Keys</h2>
       {fetchedKeys !== undefined && fetchedKeys.failure !== '' && (
         <Notice kind="warning">
           <p>
-            The last fetch failed <Distance at={millisecondsOf(fetchedKeys.failureDate)} />:{' '}
-            {sentence(fetchedKeys.failure)}
+            The last fetch failed <Distance at={millisecondsOf(fetchedKeys.failureDate)} />: {fetchedKeys.failure}.
           </p>
         </Notice>
       )}
@@ -112,35 +111,39 @@ function KeysSection({ issuer }: { readonly issuer: TrustedIssuer }) {
         {fetchedKeys !== undefined && (
           <>
             <Moment name="Fetched" at={millisecondsOf(fetchedKeys.fetchDate)} otherwise="never" />
-            <Moment name="Used until" at={millisecondsOf(fetchedKeys.expirationDate)} otherwise="–" />
-            <Moment name="Next fetch" at={millisecondsOf(fetchedKeys.nextFetchDate)} otherwise="–" />
+            {fetchedKeys.expirationDate !== undefined && (
+              <Moment name="Too old" at={millisecondsOf(fetchedKeys.expirationDate)} />
+            )}
+            <Moment name="Next fetch" at={millisecondsOf(fetchedKeys.nextFetchDate)} />
             <div>
               <dt>Authorities</dt>
               <dd>{keys?.caCertificates === '' ? 'the usual ones' : 'its own'}</dd>
             </div>
           </>
         )}
+        <div>
+          <dt>Algorithms</dt>
+          <dd>{algorithms.join(', ')}</dd>
+        </div>
       </dl>
       <DataTable
         caption="Public keys"
         columns={KEY_COLUMNS}
         rows={publicKeysOf(issuer)}
         keyOf={({ kid, kind }) => `${kid} ${kind}`}
-        empty="There are none: all its JWTs are refused."
+        empty="There are no keys: all its JWTs are refused."
       />
     </section>
   )
 }
 
-function Moment({
-  name,
-  at,
-  otherwise,
-}: {
+interface MomentProps {
   readonly name: string
   readonly at: number | undefined
-  readonly otherwise: string
-}) {
+  readonly otherwise?: string
+}
+
+function Moment({ name, at, otherwise = '–' }: MomentProps) {
   return (
     <div>
       <dt>{name}</dt>

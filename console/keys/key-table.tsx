@@ -82,7 +82,7 @@ function nameCell(life: KeyLife) {
           )}
           {may('iam.audit.read') && (
             <span class="quiet">
-              {' · '}
+              {key === undefined ? '' : ' · '}
               <a href={linkTo(['audit'], { resource: `web_keys/${id}` })} aria-label={`Events of key ${nameOf(life)}`}>
                 events
               </a>

@@ -80,8 +80,8 @@ export function GetTokenDialog({ clientId: first, onClose, onDone }: GetTokenDia
         )}
       </Field>
       <p>
-        No secret is needed: Keyturn makes a client secret for this one request and deletes it at once; it works for a
-        minute at most and is shown nowhere. Both are events of the audit trail, and your doing.
+        You need no secret: the page makes a client secret for this one request and deletes it at once. It works for a
+        minute at most and is shown nowhere. The audit trail says that you did both.
       </p>
       <p>The token can do what the user can, until it expires.</p>
     </ConfirmDialog>

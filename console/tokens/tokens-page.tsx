@@ -52,7 +52,7 @@ export function TokensPage() {
           )}
         </Field>
         {token !== undefined && (
-          <p class="quiet">
+          <p class="quiet after-field">
             Copy it <CopyButton text={token.text} what="the token" />
           </p>
         )}

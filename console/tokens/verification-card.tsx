@@ -45,8 +45,8 @@ export function VerificationCard({ token }: { readonly token: DecodedToken }) {
         Signed with {textOf(alg)} by the key{' '}
         <a href={linkTo(['keys'])} title={textOf(kid)}>
           {shortened(textOf(kid))}
-        </a>
-        . A verifier also checks that the audience is its own.
+        </a>{' '}
+        – a verifier also checks that the audience is its own.
       </p>
     </section>
   )
