@@ -2,7 +2,7 @@
  * The timeline: one row for each key, from its publication to its withdrawal, what has been and what is planned. A drawing for the eye;
  * the table below it has the same facts.
  */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { formatExactly, formatLength } from '../format/moment.ts'
 import type { KeyLife, Lifetimes } from './key-life.ts'
@@ -22,6 +22,7 @@ const ROW = 54
 const FOOT = 26
 const EDGE = 24
 const SHORTEST = 2
+const LEAST_WIDTH = 240
 const BAR = { top: 28, height: 14 }
 
 /** At least this much is shown on both sides of now, in milliseconds. */
@@ -195,11 +196,14 @@ function rangeOf(lives: readonly KeyLife[], { token }: Lifetimes, now: number): 
 function useWidth() {
   const element = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(600)
-  useEffect(() => {
+  // Before it is drawn the first time, so that it is never wider than the page.
+  useLayoutEffect(() => {
     const box = element.current
     if (box === null) return
+    const fit = (available: number) => setWidth(Math.max(LEAST_WIDTH, Math.floor(available)))
+    fit(box.clientWidth)
     const observer = new ResizeObserver(([entry]) => {
-      if (entry !== undefined) setWidth(Math.max(240, Math.floor(entry.contentRect.width)))
+      if (entry !== undefined) fit(entry.contentRect.width)
     })
     observer.observe(box)
     return () => observer.disconnect()

@@ -58,7 +58,10 @@ describeConsole('the console while things change', (test) => {
     await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
     await test.owner.projects.createProject({ name: 'made-elsewhere' })
     await test.page.getByRole('link', { name: 'made-elsewhere' }).waitFor()
-    expect(kinds('/ListProjects')).toEqual(['1', 'background'])
+    const [first, ...later] = kinds('/ListProjects')
+    expect(first).toBe('1')
+    // A change of an earlier test may be noticed only now.
+    expect(new Set(later)).toEqual(new Set(['background']))
     expect(new Set(kinds('/GetInstance'))).toEqual(new Set(['background']))
   })
 
