@@ -65,8 +65,8 @@ export function presenceOf({ secondsSinceSeen }: Pick<SeenReplica, 'secondsSince
 }
 
 /**
- * How many changes a replica lacks, as far as that is known. A replica that is seen may have learned of a change since its last
- * heartbeat, so its own count stands. One that is not seen cannot have been told: it counts what was changed since, too.
+ * How many changes a replica lacks, as far as that is known. One that is seen learns of a change within about a second, so that its own
+ * count stands until the next heartbeat. For one that is not seen, the changes since its last heartbeat count too.
  */
 export function changesLacking(replica: SeenReplica, newestVersion: number): number {
   if (presenceOf(replica) === 'seen') return replica.versionsBehind

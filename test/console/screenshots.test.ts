@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { eventually } from '../support/eventually.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
 import { signIn } from './browser.ts'
 import { type ConsoleTest, describeConsole } from './console-tests.ts'
@@ -58,6 +59,21 @@ async function seedUsers({ instance }: ConsoleTest): Promise<string> {
   return user.userId
 }
 
+/** Another replica, names for both that are not those of this machine, and a caller of a deprecated method. */
+async function seedInstance({ instance, owner }: ConsoleTest): Promise<void> {
+  const { db } = instance.database
+  await instance.startReplica()
+  await eventually(async () => expect((await owner.instance.getInstance({})).instance?.replicas).toHaveLength(2))
+  await sql`
+    update replicas r set host_name = 'keyturn-' || n.number
+    from (select replica_id, row_number() over (order by start_date) - 1 as number from replicas) n
+    where r.replica_id = n.replica_id`.execute(db)
+  await sql`
+    insert into deprecated_calls (user_id, method, call_count, first_call_date, last_call_date)
+    select user_id, 'iam.webkey.v2beta.WebKeyService/ListWebKeys', 96, clock_timestamp() - interval '4 days', clock_timestamp() - interval '50 minutes'
+    from service_users where name = 'nightly-export'`.execute(db)
+}
+
 describeConsole('the pages of the console', (test) => {
   it.each(['light', 'dark'] as const)('are drawn in %s', async (colorScheme) => {
     const { owner, browser, server } = test
@@ -66,6 +82,7 @@ describeConsole('the pages of the console', (test) => {
     if (userId === undefined) {
       userId = await seedUsers(test)
       await seedKeys(test)
+      await seedInstance(test)
       // The token of the administration was signed by a key that signs no more, and is as good as before.
       await owner.projects.createProject({ name: 'billing' })
     }
@@ -92,7 +109,7 @@ describeConsole('the pages of the console', (test) => {
         await page.getByLabel('Access token').fill(owner.token)
         await page.getByText('yes', { exact: true }).waitFor()
       }
-      await page.getByText('Loading…').waitFor({ state: 'detached' })
+      await page.getByText('Loading…').first().waitFor({ state: 'detached' })
       if (FOLDER === undefined) continue
       mkdirSync(FOLDER, { recursive: true })
       await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })

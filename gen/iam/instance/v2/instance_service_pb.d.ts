@@ -200,7 +200,7 @@ export declare type Replica = Message<"iam.instance.v2.Replica"> & {
   version: bigint;
 
   /**
-   * How many changes of the instance it lacks, as far as that is known.
+   * How many changes of the instance it lacked when it was last seen. Of one that is overdue or gone, with those that were made since.
    *
    * @generated from field: int64 versions_behind = 11;
    */
