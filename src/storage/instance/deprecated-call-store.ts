@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import { MAX_DEPRECATED_CALLS } from '../../domain/deprecated-calls.ts'
 import type { DeprecatedCallStore } from '../../domain/ports.ts'
+import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
@@ -35,6 +36,7 @@ export function createDeprecatedCallStore({ db }: Pick<Database, 'db'>): Depreca
           offset ${sql.lit(MAX_DEPRECATED_CALLS)})`
       await usingStorageWithRetries(() =>
         db.transaction().execute(async (trx) => {
+          await ASYNCHRONOUS_COMMIT.execute(trx)
           await add.execute(trx)
           await deleteOldest.execute(trx)
         }),

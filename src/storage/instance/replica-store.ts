@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import type { ReplicaStore } from '../../domain/ports.ts'
 import { GONE_KEPT_SECONDS, MAX_REPLICAS, type SeenReplica } from '../../domain/replicas.ts'
+import { ASYNCHRONOUS_COMMIT } from '../postgres/asynchronous-commit.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { CLOCK } from './instance-row.ts'
@@ -31,7 +32,7 @@ export function createReplicaStore({ db }: Pick<Database, 'db'>): ReplicaStore {
       usingStorageWithRetries(async () => {
         // The rows of others only: a statement cannot delete a row and update it.
         await sql`
-          with forgotten as (
+          with committing as (${ASYNCHRONOUS_COMMIT}), forgotten as (
             delete from replicas where replica_id <> ${replicaId} and (
               last_seen_date not between ${CLOCK} - ${KEPT} and ${CLOCK} + ${KEPT}
               or replica_id in (select replica_id from replicas order by last_seen_date desc offset ${sql.lit(MAX_REPLICAS - 1)}))
@@ -40,7 +41,7 @@ export function createReplicaStore({ db }: Pick<Database, 'db'>): ReplicaStore {
             lag_seconds, ready, reason)
           select ${replicaId}::uuid, ${hostName}, ${keyturnVersion}, ${startedAt}::timestamptz, ${CLOCK}, ${version}::bigint,
             greatest(i.version - ${version}::bigint, 0), ${lagSeconds}::float8, ${ready}::boolean, ${reason}
-          from instance i where i.id = 1
+          from instance i, committing where i.id = 1
           on conflict (replica_id) do update set last_seen_date = excluded.last_seen_date, version = excluded.version,
             versions_behind = excluded.versions_behind, lag_seconds = excluded.lag_seconds, ready = excluded.ready,
             reason = excluded.reason`.execute(db)
@@ -48,7 +49,9 @@ export function createReplicaStore({ db }: Pick<Database, 'db'>): ReplicaStore {
 
     remove: (replicaId) =>
       usingStorageWithRetries(async () => {
-        await db.deleteFrom('replicas').where('replica_id', '=', replicaId).execute()
+        await sql`
+          with committing as (${ASYNCHRONOUS_COMMIT})
+          delete from replicas using committing where replica_id = ${replicaId}`.execute(db)
       }),
 
     list: () =>
