@@ -109,7 +109,10 @@ describeConsole('the pages of the console', (test) => {
         await page.getByLabel('Access token').fill(owner.token)
         await page.getByText('yes', { exact: true }).waitFor()
       }
-      await page.getByText(/^(Loading…|not known yet)$/).first().waitFor({ state: 'detached' })
+      await page
+        .getByText(/^(Loading…|not known yet)$/)
+        .first()
+        .waitFor({ state: 'detached' })
       if (FOLDER === undefined) continue
       mkdirSync(FOLDER, { recursive: true })
       await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
