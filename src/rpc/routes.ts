@@ -128,7 +128,7 @@ export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
   /** Signing people in; null without an OpenID provider. */
-  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }

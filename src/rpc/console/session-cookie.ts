@@ -14,8 +14,8 @@ const ATTRIBUTES = 'Path=/console; HttpOnly; SameSite=Strict'
  */
 export function readCookie(header: string | null | undefined): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
-    const [name, value] = pair.trim().split('=', 2)
-    return name === NAME && value !== undefined ? [value] : []
+    const text = pair.trim()
+    return text.startsWith(`${NAME}=`) ? [text.slice(NAME.length + 1)] : []
   })
   return values.length === 1 ? values[0] : undefined
 }
