@@ -102,6 +102,8 @@ describeConsole('the page of the instance', (test) => {
       .filter({ hasText: 'old-script' })
     await row.getByText('iam.webkey.v2beta.WebKeyService/ListWebKeys').waitFor()
     await row.getByRole('cell', { name: '3', exact: true }).waitFor()
+    await page.setViewportSize({ width: 360, height: 800 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await row.getByRole('link', { name: 'old-script' }).click()
     await page.getByRole('heading', { level: 1, name: 'old-script' }).waitFor()
   })
