@@ -15,8 +15,9 @@ export interface Lifetimes {
 export interface KeyLife {
   /** Unique among lives. */
   readonly id: string
-  /** Undefined: it is not created yet. */
+  /** Undefined: it is not created yet, or was deleted. */
   readonly key: WebKey | undefined
+  readonly isDeleted: boolean
   readonly publishedAt: number
   /** From then on, every verifier that respects the cache time of the key set knows the key. */
   readonly knownAt: number
@@ -90,6 +91,7 @@ function lifeOf(key: WebKey, { keySetCache, token }: Lifetimes): Draft {
   return {
     id: key.keyId,
     key,
+    isDeleted: false,
     publishedAt,
     knownAt: publishedAt + keySetCache,
     signsAt: millisecondsOf(key.activationDate),
@@ -104,6 +106,7 @@ function plannedLife(number: number, publishedAt: number, { keySetCache }: Lifet
   return {
     id: `planned ${number}`,
     key: undefined,
+    isDeleted: false,
     publishedAt,
     knownAt: publishedAt + keySetCache,
     signsAt: undefined,

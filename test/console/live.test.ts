@@ -2,8 +2,6 @@ import { expect, it } from '@jest/globals'
 import { signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
-const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
-
 describeConsole('the console while things change', (test) => {
   it('shows to two browsers what either of them changes', async () => {
     const other = await signIn(test.browser, test.server, { user: test.owner })
@@ -20,21 +18,6 @@ describeConsole('the console while things change', (test) => {
     await other.page.getByRole('listitem').getByText('reader').waitFor()
     expect(other.faults).toEqual([])
     await other.close()
-  })
-
-  it('shows names that are markup as they are', async () => {
-    const { projects } = await test.owner.projects.listProjects({})
-    const { projectId } = projects.find(({ name }) => name === 'warehouse')!
-    const { serviceUser } = await test.owner.users.createServiceUser({ projectId, name: MARKUP })
-    await test.owner.projects.addProjectScope({ projectId, scope: '<b>bold</b>' })
-    await test.owner.projects.addProjectAudience({ projectId, audience: "https://example.com/'onload=alert(1)" })
-    await test.console.goTo('/users')
-    await test.page.getByRole('link', { name: MARKUP }).click()
-    await test.page.getByRole('heading', { name: MARKUP }).waitFor()
-    await test.console.goTo(`/projects/${projectId}`)
-    await test.page.getByText('<b>bold</b>').waitFor()
-    await test.console.goTo(`/audit?resource=${encodeURIComponent(`users/${serviceUser!.userId}`)}`)
-    await test.page.getByText('CreateServiceUser').waitFor()
   })
 
   it('offers to a viewer nothing that it may not do', async () => {
@@ -54,6 +37,14 @@ describeConsole('the console while things change', (test) => {
         .getByRole('button', { name: /^(?!Copy)/ })
         .count(),
     ).toBe(0)
+    for (const [place, name] of [
+      ['/issuers', 'Trust issuer'],
+      ['/tokens', 'Get a token'],
+    ] as const) {
+      await viewer.goTo(place)
+      await viewer.page.getByRole('heading', { level: 1, name: /^T/ }).waitFor()
+      expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
+    }
     expect(viewer.faults).toEqual([])
     await viewer.close()
   })
