@@ -32,7 +32,7 @@ describeConsole(
     const main = () => test.page.getByRole('main')
     const shows = async (...texts: readonly string[]) => {
       for (const text of texts) await main().getByText(text).first().waitFor()
-      await test.page.getByText('Loading…').waitFor({ state: 'detached' })
+      await test.page.getByText('Loading…').first().waitFor({ state: 'detached' })
       expect(await main().locator('script, img').count()).toBe(0)
     }
 
@@ -87,6 +87,9 @@ describeConsole(
       await own.page.getByRole('banner').getByText(MARKUP, { exact: true }).waitFor()
       await own.goTo('/instance')
       await own.page.getByRole('row').getByText(MARKUP, { exact: true }).first().waitFor()
+      await administrationWith(test.server, token).webKeys.listWebKeys({})
+      const calls = own.page.getByRole('table', { name: /^Calls of deprecated methods/ })
+      await calls.getByText(MARKUP, { exact: true }).waitFor()
       await own.goTo(`/users/${user.userId}`)
       await own.page.getByRole('button', { name: 'Disable' }).click()
       await own.page.getByRole('dialog').getByText(MARKUP).first().waitFor()
