@@ -71,6 +71,33 @@ describeConsole('the console while things change', (test) => {
     expect(new Set(kinds('/GetInstance'))).toEqual(new Set(['background']))
   })
 
+  it('loads again what failed to load once', async () => {
+    await test.page.route('**/ListProjects', (route) => route.fulfill({ status: 503 }), { times: 1 })
+    await test.console.goTo('/keys')
+    await test.console.goTo('/projects')
+    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
+  })
+
+  it('shows what it loads, also if the instance changes during each load', async () => {
+    let changes = 0
+    await test.console.goTo('/keys')
+    await test.page.getByText('What happens next').waitFor()
+    await test.page.route('**/ListProjects', async (route) => {
+      changes += 1
+      const { project } = await test.owner.projects.createProject({ name: `made-during-load-${changes}` })
+      expect(project).toBeDefined()
+      // Once for the poll that may be under way.
+      for (let poll = 0; poll < 2; poll += 1) {
+        await test.page.waitForResponse((response) => response.url().endsWith('/GetInstance'))
+      }
+      await route.continue()
+    })
+    await test.console.goTo('/projects')
+    await test.page.getByRole('link', { name: 'made-during-load-1' }).waitFor()
+    await test.page.unrouteAll({ behavior: 'wait' })
+    await test.page.getByRole('link', { name: `made-during-load-${changes}`, exact: true }).waitFor()
+  })
+
   it('says how old it is while the server is away, and goes on when it is back', async () => {
     await test.console.goTo('/keys')
     await test.page.getByText('What happens next').waitFor()
@@ -82,5 +109,20 @@ describeConsole('the console while things change', (test) => {
     expect(await test.page.getByText('What happens next').count()).toBe(1)
     await test.page.unroute('**/console/api/**')
     await test.page.getByRole('alert').waitFor({ state: 'detached' })
+  })
+
+  it('says in an outage too how old it is, if it could not be loaded before', async () => {
+    const notice = test.page.getByRole('main').getByRole('alert')
+    await test.console.goTo('/projects')
+    await test.page.getByRole('link', { name: 'warehouse' }).waitFor()
+    await test.page.route('**/ListProjects', (route) => route.abort())
+    await test.owner.projects.createProject({ name: 'not-shown-yet' })
+    await notice.getByText(/what is shown is .* old\./).waitFor()
+    await test.page.route('**/console/api/**', (route) => route.abort())
+    await test.page.getByText(/What is shown is .* old\./).waitFor()
+    expect(await notice.count()).toBe(1)
+    await test.page.unrouteAll({ behavior: 'wait' })
+    await test.page.getByRole('link', { name: 'not-shown-yet' }).waitFor()
+    await notice.waitFor({ state: 'detached' })
   })
 })

@@ -52,4 +52,17 @@ describeUnless(NO_BROWSER)('the console without the database', () => {
     await page.getByRole('status').getByText('is created and published').waitFor()
     expect(faults).toEqual([])
   })
+
+  it('loads by itself what it could not load during an outage', async () => {
+    const { page, goTo, faults } = console
+    await page.getByText('What happens next').waitFor()
+    await proxy.close()
+    await page.getByRole('alert').filter({ hasText: /What is shown is .* old\./ }).waitFor()
+    await goTo('/users')
+    await page.getByRole('region', { name: 'Service users' }).getByText('STORAGE_UNAVAILABLE').waitFor()
+    proxy = await startTcpProxy(databasePort, proxy.port)
+    await page.getByRole('link', { name: 'administrator' }).waitFor()
+    await page.getByRole('alert').first().waitFor({ state: 'detached' })
+    expect(faults).toEqual([])
+  })
 })
