@@ -7,13 +7,13 @@ import { AuditPage } from './audit/audit-page.tsx'
 import { InstancePage } from './instance/instance-page.tsx'
 import { KeysPage } from './keys/keys-page.tsx'
 import { Patterns } from './keys/patterns.tsx'
-import { followInstance } from './live/instance.ts'
+import { followInstance, version } from './live/instance.ts'
 import { OutageBanner } from './live/outage-banner.tsx'
 import { linkTo, route } from './navigation/route.ts'
 import { Icon, type IconName } from './parts/icon.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
-import { type SignedIn, session, signOut } from './session/session.ts'
+import { type SignedIn, session, signOut, updatePermissions } from './session/session.ts'
 import { SignInPage, UnreachablePage } from './session/sign-in-page.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
@@ -53,6 +53,7 @@ export function App() {
 
 function Frame({ user }: { readonly user: SignedIn }) {
   useEffect(followInstance, [])
+  useEffect(() => void updatePermissions(), [version.value])
   const [segment = PLACES[0].segment, id] = route.value.path
   const place = PLACES.find((candidate) => candidate.segment === segment)
   const main = useFocusOnEntry(route.value.path.join('/'))

@@ -13,7 +13,7 @@ import { createLoader, type Loader } from './loader.ts'
 /** What is loaded. */
 export interface Loaded<T> {
   readonly value: T | undefined
-  /** Until when it is known to have been so, in milliseconds of this machine's clock. */
+  /** When it was loaded, or was last known to be the same, in milliseconds of this machine's clock. */
   readonly at: number
   /** Why it could not be loaded the last time. */
   readonly failure: Failure | undefined
@@ -80,8 +80,8 @@ export function useLoaded<T>(
   useEffect(() => {
     if (isRetryDue) loader.current?.request()
   }, [isRetryDue])
-  if (shown === undefined) return NOTHING
-  return { ...shown, at: shown.version === current ? Math.max(shown.at, heardAt.value) : shown.at }
+  if (shown?.failure === undefined || shown.version !== current) return shown ?? NOTHING
+  return { ...shown, at: Math.max(shown.at, heardAt.value) }
 }
 
 const NEVER = { ...NOTHING, version: undefined, failedAt: 0 }

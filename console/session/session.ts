@@ -43,11 +43,27 @@ const UNAUTHENTICATED = 401
  */
 export async function openSession(reason = ''): Promise<void> {
   const code = takeCode()
+  // Nothing that was shown to another user stays.
+  if (code !== undefined) session.value = { kind: 'opening' }
   try {
     session.value = await readSession(code === undefined ? reason : await redeem(code))
   } catch {
     session.value = { kind: 'unreachable' }
   }
+}
+
+/** Opens a session when a sign-in link is opened in this tab: the browser does not load the page again for it. */
+export function followSignInLinks(): void {
+  addEventListener('hashchange', () => {
+    if (codeInAddress() !== null) void openSession()
+  })
+}
+
+/** Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. */
+export async function updatePermissions(): Promise<void> {
+  const before = session.value
+  const after = await readSession('').catch(() => before)
+  if (session.value === before && after.kind === 'signed-in') session.value = after
 }
 
 /** While the session ends because its user wants that, calls of the page that come too late are no news. */
@@ -81,10 +97,14 @@ export function may(permission: string): boolean {
 
 /** The code of the sign-in link. It is removed from the address, so that it is neither shown nor kept in the history. */
 function takeCode(): string | undefined {
-  const code = new URLSearchParams(location.hash.slice(1)).get('code')
+  const code = codeInAddress()
   if (code === null) return undefined
   forgetPlace()
   return code
+}
+
+function codeInAddress(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get('code')
 }
 
 /** @returns What to say if the code is refused. */

@@ -1,10 +1,18 @@
 import { expect, it } from '@jest/globals'
+import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import { administrationWith } from '../support/administration.ts'
+import { newCode } from '../support/console-browser.ts'
+import type { Robot } from '../support/oauth-instance.ts'
 import { signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
 const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 describeConsole('the console while things change', (test) => {
+  const administrationBy = async (robot: Robot) =>
+    administrationWith(test.server, await test.instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE))
+
   it('shows to two browsers what either of them changes', async () => {
     const other = await signIn(test.browser, test.server, { user: test.owner })
     await test.console.goTo('/projects')
@@ -39,9 +47,7 @@ describeConsole('the console while things change', (test) => {
 
   it('offers to a viewer nothing that it may not do', async () => {
     const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
-    const { administrationWith } = await import('../support/administration.ts')
-    const token = await test.instance.accessToken(robot, 'urn:service:iam:org:project:id:service:aud')
-    const viewer = await signIn(test.browser, test.server, { user: administrationWith(test.server, token) })
+    const viewer = await signIn(test.browser, test.server, { user: await administrationBy(robot) })
     await viewer.page.getByRole('table', { name: /^Keys/ }).waitFor()
     for (const name of ['Rotate now', 'Create key', 'Change policy', /^Revoke/, /^Activate/]) {
       expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
@@ -56,6 +62,31 @@ describeConsole('the console while things change', (test) => {
     ).toBe(0)
     expect(viewer.faults).toEqual([])
     await viewer.close()
+  })
+
+  it('offers what its user may do when that changes', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const viewer = await signIn(test.browser, test.server, { user: await administrationBy(robot) })
+    const button = viewer.page.getByRole('button', { name: 'Create key' })
+    await viewer.page.getByText('What happens next').waitFor()
+    expect(await button.count()).toBe(0)
+    await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER] })
+    await button.waitFor()
+    await test.owner.users.setInstanceRoles({ userId: robot.userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
+    await button.waitFor({ state: 'detached' })
+    await viewer.close()
+  })
+
+  it('takes a sign-in link that is opened in the tab of another user', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER_VIEWER'] })
+    const { page, goTo, close } = await signIn(test.browser, test.server, { user: test.owner })
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await goTo(`code=${await newCode(await administrationBy(robot))}`)
+    await page.getByRole('button', { name: 'Create key' }).waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    expect(page.url()).toBe(`${test.server.baseUrl}/console/`)
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await close()
   })
 
   it('says which requests a person caused, because only those keep the session in use', async () => {

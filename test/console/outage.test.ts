@@ -57,7 +57,10 @@ describeUnless(NO_BROWSER)('the console without the database', () => {
     const { page, goTo, faults } = console
     await page.getByText('What happens next').waitFor()
     await proxy.close()
-    await page.getByRole('alert').filter({ hasText: /What is shown is .* old\./ }).waitFor()
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /What is shown is .* old\./ })
+      .waitFor()
     await goTo('/users')
     await page.getByRole('region', { name: 'Service users' }).getByText('STORAGE_UNAVAILABLE').waitFor()
     proxy = await startTcpProxy(databasePort, proxy.port)

@@ -35,6 +35,16 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
+  it('takes a link that is opened in a tab that has no session', async () => {
+    const { page, goTo, faults, close } = await openPage(browser, server)
+    await page.getByText('npx keyturn console').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    expect(page.url()).toBe(`${server.baseUrl}/console/`)
+    expect(faults).toEqual([])
+    await close()
+  })
+
   it('refuses a link that was used in another browser', async () => {
     const at = `#code=${await newCode(owner)}`
     const first = await openPage(browser, server, { at })
