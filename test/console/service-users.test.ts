@@ -86,10 +86,11 @@ describeConsole('the service users in the console', (test) => {
     await test.page.getByRole('button', { name: 'Change settings' }).click()
     const userId = clientId.split('@')[0]!
     await test.owner.users.updateServiceUser({ userId, name: 'renamed', updateMask: { paths: ['name'] } })
+    await test.page.getByRole('heading', { name: 'renamed', exact: true }).waitFor()
     await dialog().getByLabel('A token lifetime of its own').check()
     await dialog().getByLabel('Lifetime of its tokens', { exact: true }).fill('0.25')
     await dialog().getByRole('button', { name: 'Save' }).click()
-    await test.page.getByRole('heading', { name: 'renamed' }).waitFor()
+    await dialog().waitFor({ state: 'detached' })
     const { serviceUser } = await test.owner.users.getServiceUser({ userId })
     expect(serviceUser).toMatchObject({ name: 'renamed', tokenLifetime: { seconds: 900n } })
   })
