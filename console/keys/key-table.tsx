@@ -1,7 +1,7 @@
 /**
  * The facts about each key, and what can be done with it.
  */
-import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import type { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { linkTo } from '../navigation/route.ts'
@@ -9,12 +9,10 @@ import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
+import { actionsOf, type KeyAction } from './key-actions.ts'
 import { kindNameOf } from './key-kind.ts'
 import type { KeyLife } from './key-life.ts'
 import { isNeeded, nextOf, STATE_NAMES, statusOf } from './key-sentences.ts'
-
-/** Something that can be done with a key. */
-export type KeyAction = 'activate' | 'revoke' | 'delete'
 
 interface KeyTableProps {
   readonly lives: readonly KeyLife[]
@@ -107,20 +105,4 @@ function signing({ signsAt, stopsAt }: KeyLife) {
 function StateBadge({ state }: { readonly state: WebKeyState | undefined }) {
   if (state === undefined) return <span class="badge">planned</span>
   return <span class={`badge is-${STATE_NAMES[state]}`}>{STATE_NAMES[state]}</span>
-}
-
-function actionsOf({ key }: KeyLife): { action: KeyAction; label: string }[] {
-  const activate = may('iam.web_key.write')
-  const remove = may('iam.web_key.delete')
-  const actions: { action: KeyAction; label: string; offered: boolean }[] = [
-    { action: 'activate', label: 'Activate', offered: activate && key?.state === WebKeyState.INITIAL },
-    {
-      action: 'activate',
-      label: 'Roll back',
-      offered: activate && key?.state === WebKeyState.INACTIVE && key.hasPrivateKey,
-    },
-    { action: 'delete', label: 'Delete', offered: remove && key?.state === WebKeyState.INACTIVE },
-    { action: 'revoke', label: 'Revoke', offered: remove && key !== undefined && key.state !== WebKeyState.REVOKED },
-  ]
-  return actions.filter(({ offered }) => offered)
 }
