@@ -77,11 +77,30 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
-  it('leads back to the sign-in page when the session was revoked', async () => {
+  it('says that the session goes on if signing out failed, and tries again', async () => {
     const { page, close } = await signIn(browser, server, { user: owner })
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Back to the console' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await close()
+  })
+
+  it('leads back to the sign-in page when the session was revoked', async () => {
+    const { page, goTo, close } = await signIn(browser, server, { user: owner })
     const { sessions } = await owner.console.listSessions({})
     for (const { sessionId } of sessions) await owner.console.revokeSession({ sessionId })
     await page.getByText('Your session has ended.').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await close()
   })
 })
