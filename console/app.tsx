@@ -5,6 +5,8 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { AuditPage } from './audit/audit-page.tsx'
 import { InstancePage } from './instance/instance-page.tsx'
+import { IssuerPage } from './issuers/issuer-page.tsx'
+import { IssuersPage } from './issuers/issuers-page.tsx'
 import { KeysPage } from './keys/keys-page.tsx'
 import { Patterns } from './keys/patterns.tsx'
 import { followInstance, outage, version } from './live/instance.ts'
@@ -33,6 +35,7 @@ const PLACES: readonly [Place, ...Place[]] = [
   { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
   { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
   { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
+  { segment: 'issuers', name: 'Trusted issuers', icon: 'issuers', Page: IssuersPage, Item: IssuerPage },
   { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
   { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },

@@ -18,8 +18,9 @@ export interface Lifetimes {
 export interface KeyLife {
   /** Unique among lives. */
   readonly id: string
-  /** Undefined: it is not created yet. */
+  /** Undefined: it is not created yet, or was deleted. */
   readonly key: WebKey | undefined
+  readonly isDeleted: boolean
   readonly publishedAt: number
   /** From then on, every verifier that respects the cache time of the key set knows the key. */
   readonly knownAt: number
@@ -104,6 +105,7 @@ function lifeOf(key: WebKey, { lifetimes, now }: { readonly lifetimes: Lifetimes
   return {
     id: key.keyId,
     key,
+    isDeleted: false,
     publishedAt,
     knownAt: (isUnconfirmed({ key }) ? now : publishedAt) + lifetimes.keySetCache,
     signsAt: millisecondsOf(key.activationDate),
@@ -118,6 +120,7 @@ function plannedLife(number: number, publishedAt: number, { keySetCache }: Lifet
   return {
     id: `planned ${number}`,
     key: undefined,
+    isDeleted: false,
     publishedAt,
     knownAt: publishedAt + keySetCache,
     signsAt: undefined,

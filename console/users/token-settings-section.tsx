@@ -6,6 +6,7 @@ import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { formatLength, lengthOf } from '../format/moment.ts'
 import { lifetimes } from '../live/instance.ts'
+import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { DurationField } from '../parts/duration-field.tsx'
 import { Field } from '../parts/field.tsx'
@@ -26,9 +27,14 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
             </button>
           )}
           {may('iam.user.credential.write') && (
-            <button type="button" class="button" onClick={() => setOpen('revoke')}>
-              Revoke all tokens
-            </button>
+            <>
+              <a class="button" href={linkTo(['tokens'], { user: user.clientId })}>
+                Get a token
+              </a>
+              <button type="button" class="button" onClick={() => setOpen('revoke')}>
+                Revoke all tokens
+              </button>
+            </>
           )}
         </div>
       </div>

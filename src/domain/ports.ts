@@ -87,6 +87,14 @@ export interface Page<Cursor> {
   readonly limit: number
 }
 
+/** Which service users a list has. */
+export interface UserFilter {
+  /** Null: of all projects. */
+  readonly projectId: string | null
+  /** Only those whose name or client ID contains it, in any case. Empty: all. */
+  readonly search: string
+}
+
 /**
  * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
  * change something `change_outcome_unknown`.
@@ -118,9 +126,9 @@ export interface IdentityStore {
   /** Ordered by name, which is the cursor. */
   listProjects(page: Page<string>): Promise<readonly Project[]>
   findUser(userId: string): Promise<ServiceUser | undefined>
-  /** Ordered by creation date and id. `projectId` null: of all projects. */
+  /** Those that the filter lets through, ordered by creation date and id. */
   listUsers(
-    projectId: string | null,
+    filter: UserFilter,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]>
   /** The user with a personal access token of this hash, expired or not. */

@@ -23,6 +23,7 @@ import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/
 import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
+import type { Introspection } from '../app/access/introspection.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
@@ -103,6 +104,7 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly introspection: Introspection
   readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
@@ -126,7 +128,7 @@ export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
   /** Signing people in; null without an OpenID provider. */
-  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -224,15 +226,14 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
-    options
+  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
   const { instance, console, baseUrl } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
       .service(ProjectService, projectService(projects))
-      .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(ServiceUserService, serviceUserService(options))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))

@@ -49,11 +49,11 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const digest = (text: string) => hash('sha256', text, 'base64url')
   const shared = { store, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
-  const people = new People({ store: users, replica, sessions, rules: config.openId?.roles ?? [], idOf })
+  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
     access: new SessionAccess({ ...shared, users }),
-    openId: provider === null ? null : { provider, people, attempts },
+    openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
   }
 }

@@ -159,6 +159,10 @@ function startIssuerKeyRefresher({
   return refresher
 }
 
+function createIntrospection({ replica, baseUrl, now }: ServicesOptions): Introspection {
+  return new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now })
+}
+
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
@@ -181,7 +185,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
       readServiceUser: (userId) => replica.readServiceUser(userId),
       secrets,
     },
-    introspection: new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now }),
+    introspection: createIntrospection(options),
     revocations: new TokenRevocations({ store, replica }),
     federation: {
       verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
@@ -277,6 +281,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
+    introspection: createIntrospection(options),
     certificates: new ClientCertificates({ store, replica, newId: randomUUID }),
     trustedIssuers: new TrustedIssuers({
       store: issuers,

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { PersonBrowser, startOpenIdProvider, type TestOpenIdProvider } from '../support/openid-person.ts'
@@ -130,6 +131,36 @@ describe('signing in with an OpenID provider', () => {
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
     expect(await response.text()).toContain('you may not sign in here')
     expect((await admin.users.listServiceUsers({ pageSize: 1000 })).serviceUsers).toHaveLength(before)
+  })
+
+  it('notes refusals in the audit trail, with the user if there is one', async () => {
+    const { browser } = await signIn('dave:dev')
+    const { userId } = (await sessionOf(browser)).body
+    await signIn('dave:nothing')
+    await signIn('eve:nothing')
+    await browser.open(`${server.baseUrl}/console/sign-in`)
+    await browser.open(`${callbackUrl()}?code=a&state=b`)
+    await eventually(async () => {
+      const { events } = await admin.audit.listAuditEvents({ actor: 'anonymous', pageSize: 1000 })
+      const refused = events.filter(({ action }) => action === 'console/sign_in')
+      expect(refused.map(({ outcome, resource }) => `${outcome} ${resource}`)).toEqual(
+        expect.arrayContaining([`SIGN_IN_NOT_ALLOWED users/${userId}`, 'SIGN_IN_NOT_ALLOWED ', 'SIGN_IN_FAILED ']),
+      )
+    })
+  })
+
+  it('goes on at an address from which other sign-ins fail', async () => {
+    const failing = new PersonBrowser()
+    await failing.open(`${server.baseUrl}/console/sign-in`)
+    const cookies = new Map(failing.cookies)
+    let status = 0
+    for (let attempt = 0; attempt < 130 && status !== 429; attempt += 1) {
+      // A failure makes a browser forget its sign-in.
+      for (const [name, value] of cookies) failing.cookies.set(name, value)
+      status = (await failing.open(`${callbackUrl()}?code=a&state=${attempt}`)).status
+    }
+    expect(status).toBe(429)
+    expect((await signIn('frank:dev')).response.status).toBe(303)
   })
 
   it('refuses a person whose user is disabled, and ends the sessions', async () => {

@@ -93,6 +93,7 @@ async function userRequests(admin: Administration, projectId: string): Promise<E
     'iam.user.v2.ServiceUserService/DisableServiceUser': { userId: enabled },
     'iam.user.v2.ServiceUserService/DeleteServiceUser': { userId: unwanted },
     'iam.user.v2.ServiceUserService/RevokeTokens': { userId },
+    'iam.user.v2.ServiceUserService/IntrospectToken': { token: 'unknown' },
     'iam.user.v2.ServiceUserService/SetInstanceRoles': { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'] },
     'iam.user.v2.ServiceUserService/GrantProjectRole': { userId, projectId, role: 'reader' },
     'iam.user.v2.ServiceUserService/RevokeProjectRole': { userId, projectId, role: 'granted' },

@@ -1,3 +1,4 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { expect, it } from '@jest/globals'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { describeConsole } from './console-tests.ts'
@@ -87,6 +88,29 @@ describeConsole('the keys in the console', (test) => {
       /Tokens until .* still need this key\. Without it verifiers refuse them/,
     )
     await confirm('Delete')
+    await rowOf(second).waitFor({ state: 'detached' })
+  })
+
+  it('are shown after they were deleted, as the audit trail has them', async () => {
+    await test.page.getByLabel('Show deleted keys').check()
+    await rowOf(second).getByText('deleted', { exact: true }).waitFor()
+    expect(test.page.url()).toContain('deleted=shown')
+    const { events } = await test.owner.audit.listAuditEvents({ resource: `web_keys/${second}` })
+    const [deleted, activated, created] = events.map(({ eventDate }) => timestampMs(eventDate!))
+    const times = await rowOf(second).locator('time').all()
+    const moments = await Promise.all(
+      times.map(async (time) => Date.parse((await time.getAttribute('datetime')) ?? '')),
+    )
+    expect(moments).toEqual(expect.arrayContaining([created, activated, deleted]))
+    expect(
+      await rowOf(second)
+        .getByRole('button', { name: /^(?!Copy)/ })
+        .count(),
+    ).toBe(0)
+    expect(await test.page.getByRole('img', { name: /^Timeline/ }).getAttribute('aria-label')).toContain(
+      `Key ${shortened(second)}: deleted`,
+    )
+    await test.page.getByLabel('Show deleted keys').uncheck()
     await rowOf(second).waitFor({ state: 'detached' })
   })
 

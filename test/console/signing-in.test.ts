@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Browser } from 'playwright-core'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { newCode } from '../support/console-browser.ts'
+import { seedLink } from '../support/console-seed.ts'
 import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
 import { NO_BROWSER, openBrowser, openPage, signIn } from './browser.ts'
+import { describeConsole } from './console-tests.ts'
 
 describeUnless(NO_BROWSER)('signing in at the console', () => {
   let server: Keyturn
@@ -101,6 +103,38 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await page.getByText('Your session has ended.').waitFor()
     await goTo(`code=${await newCode(owner)}`)
     await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    await close()
+  })
+})
+
+describeConsole('a link of the console', (test) => {
+  const refusedAt = async (at: string) => {
+    const { page, faults, close } = await openPage(test.browser, test.server, { at })
+    await page.getByText('npx keyturn console').waitFor()
+    expect(await page.getByRole('status').textContent()).toMatch(/link/)
+    expect(page.url()).not.toContain('code')
+    expect(faults).toEqual([])
+    await close()
+  }
+
+  it('is refused a second after its minute', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER'] })
+    await refusedAt(`#code=${await seedLink(test.instance, robot.userId, -1)}`)
+  })
+
+  it('is refused when it was made up', async () => {
+    await refusedAt('#code=ktn_code_made-up')
+  })
+
+  it('is refused in the browser that used it, once that has signed out', async () => {
+    const at = `#code=${await newCode(test.owner)}`
+    const { page, close } = await openPage(test.browser, test.server, { at })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await page.goto('about:blank')
+    await page.goto(`${test.server.baseUrl}/console/${at}`)
+    await page.getByText('npx keyturn console').waitFor()
+    expect(await page.getByRole('status').textContent()).toMatch(/link/)
     await close()
   })
 })

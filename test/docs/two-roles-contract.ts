@@ -225,6 +225,7 @@ export function describeTwoRoles({
         await users(method, { userId })
       }
       await users('ListServiceUsers', {})
+      await users('IntrospectToken', { token: 'unknown' })
       await users('RevokeTokens', { userId })
       await users('DisableServiceUser', { userId })
       await users('EnableServiceUser', { userId })

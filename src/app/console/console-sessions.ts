@@ -28,7 +28,8 @@ import { userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 
-const SIGN_IN = 'console/sign_in'
+/** The action of signing in, in the audit trail. */
+export const SIGN_IN = 'console/sign_in'
 const SIGN_OUT = 'console/sign_out'
 /** The end of a session that had to give way to a new one of its user. */
 const REPLACED = 'console/replaced'

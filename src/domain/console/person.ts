@@ -46,7 +46,8 @@ export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleR
 export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>): string {
   const names = [...NAMES.flatMap((claim) => textsIn(claims, claim)), subject].map((name) =>
     name
-      .replaceAll(/\p{Cc}/gu, ' ')
+      // Neither control characters nor those that are not seen or turn the direction of what follows.
+      .replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
       .trim()
       .slice(0, MAX_NAME_LENGTH)
       .toWellFormed(),

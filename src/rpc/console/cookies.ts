@@ -8,8 +8,8 @@
  */
 export function cookieValue(header: string | null | undefined, name: string): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
-    const [key, value] = pair.trim().split('=', 2)
-    return key === name && value !== undefined ? [value] : []
+    const text = pair.trim()
+    return text.startsWith(`${name}=`) ? [text.slice(name.length + 1)] : []
   })
   return values.length === 1 ? values[0] : undefined
 }

@@ -6,20 +6,23 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect'
+import { assertMayTry } from '../../app/access/access.ts'
 import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
+import type { AuditTrail } from '../../app/audit/audit-trail.ts'
+import { SIGN_IN } from '../../app/console/console-sessions.ts'
 import type { People } from '../../app/console/people.ts'
+import { ANONYMOUS } from '../../domain/audit.ts'
 import { CONSOLE_PATH } from '../../domain/console/paths.ts'
+import type { Person } from '../../domain/console/person.ts'
 import { DomainError, databaseBusy } from '../../domain/errors.ts'
 import type { Log, OpenIdProvider, RequestContext } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
+import { auditRefusal } from '../authorization/refusal-audit.ts'
 import { toConnectError } from '../messages/errors.ts'
 import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../routes.ts'
 import { attemptCookie } from './attempt-cookie.ts'
 import { setCookie } from './session-cookie.ts'
-
-/** What failed returns are counted for, beside the address. */
-const NAME = 'openid_sign_in'
 
 /** Each asks the provider. */
 const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
@@ -29,6 +32,9 @@ export interface OpenIdEndpointOptions {
   readonly provider: OpenIdProvider
   readonly people: Pick<People, 'signIn'>
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
   readonly baseUrl: string
   readonly requestContext: Pick<RequestContext, 'addressOf' | 'identified' | 'refused'>
   readonly log: Log
@@ -42,7 +48,7 @@ export interface OpenIdAnswers {
 
 /** Makes the answers. */
 export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
-  const { provider, people, attempts, baseUrl, requestContext, log } = options
+  const { provider, people, attempts, audit, digest, baseUrl, requestContext, log } = options
   const isSecure = new URL(baseUrl).protocol === 'https:'
   const departures = attemptCookie(isSecure)
   const returns = new Semaphore(RETURNS)
@@ -65,6 +71,22 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
       }
     }
 
+  /** The person whom the provider confirms. A failure counts for its sign-in, and for the address. */
+  const confirmed = async (req: IncomingMessage, address: string): Promise<Person> => {
+    const attempt = departures.read(req.headers.cookie)
+    if (attempt === undefined) throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
+    const from = { name: digest(attempt.state), address }
+    assertMayTry(from, attempts)
+    const query = (req.url ?? '').replace(/^[^?]*/, '')
+    try {
+      return await returns.run(() => provider.finish(query, attempt))
+    } catch (error) {
+      log.warn({ err: error }, 'a person could not be signed in by the OpenID provider')
+      if (error instanceof DomainError && error.code === 'sign_in_failed') attempts.fail(from)
+      throw error
+    }
+  }
+
   return {
     signIn: refusing(async (_req, res) => {
       const { url, attempt } = await provider.begin()
@@ -72,26 +94,14 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
     }),
 
     callback: refusing(async (req, res) => {
-      const clientAddress = requestContext.addressOf(req)
-      const from = { name: NAME, address: clientAddress }
-      const attempt = departures.read(req.headers.cookie)
-      if (attempt === undefined)
-        throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
-      const seconds = attempts.blockedForSeconds(from)
-      if (seconds > 0) {
-        throw new DomainError('too_many_failures', 'too many failed sign-ins: try again later', {
-          metadata: { retry_after_seconds: String(seconds) },
-        })
+      const request = {
+        requestId: String(req.headers['x-request-id'] ?? ''),
+        clientAddress: requestContext.addressOf(req),
       }
-      const query = (req.url ?? '').replace(/^[^?]*/, '')
-      const person = await returns
-        .run(() => provider.finish(query, attempt))
-        .catch((error: unknown) => {
-          log.warn({ err: error }, 'a person could not be signed in by the OpenID provider')
-          if (error instanceof DomainError && error.code === 'sign_in_failed') attempts.fail(from)
-          throw error
-        })
-      const request = { requestId: String(req.headers['x-request-id'] ?? ''), clientAddress }
+      const person = await confirmed(req, request.clientAddress).catch((error: unknown) => {
+        auditRefusal(audit, { ...request, actor: ANONYMOUS, action: SIGN_IN, resource: '' }, error)
+        throw error
+      })
       const { session, cookie } = await people.signIn(person, request)
       requestContext.identified(req, session.userId)
       res.writeHead(303, { location: CONSOLE_PATH, 'set-cookie': [setCookie(cookie, isSecure), departures.clear] })
