@@ -12,6 +12,7 @@ import { Patterns } from './keys/patterns.tsx'
 import { followInstance, outage, version } from './live/instance.ts'
 import { OutageBanner } from './live/outage-banner.tsx'
 import { linkTo, route } from './navigation/route.ts'
+import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { Icon, type IconName } from './parts/icon.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
@@ -95,7 +96,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
         <div>
           <OutageBanner />
           <main class="main" id="main" ref={main}>
-            <PageOf place={place} id={id} />
+            <ErrorBoundary key={route.value.path.join('/')}>
+              <PageOf place={place} id={id} />
+            </ErrorBoundary>
           </main>
         </div>
       </div>
