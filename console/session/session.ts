@@ -94,7 +94,8 @@ export async function signOut(): Promise<void> {
   isSigningOut = true
   try {
     const response = await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
-    session.value = response.ok ? await readSession('You have signed out.') : await signedOutHereOnly(response)
+    if (response.ok) await openSession('You have signed out.')
+    else session.value = await signedOutHereOnly(response)
   } catch (error) {
     session.value = { kind: 'sign-out-failed', message: messageOf(error) }
   } finally {
