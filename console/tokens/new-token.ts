@@ -42,7 +42,7 @@ async function requestWith({ clientId, clientSecret }: Credentials, scope: strin
   const body = (await response.json()) as Readonly<Record<string, unknown>>
   if (typeof body.access_token === 'string') return body.access_token
   throw new ConnectError(
-    `the token endpoint refused: ${String(body.error_description ?? body.error)}`,
+    `the token endpoint refused: ${String(body.error_description ?? body.message ?? response.status)}`,
     Code.FailedPrecondition,
   )
 }

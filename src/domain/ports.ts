@@ -4,6 +4,7 @@
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
+import type { DeprecatedCalls, NamedDeprecatedCalls } from './deprecated-calls.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
 import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
@@ -18,6 +19,7 @@ import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
 import type { Rotation } from './keys/rotation.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './keys/web-key.ts'
+import type { Heartbeat, SeenReplicas } from './replicas.ts'
 import type { Revision } from './revision.ts'
 import type { ChangeMoment } from './time.ts'
 
@@ -253,6 +255,24 @@ export interface CredentialUses {
    * @returns Whether this was its first use.
    */
   useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
+}
+
+/** The replicas in the database. No method makes a change of the instance. All throw {DomainError} `storage_unavailable`. */
+export interface ReplicaStore {
+  /** Writes that a replica runs, and forgets others that have been gone for long. */
+  beat(heartbeat: Heartbeat): Promise<void>
+  /** Forgets a replica that stops. */
+  remove(replicaId: string): Promise<void>
+  /** By their start, oldest first. */
+  list(): Promise<SeenReplicas>
+}
+
+/** Who calls deprecated methods, in the database. No method makes a change of the instance. All throw {DomainError} `storage_unavailable`. */
+export interface DeprecatedCallStore {
+  /** Adds calls to those before, without those of users who do not exist. At most one for each user and method. */
+  record(calls: readonly DeprecatedCalls[]): Promise<void>
+  /** Newest first. */
+  list(): Promise<readonly NamedDeprecatedCalls[]>
 }
 
 /** A reading of the database's clock, taken between two moments of a monotonic clock. */

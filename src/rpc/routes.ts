@@ -33,6 +33,7 @@ import type { ClientCertificates } from '../app/identities/client-certificates.t
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { DeprecatedCallCounter } from '../app/instance/deprecated-call-counter.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
@@ -111,6 +112,7 @@ export interface RpcOptions {
   readonly audit: AuditTrail
   readonly access: Access
   readonly instance: InstanceOverview
+  readonly deprecatedCalls: DeprecatedCallCounter
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
   /** The base URL. */
@@ -200,19 +202,17 @@ function routerWith(
     isConnectOnly = false,
   }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
 ): ConnectRouter {
-  const { audit, servesDeprecated, log } = options
+  const { audit, log } = options
   return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     grpc: !isConnectOnly,
     grpcWeb: !isConnectOnly,
     requestGate: authorize({
+      ...options,
       authenticate,
       access,
-      audit,
       permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
-      servesDeprecated,
       callContexts,
-      log,
     }),
     interceptors: [
       translateErrors(log, callContexts),
@@ -227,7 +227,7 @@ function routerWith(
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
-  const { instance, console, baseUrl } = options
+  const { instance, deprecatedCalls, console, baseUrl } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -238,7 +238,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit))
-      .service(InstanceService, instanceService(instance))
+      .service(InstanceService, instanceService(instance, deprecatedCalls))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
 }

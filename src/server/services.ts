@@ -59,7 +59,8 @@ import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
-import { createConsole, createInstanceOverview } from './console.ts'
+import { createConsole } from './console.ts'
+import { startInstanceParts } from './instance.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What the services share. */
@@ -258,7 +259,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
-    instance: createInstanceOverview(options),
+    ...startInstanceParts(options),
     console: createConsole(options),
     baseUrl,
     webKeys: new WebKeys({

@@ -22,6 +22,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
+    'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
     ...(await consoleRequests(admin)),
   }
 }

@@ -57,7 +57,7 @@ describeConsole('the console for everyone', (test) => {
   const visit = async (page: Page, [place, text]: [string, string | RegExp]) => {
     await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
     await page.getByRole('main').getByText(text).first().waitFor()
-    await page.getByText('Loading…').waitFor({ state: 'detached' })
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' })
   }
 
   it.each(['light', 'dark'] as const)('has no page in which axe finds something, in %s', async (colorScheme) => {

@@ -43,6 +43,14 @@ describeConsole('the console while things change', (test) => {
         .getByRole('button', { name: /^(?!Copy)/ })
         .count(),
     ).toBe(0)
+    for (const [place, name] of [
+      ['/issuers', 'Trust issuer'],
+      ['/tokens', 'Get a token'],
+    ] as const) {
+      await viewer.goTo(place)
+      await viewer.page.getByRole('heading', { level: 1, name: /^T/ }).waitFor()
+      expect(await viewer.page.getByRole('button', { name }).count()).toBe(0)
+    }
     expect(viewer.faults).toEqual([])
     await viewer.close()
   })

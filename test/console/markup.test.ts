@@ -1,6 +1,9 @@
 import { expect, it } from '@jest/globals'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import { administrationWith } from '../support/administration.ts'
 import { json, newIssuerKey, startHttpsIssuer } from '../support/https-issuer.ts'
 import { createAuthority } from '../support/server-certificates.ts'
+import { signIn } from './browser.ts'
 import { describeConsole } from './console-tests.ts'
 
 const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -75,6 +78,20 @@ describeConsole(
       await page.getByRole('dialog').getByText(`This is ${NAMES.user}.`).waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Get token' }).click()
       await shows('yes', `${MARKUP} claim`, `${MARKUP} of a list`)
+    })
+
+    it('are shown as they are, of the person who is signed in and of the user that is asked about', async () => {
+      const user = await test.instance.addRobot({ name: MARKUP, instanceRoles: ['IAM_OWNER'] })
+      const token = await test.instance.accessToken(user, SERVICE_AUDIENCE_SCOPE)
+      const own = await signIn(test.browser, test.server, { user: administrationWith(test.server, token) })
+      await own.page.getByRole('banner').getByText(MARKUP, { exact: true }).waitFor()
+      await own.goTo('/instance')
+      await own.page.getByRole('row').getByText(MARKUP, { exact: true }).first().waitFor()
+      await own.goTo(`/users/${user.userId}`)
+      await own.page.getByRole('button', { name: 'Disable' }).click()
+      await own.page.getByRole('dialog').getByText(MARKUP).first().waitFor()
+      expect(own.faults).toEqual([])
+      await own.close()
     })
 
     it('are shown as they are, when an issuer is the one who chose them', async () => {

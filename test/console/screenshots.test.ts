@@ -61,6 +61,21 @@ async function seedUsers({ instance }: ConsoleTest): Promise<string> {
   return user.userId
 }
 
+/** Another replica, names for both that are not those of this machine, and a caller of a deprecated method. */
+async function seedInstance({ instance, owner }: ConsoleTest): Promise<void> {
+  const { db } = instance.database
+  await instance.startReplica()
+  await eventually(async () => expect((await owner.instance.getInstance({})).instance?.replicas).toHaveLength(2))
+  await sql`
+    update replicas r set host_name = 'keyturn-' || n.number
+    from (select replica_id, row_number() over (order by start_date) - 1 as number from replicas) n
+    where r.replica_id = n.replica_id`.execute(db)
+  await sql`
+    insert into deprecated_calls (user_id, method, call_count, first_call_date, last_call_date)
+    select user_id, 'iam.webkey.v2beta.WebKeyService/ListWebKeys', 96, clock_timestamp() - interval '4 days', clock_timestamp() - interval '50 minutes'
+    from service_users where name = 'nightly-export'`.execute(db)
+}
+
 const authority = createAuthority()
 
 /** Issuers of three kinds: fetched, given, and one that cannot be reached. @returns The id of one to show. */
@@ -105,6 +120,7 @@ describeConsole(
       if (userId === undefined) {
         userId = await seedUsers(test)
         await seedKeys(test)
+        await seedInstance(test)
         // The token of the administration was signed by a key that signs no more, and is as good as before.
         await owner.projects.createProject({ name: 'billing' })
       }
@@ -135,7 +151,10 @@ describeConsole(
           await page.getByLabel('Access token').fill(owner.token)
           await page.getByText('yes', { exact: true }).waitFor()
         }
-        await page.getByText('Loading…').waitFor({ state: 'detached' })
+        await page
+          .getByText(/^(Loading…|not known yet)$/)
+          .first()
+          .waitFor({ state: 'detached' })
         if (FOLDER === undefined) continue
         mkdirSync(FOLDER, { recursive: true })
         await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })

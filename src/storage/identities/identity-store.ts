@@ -127,8 +127,8 @@ async function readUsers(
 }
 
 /**
- * Whether the name or the client ID contains a text, in any case as the locale of the database has it. No index serves a text in the middle, so
- * rows are read in the order of the list until the page is full.
+ * Whether the name or the client ID contains a text, in any case, as far as the locale of the database knows it. No index serves a text in
+ * the middle, so rows are read in the order of the list until the page is full.
  */
 function containsText(search: string) {
   return sql<boolean>`strpos(lower(u.name || E'\\n' || u.user_id || '@' || p.name), lower(${search})) > 0`

@@ -148,7 +148,8 @@ export declare type ListServiceUsersRequest = Message<"iam.user.v2.ListServiceUs
   pageToken: string;
 
   /**
-   * Only users whose name or client ID contains this text, whatever the case of its letters. Empty: all.
+   * Only users whose name or client ID contains this text, whatever the case of its letters. Of letters beyond ASCII the case counts where
+   * the database has the locale `C`, as the embedded one has. Empty: all.
    *
    * @generated from field: string search = 4;
    */
