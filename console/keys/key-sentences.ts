@@ -4,7 +4,7 @@
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { formatDistance, formatMoment } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
-import type { KeyLife } from './key-life.ts'
+import { isUnconfirmed, type KeyLife } from './key-life.ts'
 
 /** The name of each state. */
 export const STATE_NAMES: Readonly<Record<WebKeyState, string>> = {
@@ -27,6 +27,7 @@ export function statusOf(life: KeyLife, now: number): string {
   if (isDeleted) return `deleted ${formatDistance(goneAt ?? now, now)}`
   switch (key?.state) {
     case WebKeyState.INITIAL:
+      if (isUnconfirmed(life)) return 'its publication is not confirmed yet: verifiers may not know it'
       return now < knownAt ? `verifiers may not know it until ${say(knownAt)}` : 'ready to sign: verifiers know it'
     case WebKeyState.ACTIVE:
       return `signs since ${say(signsAt ?? publishedAt)}`

@@ -1,7 +1,6 @@
 /**
  * The facts about each key, and what can be done with it.
  */
-import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { linkTo } from '../navigation/route.ts'
@@ -9,12 +8,10 @@ import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
+import { actionsOf, type KeyAction } from './key-actions.ts'
 import { kindNameOf } from './key-kind.ts'
 import type { KeyLife } from './key-life.ts'
 import { isNeeded, nameOf, nextOf, STATE_NAMES, statusOf } from './key-sentences.ts'
-
-/** Something that can be done with a key. */
-export type KeyAction = 'activate' | 'revoke' | 'delete'
 
 interface KeyTableProps {
   readonly lives: readonly KeyLife[]
@@ -112,20 +109,4 @@ function StateBadge({ life: { key, isDeleted } }: { readonly life: KeyLife }) {
   if (key === undefined) return <span class="badge">{isDeleted ? 'deleted' : 'planned'}</span>
   const { state } = key
   return <span class={`badge is-${STATE_NAMES[state]}`}>{STATE_NAMES[state]}</span>
-}
-
-function actionsOf({ key }: KeyLife): { action: KeyAction; label: string }[] {
-  const activate = may('iam.web_key.write')
-  const remove = may('iam.web_key.delete')
-  const actions: { action: KeyAction; label: string; offered: boolean }[] = [
-    { action: 'activate', label: 'Activate', offered: activate && key?.state === WebKeyState.INITIAL },
-    {
-      action: 'activate',
-      label: 'Roll back',
-      offered: activate && key?.state === WebKeyState.INACTIVE && key.hasPrivateKey,
-    },
-    { action: 'delete', label: 'Delete', offered: remove && key?.state === WebKeyState.INACTIVE },
-    { action: 'revoke', label: 'Revoke', offered: remove && key !== undefined && key.state !== WebKeyState.REVOKED },
-  ]
-  return actions.filter(({ offered }) => offered)
 }

@@ -16,9 +16,10 @@ import { PageHeading } from '../parts/page-heading.tsx'
 import { may } from '../session/session.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { readDeletedKeys } from './deleted-keys.ts'
-import { ActivateDialog, DeleteDialog, RevokeDialog } from './key-dialogs.tsx'
+import type { KeyAction } from './key-actions.ts'
+import { KeyDialog } from './key-dialogs.tsx'
 import { type KeyLife, livesOf } from './key-life.ts'
-import { type KeyAction, KeyTable } from './key-table.tsx'
+import { KeyTable } from './key-table.tsx'
 import { Legend } from './legend.tsx'
 import { PolicyCard } from './policy-card.tsx'
 import { PolicyDialog } from './policy-dialog.tsx'
@@ -29,7 +30,7 @@ import { Timeline } from './timeline.tsx'
 const STEPS = 40
 const STATES = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
-type Open = { readonly kind: 'create' | 'rotate' | 'policy' } | { readonly kind: KeyAction; readonly life: KeyLife }
+type Open = { readonly kind: 'create' | 'rotate' | 'policy' } | { readonly kind: KeyAction; readonly keyId: string }
 
 export function KeysPage() {
   const withRevoked = route.value.query.has('revoked')
@@ -85,7 +86,7 @@ export function KeysPage() {
                 <Timeline lives={shown} lifetimes={times} now={now.value} scale={scale} />
               </section>
               <section class="card" aria-label="All keys">
-                <KeyTable lives={shown} onAction={(kind, life) => start({ kind, life })} />
+                <KeyTable lives={shown} onAction={(kind, { id }) => start({ kind, keyId: id })} />
                 <label class="check is-small">
                   <input
                     type="checkbox"
@@ -117,9 +118,9 @@ export function KeysPage() {
               {open?.kind === 'policy' && policy !== undefined && (
                 <PolicyDialog policy={policy} keys={published(keys)} {...shared} />
               )}
-              {open?.kind === 'activate' && <ActivateDialog life={open.life} signer={signer} {...shared} />}
-              {open?.kind === 'revoke' && <RevokeDialog life={open.life} signer={signer} {...shared} />}
-              {open?.kind === 'delete' && <DeleteDialog life={open.life} signer={signer} {...shared} />}
+              {open !== undefined && 'keyId' in open && (
+                <KeyDialog kind={open.kind} keyId={open.keyId} lives={lives} signer={signer} {...shared} />
+              )}
             </>
           )
         }}

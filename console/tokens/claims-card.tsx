@@ -1,9 +1,9 @@
 /**
  * What a token says: its claims and its header.
  */
-import { formatDistance, formatExactly } from '../format/moment.ts'
+import { formatDistance, formatExactly, isMoment } from '../format/moment.ts'
 import { now } from '../live/clock.ts'
-import type { DecodedToken } from './decoded-token.ts'
+import { type DecodedToken, textOf } from './decoded-token.ts'
 
 const MOMENTS = ['exp', 'iat', 'nbf', 'auth_time']
 
@@ -33,7 +33,7 @@ function Members({ of: members }: { readonly of: Readonly<Record<string, unknown
             <code>{name}</code>
           </dt>
           <dd>
-            {MOMENTS.includes(name) && typeof value === 'number' ? (
+            {MOMENTS.includes(name) && typeof value === 'number' && isMoment(value * 1000) ? (
               <>
                 {formatExactly(value * 1000)} <span class="quiet">({formatDistance(value * 1000, now.value)})</span>
               </>
@@ -45,8 +45,4 @@ function Members({ of: members }: { readonly of: Readonly<Record<string, unknown
       ))}
     </dl>
   )
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value, null, 1) ?? 'none')
 }

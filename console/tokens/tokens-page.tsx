@@ -4,6 +4,7 @@
 import { useState } from 'preact/hooks'
 import { route } from '../navigation/route.ts'
 import { CopyButton } from '../parts/copyable.tsx'
+import { ErrorBoundary } from '../parts/error-boundary.tsx'
 import { Field } from '../parts/field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Outcome } from '../parts/outcome.tsx'
@@ -68,10 +69,11 @@ export function TokensPage() {
           </Notice>
         )}
         {token !== undefined && (
-          <>
+          // A view of one token is never a view of another, also if that cannot be shown.
+          <ErrorBoundary key={token.text}>
             <VerificationCard token={token} />
             <ClaimsCard token={token} />
-          </>
+          </ErrorBoundary>
         )}
       </div>
       {isGetting && may('iam.user.credential.write') && (

@@ -9,7 +9,7 @@ import { instance, version } from '../live/instance.ts'
 import { linkTo } from '../navigation/route.ts'
 import { Icon } from '../parts/icon.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
-import type { DecodedToken } from './decoded-token.ts'
+import { type DecodedToken, textOf } from './decoded-token.ts'
 import { type Introspection, introspect } from './introspection.ts'
 import { fetchKeySet, type Verification, verifyToken } from './verification.ts'
 
@@ -111,11 +111,12 @@ type Found =
 
 const RUNNING: Found = { kind: 'running' }
 
-/** Verifies again when the instance changes, and when the token expires. */
+/** Verifies again when the instance changes, and when the token begins and ends. */
 function useVerification(token: DecodedToken): Found {
   const [{ text, found }, setFound] = useState<{ text: string; found: Found }>({ text: token.text, found: RUNNING })
-  const { exp } = token.claims
-  const isExpired = typeof exp === 'number' && now.value >= exp * 1000
+  const { exp, nbf } = token.claims
+  const hasCome = (at: unknown) => typeof at === 'number' && now.value >= at * 1000
+  const [isExpired, isBegun] = [hasCome(exp), hasCome(nbf)]
   const issuer = instance.value?.issuer
   const current = version.value
   const lastText = useRef('')
@@ -146,10 +147,6 @@ function useVerification(token: DecodedToken): Found {
     return () => {
       isOver = true
     }
-  }, [token.text, issuer, current, isExpired])
+  }, [token.text, issuer, current, isExpired, isBegun])
   return text === token.text ? found : RUNNING
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none')
 }

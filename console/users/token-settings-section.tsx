@@ -85,7 +85,9 @@ function boundnessOf({ boundTokensRequired, certificateBoundTokens }: ServiceUse
   return boundTokensRequired ? `always, to ${what}` : `to ${what}, if the request has one`
 }
 
-function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
+function ChangeDialog({ user: current, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
+  // As it was when the form was filled from it, so that what changes elsewhere meanwhile is not taken for a change of the form.
+  const [user] = useState(current)
   const longest = (lifetimes.value?.token ?? 0) / 1000
   const own = user.tokenLifetime === undefined ? undefined : Number(user.tokenLifetime.seconds)
   const [name, setName] = useState(user.name)

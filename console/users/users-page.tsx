@@ -1,7 +1,7 @@
 /**
  * The service users: a page at a time, or those that a search finds. Search, project and page are in the address.
  */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
@@ -71,6 +71,7 @@ export function UsersPage() {
 
 function SearchField({ text }: { readonly text: string }) {
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(pause.current), [])
   const search = (value: string) => {
     clearTimeout(pause.current)
     pause.current = setTimeout(() => changeQuery({ search: value, page: '' }), PAUSE)

@@ -162,8 +162,15 @@ export interface IssuersChange<T> {
  * what `KeyStore.update` does.
  */
 export interface ConsoleStore {
-  /** Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
-  change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
+  /**
+   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * `decide` gets the user of a `client` authority, which is not checked before; undefined if there is no such user.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
+  ): Promise<T>
   /** Oldest first, also those that have ended and were not deleted yet. */
   listSessions(): Promise<readonly ConsoleSession[]>
   findLink(hash: Uint8Array): Promise<SignInLink | undefined>

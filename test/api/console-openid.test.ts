@@ -183,6 +183,41 @@ describe('signing in with an OpenID provider', () => {
     expect((await browser.open(url)).status).toBe(401)
   })
 
+  it('refuses a return with two cookies, because another host of the domain may have set one', async () => {
+    const { browser, url } = await authenticated('frank:dev')
+    const [name, value] = [...browser.cookies].find(([key]) => key.endsWith('keyturn_console_sign_in'))!
+    const pair = `${name.split(' ')[1]}=${value}`
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie: `${pair}; ${pair}` } })
+    expect(response.status).toBe(401)
+    expect(await response.text()).toContain('began elsewhere')
+    expect((await browser.open(url)).status).toBe(303)
+  })
+
+  it('sets over https a cookie that browsers take from its host alone, and reads no other', async () => {
+    const secure = await startKeyturnInProcess({
+      env: {
+        KEYTURN_BASE_URL: 'https://keyturn.example.com',
+        KEYTURN_OPENID_ISSUER: provider.issuer,
+        KEYTURN_OPENID_CLIENT_ID: 'keyturn',
+        KEYTURN_OPENID_ROLES: '{"IAM_OWNER":{"groups":"platform"}}',
+      },
+    })
+    const response = await fetch(`${secure.listenUrl}/console/sign-in`, { redirect: 'manual' })
+    const [line = ''] = response.headers.getSetCookie()
+    expect(line).toMatch(
+      /^__Host-keyturn_console_sign_in=[\w-]+; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    )
+    const callback = async (cookie: string) => {
+      const returned = await fetch(`${secure.listenUrl}/console/callback?code=c&state=s`, { headers: { cookie } })
+      return await returned.text()
+    }
+    const [pair = ''] = line.split(';', 1)
+    expect(await callback(pair)).toContain('the OpenID provider did not confirm the sign-in')
+    expect(await callback(pair.replace('__Host-', ''))).toContain('began elsewhere')
+    await secure.stop()
+    await removeFolder(secure.dataDir)
+  })
+
   it.each([
     ['another state', (url: URL) => url.searchParams.set('state', 'other')],
     ['another code', (url: URL) => url.searchParams.set('code', 'other')],

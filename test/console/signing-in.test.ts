@@ -37,6 +37,16 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
+  it('takes a link that is opened in a tab that has no session', async () => {
+    const { page, goTo, faults, close } = await openPage(browser, server)
+    await page.getByText('npx keyturn console').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    expect(page.url()).toBe(`${server.baseUrl}/console/`)
+    expect(faults).toEqual([])
+    await close()
+  })
+
   it('refuses a link that was used in another browser', async () => {
     const at = `#code=${await newCode(owner)}`
     const first = await openPage(browser, server, { at })
@@ -69,11 +79,30 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
-  it('leads back to the sign-in page when the session was revoked', async () => {
+  it('says that the session goes on if signing out failed, and tries again', async () => {
     const { page, close } = await signIn(browser, server, { user: owner })
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Back to the console' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await close()
+  })
+
+  it('leads back to the sign-in page when the session was revoked', async () => {
+    const { page, goTo, close } = await signIn(browser, server, { user: owner })
     const { sessions } = await owner.console.listSessions({})
     for (const { sessionId } of sessions) await owner.console.revokeSession({ sessionId })
     await page.getByText('Your session has ended.').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await close()
   })
 })

@@ -39,6 +39,40 @@ describeConsole('a token in the console', (test) => {
     expect(sent.filter((request) => request.includes(claims))).toEqual([])
   })
 
+  const tokenOf = (claims: string) =>
+    `${Buffer.from('{"alg":"RS256","kid":"k"}').toString('base64url')}.${Buffer.from(claims).toString('base64url')}.AAAA`
+
+  it.each([
+    ['a date after all dates', `{"sub":"late","exp":${8.64e12 + 1}}`],
+    ['a number that is no date', '{"sub":"huge","exp":1e300}'],
+    ['a number without an end', '{"sub":"endless","exp":1e999}'],
+    ['a value that is nested deeply', `{"sub":"deep","a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+    ['a date before all dates', '{"sub":"early","nbf":-1e300}'],
+  ])('is shown with %s, and without parts of the token before', async (_, claims) => {
+    const [card, input] = [test.page.getByRole('region', { name: 'Claims' }), test.page.getByLabel('Access token')]
+    await paste(test.owner.token)
+    await verdict('yes').waitFor()
+    await input.fill(tokenOf(claims))
+    await card.getByText(JSON.parse(claims.replace(/"a":.*/, '"a":0}')).sub, { exact: true }).waitFor()
+    await verdict('no').waitFor()
+    expect(await card.getByText('client_id').count()).toBe(0)
+  })
+
+  it('is verified again when its time comes', async () => {
+    await paste(tokenOf(JSON.stringify({ nbf: Math.ceil(Date.now() / 1000) + 3 })))
+    await test.page.getByText('Not before has not come').waitFor()
+    await test.page.getByText('Not before has not come').waitFor({ state: 'detached' })
+  })
+
+  it('fits into a narrow window', async () => {
+    const size = test.page.viewportSize()!
+    await test.page.setViewportSize({ width: 360, height: 800 })
+    await paste(test.owner.token)
+    await verdict('yes').waitFor()
+    expect(await test.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await test.page.setViewportSize(size)
+  })
+
   it('is shown as refused by Keyturn as soon as it is revoked, and what accepts it still', async () => {
     const robot = await test.instance.addRobot()
     await paste(await test.instance.accessToken(robot, 'openid'))

@@ -2,7 +2,7 @@
  * `/console/sign-in` and `/console/callback`: signing in with an OpenID provider (authorization code, OpenID Connect Core §3.1).
  *
  * The browser comes to both by a navigation, which can carry no header of the page. What binds the return to the browser that was sent away
- * is a cookie with state, nonce and the code verifier, which lives for ten minutes and is sent to the callback only.
+ * is a cookie with state, nonce and the code verifier, which lives for ten minutes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect'
@@ -12,19 +12,17 @@ import type { AuditTrail } from '../../app/audit/audit-trail.ts'
 import { SIGN_IN } from '../../app/console/console-sessions.ts'
 import type { People } from '../../app/console/people.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
-import { CALLBACK_PATH, CONSOLE_PATH } from '../../domain/console/paths.ts'
+import { CONSOLE_PATH } from '../../domain/console/paths.ts'
 import type { Person } from '../../domain/console/person.ts'
 import { DomainError, databaseBusy } from '../../domain/errors.ts'
-import type { Log, OpenIdProvider, RequestContext, SignInAttempt } from '../../domain/ports.ts'
+import type { Log, OpenIdProvider, RequestContext } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import { auditRefusal } from '../authorization/refusal-audit.ts'
-import { reasonOf, toConnectError } from '../messages/errors.ts'
+import { toConnectError } from '../messages/errors.ts'
+import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../routes.ts'
+import { attemptCookie } from './attempt-cookie.ts'
 import { setCookie } from './session-cookie.ts'
-
-const NAME = 'keyturn_console_sign_in'
-const ATTRIBUTES = `Path=${CALLBACK_PATH}; HttpOnly; SameSite=Lax`
-const MAX_AGE_SECONDS = 600
 
 /** Each asks the provider. */
 const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
@@ -51,9 +49,9 @@ export interface OpenIdAnswers {
 /** Makes the answers. */
 export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
   const { provider, people, attempts, audit, digest, baseUrl, requestContext, log } = options
-  const secure = new URL(baseUrl).protocol === 'https:' ? '; Secure' : ''
+  const isSecure = new URL(baseUrl).protocol === 'https:'
+  const departures = attemptCookie(isSecure)
   const returns = new Semaphore(RETURNS)
-  const forget = `${NAME}=; ${ATTRIBUTES}; Max-Age=0${secure}`
 
   const refusing =
     (answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Answer =>
@@ -63,11 +61,11 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
         await answer(req, res)
       } catch (error) {
         const refusal = toConnectError(error, new Headers({ 'x-request-id': String(req.headers['x-request-id']) }), log)
-        requestContext.refused(req, error instanceof DomainError ? reasonOf(error.code) : 'INTERNAL')
+        requestContext.refused(req, labelOf(refusal))
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
         res.writeHead(codeToHttpStatus(refusal.code), {
           'content-type': 'text/plain; charset=utf-8',
-          'set-cookie': forget,
+          'set-cookie': departures.clear,
         })
         res.end(`${refusal.rawMessage}\n\nTo try again, open ${baseUrl}${CONSOLE_PATH}\n`)
       }
@@ -75,7 +73,7 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
 
   /** The person whom the provider confirms. A failure counts for its sign-in, and for the address. */
   const confirmed = async (req: IncomingMessage, address: string): Promise<Person> => {
-    const attempt = readAttempt(req.headers.cookie)
+    const attempt = departures.read(req.headers.cookie)
     if (attempt === undefined) throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
     const from = { name: digest(attempt.state), address }
     assertMayTry(from, attempts)
@@ -92,12 +90,7 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
   return {
     signIn: refusing(async (_req, res) => {
       const { url, attempt } = await provider.begin()
-      const cookie = Buffer.from(JSON.stringify(attempt)).toString('base64url')
-      res.writeHead(303, {
-        location: url,
-        'set-cookie': `${NAME}=${cookie}; ${ATTRIBUTES}; Max-Age=${MAX_AGE_SECONDS}${secure}`,
-      })
-      res.end()
+      res.writeHead(303, { location: url, 'set-cookie': departures.set(attempt) }).end()
     }),
 
     callback: refusing(async (req, res) => {
@@ -111,22 +104,8 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
       })
       const { session, cookie } = await people.signIn(person, request)
       requestContext.identified(req, session.userId)
-      res.writeHead(303, { location: CONSOLE_PATH, 'set-cookie': [setCookie(cookie, secure !== ''), forget] })
+      res.writeHead(303, { location: CONSOLE_PATH, 'set-cookie': [setCookie(cookie, isSecure), departures.clear] })
       res.end()
     }),
   }
-}
-
-function readAttempt(header: string | undefined): SignInAttempt | undefined {
-  const pair = (header ?? '').split(';').find((text) => text.trim().startsWith(`${NAME}=`))
-  try {
-    const text = Buffer.from(pair?.split('=', 2)[1] ?? '', 'base64url').toString()
-    const { state, nonce, verifier }: Record<string, unknown> = JSON.parse(text)
-    if ([state, nonce, verifier].every((value) => typeof value === 'string' && value !== '')) {
-      return { state, nonce, verifier } as SignInAttempt
-    }
-  } catch {
-    // Not a cookie of this server.
-  }
-  return undefined
 }

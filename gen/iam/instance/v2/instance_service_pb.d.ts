@@ -80,7 +80,7 @@ export declare type Instance = Message<"iam.instance.v2.Instance"> & {
   replica?: Replica | undefined;
 
   /**
-   * The database. It could be reached, or there would be no answer.
+   * The database, as it was at `version`: a replica that is cut off answers from memory.
    *
    * @generated from field: iam.instance.v2.Database database = 5;
    */
