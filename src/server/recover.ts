@@ -98,7 +98,8 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   let page: readonly ServiceUser[] = []
   do {
     const last = page.at(-1)
-    page = await identities.listUsers({ projectId: null, reach: WHOLE_INSTANCE }, { after: last ?? null, limit: PAGE })
+    const filter = { projectId: null, search: '', reach: WHOLE_INSTANCE }
+    page = await identities.listUsers(filter, { after: last ?? null, limit: PAGE })
     yield* page
   } while (page.length === PAGE)
 }

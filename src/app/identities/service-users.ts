@@ -20,7 +20,7 @@ import {
 } from '../../domain/identities/service-user.ts'
 import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
-import type { IdentityStore, Page } from '../../domain/ports.ts'
+import type { IdentityStore, Page, UserFilter } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -76,13 +76,13 @@ export class ServiceUsers {
     return existingUser(visibleUser(authority.reach, await this.#options.store.findUser(userId)), userId)
   }
 
-  /** Those that the caller may see, ordered by creation date and id. @param projectId Null: of all projects. */
+  /** Those that the filter lets through and the caller may see, ordered by creation date and id. */
   list(
     { authority }: Actor,
-    projectId: string | null,
+    filter: Omit<UserFilter, 'reach'>,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]> {
-    return this.#options.store.listUsers({ projectId, reach: authority.reach }, page)
+    return this.#options.store.listUsers({ ...filter, reach: authority.reach }, page)
   }
 
   /** @throws {DomainError} `token_lifetime_invalid`; `token_claims_invalid`. */

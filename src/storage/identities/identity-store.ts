@@ -132,7 +132,7 @@ async function readUser({ db, macs }: Reading, userId: string): Promise<ServiceU
 
 async function readUsers(
   { db, macs }: Reading,
-  { projectId, reach }: UserFilter,
+  { projectId, search, reach }: UserFilter,
   { after, limit }: Page<{ readonly createdAt: Date; readonly userId: string }>,
 ): Promise<readonly ServiceUser[]> {
   if (projectId !== null && !isUuid(projectId)) return []
@@ -142,10 +142,19 @@ async function readUsers(
     const { projectIds, userId } = reach
     query = query.where(sql<boolean>`(u.project_id = any(${[...projectIds]}::uuid[]) or u.user_id = ${userId}::uuid)`)
   }
+  if (search !== '') query = query.where(containsText(search))
   if (after !== null) {
     query = query.where(sql<boolean>`(u.creation_date, u.user_id) > (${after.createdAt}, ${after.userId})`)
   }
   return (await query.execute()).map((row) => toServiceUser(row, macs))
+}
+
+/**
+ * Whether the name or the client ID contains a text, in any case, as far as the locale of the database knows it. No index serves a text in
+ * the middle, so rows are read in the order of the list until the page is full.
+ */
+function containsText(search: string) {
+  return sql<boolean>`strpos(lower(u.name || E'\\n' || u.user_id || '@' || p.name), lower(${search})) > 0`
 }
 
 async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise<ServiceUser | undefined> {

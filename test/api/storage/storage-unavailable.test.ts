@@ -92,7 +92,7 @@ describe('a database that is not available', () => {
       'IdentityStore.listUsers',
       () =>
         createIdentityStore(database, TEST_MACS).listUsers(
-          { projectId: null, reach: WHOLE_INSTANCE },
+          { projectId: null, search: '', reach: WHOLE_INSTANCE },
           { after: null, limit: 1 },
         ),
     ],

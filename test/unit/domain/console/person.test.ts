@@ -10,6 +10,7 @@ const RULES: readonly RoleRule[] = [
   { role: 'IAM_KEY_OPERATOR', claim: 'groups', values: ['keys'] },
   { role: 'IAM_AUDITOR', claim: 'groups', values: ['audit', 'keys-audit'] },
   { role: 'IAM_OWNER', claim: 'https://claims.example/admin', values: ['yes'] },
+  { role: 'IAM_OWNER', claim: 'email', values: ['ada@example.com'] },
 ]
 
 describe('the roles of a person', () => {
@@ -19,6 +20,10 @@ describe('the roles of a person', () => {
     ['that is the greatest of all', { groups: ['dev', 'platform'] }, ['IAM_OWNER']],
     ['and another one', { groups: ['audit', 'keys'] }, ['IAM_AUDITOR', 'IAM_KEY_OPERATOR']],
     ['of another claim', { groups: ['dev'], 'https://claims.example/admin': 'yes' }, ['IAM_OWNER']],
+    ['of a verified address', { email: 'ada@example.com', email_verified: true }, ['IAM_OWNER']],
+    ['of an address that is not verified: none', { email: 'ada@example.com', email_verified: false }, []],
+    ['of an address that may be verified: none', { email: 'ada@example.com' }, []],
+    ['of an address that is verified in words: none', { email: 'ada@example.com', email_verified: 'true' }, []],
     ['of a part of a value: none', { groups: ['platform-guests', 'dev,platform'] }, []],
     [
       'of another kind of value: none',
