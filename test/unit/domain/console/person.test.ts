@@ -34,7 +34,7 @@ describe('the roles of a person', () => {
     ['without the claim: none', {}, []],
     ['of what every object has: none', Object.create({ groups: ['platform'] }) as object, []],
   ])('are that %s', (_, claims, expected) => {
-    expect(rolesOf({ claims: claims as Record<string, unknown> }, RULES)).toBe(expected)
+    expect(rolesOf({ claims: claims as Record<string, unknown> }, RULES)).toEqual(expected)
   })
 })
 
