@@ -69,6 +69,8 @@ export type DomainErrorCode =
   | 'dpop_nonce_required'
   | 'permission_missing'
   | 'too_many_failures'
+  | 'audit_position_invalid'
+  | 'audit_position_unknown'
   | 'service_switched_off'
   | 'change_not_in_force'
   | 'change_outcome_unknown'

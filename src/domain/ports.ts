@@ -1,7 +1,7 @@
 /**
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
-import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from './audit.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
@@ -224,6 +224,33 @@ export interface AuditLog {
   list(filter: AuditFilter, page: Page<{ readonly at: Date; readonly eventId: string }>): Promise<readonly AuditEvent[]>
   /** Deletes events before a time, some at a time, and returns how many. */
   deleteBefore(at: Date): Promise<number>
+}
+
+/** The events after a position. */
+export interface AuditBatch {
+  readonly events: readonly PositionedEvent[]
+  /** Where to go on: after the last event that was looked at, whether it matched or not. */
+  readonly position: AuditPosition
+  /** Whether this is everything that can be read now. */
+  readonly isComplete: boolean
+}
+
+/**
+ * Reads the audit trail in an order that no late commit precedes: what is read after a position is complete, so that a reader which goes on
+ * from there misses nothing. It is the order of changes; dates may differ from it. Both methods throw {DomainError} `storage_unavailable`.
+ */
+export interface AuditReader {
+  /** The position after all events that can be read now. A transaction that stays open on the server holds back later events. */
+  latest(): Promise<AuditPosition>
+  /**
+   * Reads at most `limit` events that match. @param position Null: from the first event.
+   *
+   * @throws {DomainError} `audit_position_invalid`; `audit_position_unknown` if the database was restored to an earlier time.
+   */
+  readAfter(
+    position: AuditPosition | null,
+    options: { readonly filter: AuditFilter; readonly limit: number },
+  ): Promise<AuditBatch>
 }
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */

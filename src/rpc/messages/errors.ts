@@ -71,6 +71,8 @@ const WIRE = {
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
+  audit_position_invalid: [Code.InvalidArgument, 'AUDIT_POSITION_INVALID'],
+  audit_position_unknown: [Code.OutOfRange, 'AUDIT_POSITION_UNKNOWN'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],

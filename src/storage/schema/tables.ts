@@ -27,6 +27,7 @@ export interface Tables {
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable
+  expiry_notices: ExpiryNoticeTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -43,6 +44,10 @@ interface InstanceTable {
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>
   /** Null until the first start of a server that stores it. */
   issuer: ColumnType<string | null, string | undefined>
+  /** Of the events that are written from now on (decision 37). */
+  audit_epoch: Generated<number>
+  /** Events that are older have no order but that of their dates. */
+  audit_ordered_since: ColumnType<Date, Date | undefined>
 }
 
 interface WebKeyTable {
@@ -246,6 +251,11 @@ interface AuditEventTable {
   client_address: Generated<string>
   omitted_count: ColumnType<number | null, number | null | undefined>
   omitted_since: ColumnType<Date | null, Date | null | undefined>
+  /** `instance.audit_epoch` at the time. */
+  epoch: Generated<number>
+  /** The transaction that wrote it. pg reads it as text, like `sequence`. */
+  transaction_id: ColumnType<string, never, never>
+  sequence: ColumnType<string, never, never>
 }
 
 interface UsedAssertionTable {
@@ -270,4 +280,11 @@ interface ConsoleSessionTable {
   expiration_date: Date
   last_use_date: Date
   mac: Uint8Array
+}
+
+/** A credential whose expiry was announced, so many days before. */
+interface ExpiryNoticeTable {
+  credential_id: string
+  days: number
+  expiration_date: Date
 }

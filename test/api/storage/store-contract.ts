@@ -9,6 +9,7 @@ import { writeRotation } from '../../../src/storage/keys/rotation-row.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
+import { describeAuditReader } from './audit-reader-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
@@ -49,6 +50,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeIssuerKeyStore(current)
     describeConsoleStore(current)
     describeAuditLog(current)
+    describeAuditReader(current)
     describeCredentialUses(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
@@ -99,7 +101,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
     const dates = { initialised_at: null, changed_at: null, latest_at: null }
-    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null }
+    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null, audit_epoch: 0 }
     await trx.updateTable('instance').set(nothing).execute()
   })
 }
