@@ -23,6 +23,7 @@ import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/
 import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
@@ -107,6 +108,9 @@ export interface RpcOptions {
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
+  /** Aborted when the server stops: streams end then. */
+  readonly stopping: AbortSignal
   readonly access: Access
   readonly instance: InstanceOverview
   /** Null: there is no console. */
@@ -226,7 +230,7 @@ function routerWith(
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
     options
-  const { instance, console, baseUrl } = options
+  const { instance, console, baseUrl, auditFeed, stopping } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -236,7 +240,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-      .service(AuditService, auditService(audit))
+      .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
       .service(InstanceService, instanceService(instance))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }

@@ -24,6 +24,7 @@ import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import { readInitialCredentials } from '../secret-files/initial-credentials.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
+import { startEpoch } from '../storage/audit/audit-reader.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
@@ -163,6 +164,9 @@ async function start(
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
+  if (await whenAvailable(() => startEpoch(database), waiting))
+    log.info({}, 'the database was loaded into another server: the audit trail goes on after what it had')
+
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
   const masterKeys = await source.load({ mayGenerate: isEmpty, signal })
@@ -249,6 +253,7 @@ async function start(
     baseUrl,
     tracing,
     metrics,
+    stopping: listener.stopping,
     contexts,
     certificates,
     attempts: new AttemptLimiter({ clock: systemClock }),

@@ -7,6 +7,7 @@ import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
+import { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
@@ -49,6 +50,7 @@ import { createGetDocument } from '../outbound/https-document.ts'
 import { createIssuerKeyFetcher } from '../outbound/issuer-key-fetcher.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
+import { createAuditReader } from '../storage/audit/audit-reader.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
@@ -95,6 +97,8 @@ export interface ServicesOptions {
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
   readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys'>
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
@@ -288,6 +292,12 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     audit,
+    auditFeed: new AuditFeed({
+      reader: tracing.calls('AuditReader', createAuditReader(database)),
+      onChange: (listener) => replica.onChange(listener),
+      clock: systemClock,
+    }),
+    stopping: options.stopping,
     access: new Access({
       replica,
       verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),
