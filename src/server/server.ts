@@ -37,6 +37,7 @@ import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/met
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
+import { createAuditFeed, startAuditExport } from './audit-events.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
@@ -258,7 +259,8 @@ async function start(
     certificates,
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
-  const parts = { ...base, audit: createAuditTrail(base) }
+  const parts = { ...base, audit: createAuditTrail(base), auditFeed: createAuditFeed(base) }
+  await startAuditExport(parts)
   listener.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),

@@ -7,7 +7,7 @@ import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
-import { AuditFeed } from '../app/audit/audit-feed.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
@@ -50,7 +50,6 @@ import { createGetDocument } from '../outbound/https-document.ts'
 import { createIssuerKeyFetcher } from '../outbound/issuer-key-fetcher.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
-import { createAuditReader } from '../storage/audit/audit-reader.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
@@ -102,6 +101,7 @@ export interface ServicesOptions {
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
@@ -109,7 +109,7 @@ export interface ServicesOptions {
 }
 
 /** The audit trail and its retention. It is stopped after all services. */
-export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit' | 'auditFeed'>): AuditTrail {
   const { config, log, stack, database, now, tracing } = options
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, now, log })
@@ -292,11 +292,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     audit,
-    auditFeed: new AuditFeed({
-      reader: tracing.calls('AuditReader', createAuditReader(database)),
-      onChange: (listener) => replica.onChange(listener),
-      clock: systemClock,
-    }),
+    auditFeed: options.auditFeed,
     stopping: options.stopping,
     access: new Access({
       replica,

@@ -27,6 +27,7 @@ export interface Tables {
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable
+  audit_exports: AuditExportTable
   expiry_notices: ExpiryNoticeTable
 }
 
@@ -280,6 +281,17 @@ interface ConsoleSessionTable {
   expiration_date: Date
   last_use_date: Date
   mac: Uint8Array
+}
+
+/** How far audit events were exported. */
+interface AuditExportTable {
+  name: string
+  /** Null: not begun yet. */
+  position: string | null
+  /** The replica that exports. */
+  holder: string | null
+  /** The end of its lease. */
+  lease_date: Date
 }
 
 /** A credential whose expiry was announced, so many days before. */
