@@ -1,11 +1,13 @@
 /**
- * Makes what follows the audit trail: the feed for streams, and the export to a collector.
+ * Makes what follows the audit trail: the feed for streams, and the export to a collector; and what announces credentials that expire.
  */
 import { randomUUID } from 'node:crypto'
 import { AuditExporter } from '../app/audit/audit-exporter.ts'
 import { AuditFeed } from '../app/audit/audit-feed.ts'
+import { CredentialWatch } from '../app/identities/credential-watch.ts'
 import { createAuditExports } from '../storage/audit/audit-exports.ts'
 import { createAuditReader } from '../storage/audit/audit-reader.ts'
+import { createCredentialExpiries } from '../storage/identities/credential-expiries.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -41,4 +43,17 @@ export async function startAuditExport({
   const exporter = new AuditExporter({ feed, exports, send, holder: randomUUID(), clock: systemClock, log })
   stack.defer(() => exporter.stop())
   exporter.start()
+}
+
+/** Counts and announces credentials that expire, apart from requests. */
+export function startCredentialWatch({
+  log,
+  stack,
+  database,
+  metrics,
+}: Pick<ServicesOptions, 'log' | 'stack' | 'database' | 'metrics'>): void {
+  const watch = new CredentialWatch({ expiries: createCredentialExpiries(database), clock: systemClock, log })
+  metrics.observeCredentials(() => watch.counts)
+  stack.defer(() => watch.stop())
+  watch.start()
 }

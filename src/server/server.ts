@@ -37,7 +37,7 @@ import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/met
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
-import { createAuditFeed, startAuditExport } from './audit-events.ts'
+import { createAuditFeed, startAuditExport, startCredentialWatch } from './audit-events.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
@@ -261,6 +261,7 @@ async function start(
   }
   const parts = { ...base, audit: createAuditTrail(base), auditFeed: createAuditFeed(base) }
   await startAuditExport(parts)
+  startCredentialWatch(parts)
   listener.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),

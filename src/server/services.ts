@@ -95,7 +95,7 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials'>
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
   /** The context of each request. */
