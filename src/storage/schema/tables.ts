@@ -29,6 +29,8 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
   audit_exports: AuditExportTable
   expiry_notices: ExpiryNoticeTable
 }
@@ -147,6 +149,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 
