@@ -137,7 +137,11 @@ export function describeTwoRoles({
       ).serviceUser
       const clientId = `${userId}@store`
       await users('UpdateServiceUser', { userId, name: 'machine', updateMask: 'name' })
-      await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+      const instanceRoles = ['INSTANCE_ROLE_IAM_OWNER_VIEWER', 'INSTANCE_ROLE_IAM_AUDITOR']
+      await users('SetInstanceRoles', { userId, instanceRoles })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       await users('GrantProjectRole', { userId, projectId, role: 'reader' })
       await users('GrantScope', { userId, scope: 'stock' })
       const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
