@@ -28,6 +28,9 @@ export const PERMISSIONS = [
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
   'iam.session.delete',
+  // Bringing the whole instance to what a configuration says.
+  'iam.config.read',
+  'iam.config.write',
 ] as const
 
 /** Allows one kind of call (Spec §5). */
