@@ -41,13 +41,12 @@ export class Mistakes {
   }
 }
 
-/** @throws {DomainError} `configuration_invalid` if there are mistakes, with the first in its message. */
-export function assertNoMistakes(mistakes: readonly Mistake[]): void {
+/** The refusal of a configuration with mistakes, with the first in its message. */
+export function invalidConfiguration(mistakes: readonly Mistake[]): DomainError {
   const [first] = mistakes
-  if (first === undefined) return
   const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes, first`
-  const place = first.path === '' ? '' : ` ${first.path}`
-  throw new DomainError('configuration_invalid', `the configuration has ${count}${place}: ${first.message}`, {
+  const place = first === undefined || first.path === '' ? '' : ` ${first.path}`
+  return new DomainError('configuration_invalid', `the configuration has ${count}${place}: ${first?.message}`, {
     metadata: { mistakes: String(mistakes.length) },
     fields: mistakes.map(({ path, message }) => ({ path, message })),
   })

@@ -45,7 +45,7 @@ export function describeAuditLog(current: () => Database): void {
           outcome: 'permission_missing',
           clientAddress: '',
           omission: null,
-        reason: '',
+          reason: '',
         },
       ])
       expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)
