@@ -357,6 +357,7 @@ export interface ChangeFeed {
 
 /** The first administrator of an empty instance. */
 export interface FirstAdministrator {
+  readonly kind: 'administrator'
   readonly userId: string
   readonly projectId: string
   readonly projectName: string
@@ -364,9 +365,18 @@ export interface FirstAdministrator {
   readonly secretHash: Uint8Array
 }
 
+/** A configuration with an owner, which an empty instance begins with. */
+export interface FirstConfiguration {
+  readonly kind: 'configuration'
+  readonly label: string
+  readonly subject: ConfigurationSubject
+  /** As for `ConfigurationStore.apply`. */
+  readonly decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange
+}
+
 /** What an instance begins with. */
 export interface FirstContent {
-  readonly administrator: FirstAdministrator
+  readonly owner: FirstAdministrator | FirstConfiguration
   readonly firstKey: SealedKeyPair
   readonly integrity: Pick<NewIntegrity, 'sealedIntegrityKey' | 'publicKeys'>
   readonly issuer: string
@@ -385,8 +395,8 @@ export interface InstanceInitializer {
   /** Whether the instance has been initialised. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores the issuer, the integrity key, a project, a service user with `IAM_OWNER` and one client secret, and one active
-   * web key, in one transaction, unless the instance has them already.
+   * Stores the issuer, the integrity key, one active web key, and a project with a service user with `IAM_OWNER` and one client secret, or
+   * what a configuration has, in one transaction, unless the instance has them already.
    *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
    * database. If it throws, nothing is stored and the error passes through.

@@ -6,7 +6,7 @@
 import type { Configuration } from '../../domain/configuration/configuration.ts'
 import { MAX_CONFIGURED_PROJECTS, MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import { toConfiguration } from '../../domain/configuration/export.ts'
-import { assertNoMistakes, type Mistake, Mistakes } from '../../domain/configuration/mistakes.ts'
+import { invalidConfiguration, type Mistake, Mistakes } from '../../domain/configuration/mistakes.ts'
 import {
   type ConfigurationPlan,
   type ConfiguredState,
@@ -17,8 +17,7 @@ import {
 } from '../../domain/configuration/plan.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
-import type { RotationLimits } from '../../domain/keys/rotation-policy.ts'
-import type { ConfigurationStore, ConfigurationSubject, Log } from '../../domain/ports.ts'
+import type { ConfigurationStore, ConfigurationSubject, FirstConfiguration, Log } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource } from '../audit/audit-resources.ts'
@@ -28,16 +27,13 @@ import { type ConfigurationText, type KeyParsers, readConfiguration } from './co
 /** How many may wait for the one that is worked on. */
 const MAX_WAITING = 10
 
+/** What plans need of this service. */
+export type PlanningOptions = KeyParsers & Pick<PlanOptions, 'newId' | 'thumbprintOf' | 'issuer' | 'limits'>
+
 /** What the use cases need. */
-export interface ConfigurationsOptions extends KeyParsers {
+export type ConfigurationsOptions = PlanningOptions & {
   readonly store: ConfigurationStore
   readonly replica: Pick<Replica, 'refreshAfterWrite'>
-  /** A new random UUID. */
-  readonly newId: () => string
-  readonly thumbprintOf: PlanOptions['thumbprintOf']
-  /** The issuer of this service. */
-  readonly issuer: string
-  readonly limits: RotationLimits
   readonly log: Log
 }
 
@@ -71,8 +67,8 @@ export class Configurations {
   /** The difference, or all mistakes. Nothing is changed. */
   plan(request: ConfigurationRequest): Promise<ReturnType<typeof planConfiguration>> {
     return this.#semaphore.run(async () => {
-      const { configuration, planOn } = this.#read(request)
-      const { state, moment } = await this.#options.store.read(subjectOf(configuration, request))
+      const { subject, planOn } = prepareConfiguration(request, this.#options)
+      const { state, moment } = await this.#options.store.read(subject)
       return planOn(state, moment)
     })
   }
@@ -92,15 +88,11 @@ export class Configurations {
   ): Promise<{ readonly plan: ConfigurationPlan; readonly version: number }> {
     const { store, replica, log } = this.#options
     return this.#semaphore.run(async () => {
-      const { configuration, planOn } = this.#read(request)
-      const subject = subjectOf(configuration, request)
-      const { label } = request
-      const stored = await store.apply({ ...entry, resource: '' }, { subject, label }, (state, moment) => {
+      const { label, subject, decide } = prepareConfiguration(request, this.#options)
+      const target = { label, subject }
+      const stored = await store.apply({ ...entry, resource: '' }, target, (state, moment) => {
         if (version !== null && version !== state.version) throw changedSince(version, state)
-        const outcome = planOn(state, moment)
-        if (outcome.kind === 'plan') return { plan: outcome.plan, resources: resourcesOf(outcome.plan) }
-        assertNoMistakes(outcome.mistakes)
-        throw new Error('there is neither a plan nor a mistake')
+        return decide(state, moment)
       })
       const { changes, takenOver } = stored.plan
       if (changes.length > 0) await replica.refreshAfterWrite()
@@ -125,17 +117,32 @@ export class Configurations {
       return { configuration, version }
     })
   }
+}
 
-  #read({ configuration: text, mistakes: found, label, prune, takeOver }: ConfigurationRequest) {
-    const { newId, thumbprintOf, issuer, limits } = this.#options
-    const mistakes = new Mistakes()
-    const configuration = readConfiguration(text, this.#options, mistakes)
-    const known = [...found, ...mistakes.found]
-    const options = { label, prune, takeOver, issuer, limits, newId, thumbprintOf, known }
-    const planOn = (state: ConfiguredState, moment: ChangeMoment) =>
-      planConfiguration(configuration, state, { ...options, moment })
-    return { configuration, planOn }
+/** A configuration that was read, and what it needs of the instance. */
+interface PreparedConfiguration extends FirstConfiguration {
+  /** The plan, or all mistakes. */
+  readonly planOn: (state: ConfiguredState, moment: ChangeMoment) => ReturnType<typeof planConfiguration>
+}
+
+/** Reads keys and certificates, which takes longer than a plan. Its `decide` throws {DomainError} `configuration_invalid`. */
+export function prepareConfiguration(
+  { configuration: text, mistakes: found, label, prune, takeOver }: ConfigurationRequest,
+  planning: PlanningOptions,
+): PreparedConfiguration {
+  const { newId, thumbprintOf, issuer, limits } = planning
+  const mistakes = new Mistakes()
+  const configuration = readConfiguration(text, planning, mistakes)
+  const known = [...found, ...mistakes.found]
+  const options = { label, prune, takeOver, issuer, limits, newId, thumbprintOf, known }
+  const planOn = (state: ConfiguredState, moment: ChangeMoment) =>
+    planConfiguration(configuration, state, { ...options, moment })
+  const decide = (state: ConfiguredState, moment: ChangeMoment) => {
+    const outcome = planOn(state, moment)
+    if (outcome.kind === 'mistakes') throw invalidConfiguration(outcome.mistakes)
+    return { plan: outcome.plan, resources: resourcesOf(outcome.plan) }
   }
+  return { kind: 'configuration', label, subject: subjectOf(configuration, { prune, label }), planOn, decide }
 }
 
 function subjectOf(

@@ -41,18 +41,13 @@ export class Mistakes {
   }
 }
 
-/** @throws {DomainError} `configuration_invalid` if there are mistakes. Its message names the first. */
-export function assertNoMistakes(mistakes: readonly Mistake[]): void {
+/** The refusal of a configuration with mistakes, with the first in its message. */
+export function invalidConfiguration(mistakes: readonly Mistake[]): DomainError {
   const [first] = mistakes
-  if (first === undefined) return
-  const others = mistakes.length === 1 ? '' : ` (and ${mistakes.length - 1} more)`
-  const place = first.path === '' ? '' : `${first.path}: `
-  throw new DomainError(
-    'configuration_invalid',
-    `the configuration cannot be applied: ${place}${first.message}${others}`,
-    {
-      metadata: { mistakes: String(mistakes.length) },
-      fields: mistakes.map(({ path, message }) => ({ path, message })),
-    },
-  )
+  const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes, first`
+  const place = first === undefined || first.path === '' ? '' : ` ${first.path}`
+  return new DomainError('configuration_invalid', `the configuration has ${count}${place}: ${first?.message}`, {
+    metadata: { mistakes: String(mistakes.length) },
+    fields: mistakes.map(({ path, message }) => ({ path, message })),
+  })
 }

@@ -55,14 +55,15 @@ function datesOf({ projects, users, trustedIssuers }: ConfiguredState): readonly
   return dates.length === 0 ? [] : [dates.reduce((newest, date) => latest(newest, date))]
 }
 
+/** How the changes of a plan are written. */
 interface Writing {
   readonly trx: Transaction<Tables>
   readonly macs: PublicKeyMacs
   readonly label: string
 }
 
-/** Users are deleted before their project, and granted what exists by then. */
-async function writePlan(
+/** Writes the changes of a plan, and returns whether there are any. Users are deleted before their project, and granted what exists by then. */
+export async function writePlan(
   { trx, macs, label }: Writing,
   before: ConfiguredState,
   plan: ConfigurationPlan,

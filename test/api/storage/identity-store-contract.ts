@@ -56,6 +56,7 @@ export function describeIdentityStore(current: () => Database): void {
         outcome: 'ok',
         clientAddress: '',
         omission: null,
+        reason: '',
       })
     })
 
