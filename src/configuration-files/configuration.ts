@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod'
 import type { Configuration } from '../../gen/iam/config/v2/configuration_pb.js'
-import { ConfigurationMistakes, type FileMistake, formatPlace, type Place } from './mistakes.ts'
+import { ConfigurationMistakes, type FileMistake, formatPlace, inOrderOf, type Place } from './mistakes.ts'
 import { type ConfigurationDocument, configurationDocument } from './schema.ts'
 import { documentsOf, type SourceDocument, type SourceFile, type ValuePath } from './source-documents.ts'
 import { configurationOf, LISTS } from './to-message.ts'
@@ -22,8 +22,8 @@ export interface FileConfiguration {
   readonly configuration: Configuration
   /** The users with `generateSecret`, in the order of the files. */
   readonly secrets: readonly SecretRequest[]
-  /** The mistake that the server found at a field of the message, such as `serviceUsers[3].publicKeys[0].publicJwk`, in its file. */
-  locate(field: string, message: string): FileMistake
+  /** Mistakes that the server found at fields of the message, such as `serviceUsers[3].publicKeys[0].publicJwk`, in the files. */
+  located(mistakes: readonly { readonly path: string; readonly message: string }[]): FileMistake[]
 }
 
 /** A valid document and where it stands. */
@@ -44,11 +44,15 @@ export function parseConfiguration(files: readonly SourceFile[]): FileConfigurat
   })
   mistakes.push(...duplicatesIn(found))
   if (sources.length === 0 && mistakes.length === 0) mistakes.push({ field: '', message: 'there is no document in it' })
-  if (mistakes.length > 0) throw new ConfigurationMistakes(mistakes)
+  if (mistakes.length > 0) throw new ConfigurationMistakes(inOrderOf(files, mistakes))
   return {
     configuration: configurationOf(found.map(({ document }) => document)),
     secrets: found.flatMap(secretRequestOf),
-    locate: (field, message) => locate(found, field, message),
+    located: (others) =>
+      inOrderOf(
+        files,
+        others.map(({ path, message }) => locate(found, path, message)),
+      ),
   }
 }
 

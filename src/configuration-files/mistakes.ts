@@ -20,18 +20,28 @@ export interface FileMistake extends Partial<Place> {
 export class ConfigurationMistakes extends Error {
   readonly mistakes: readonly FileMistake[]
 
-  constructor(unordered: readonly FileMistake[]) {
-    const mistakes = unordered.toSorted(inFile)
+  constructor(mistakes: readonly FileMistake[]) {
     const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
     super([`the configuration has ${count}, and nothing was changed`, ...mistakes.map(lineOf)].join('\n'))
     this.mistakes = mistakes
   }
 }
 
-/** By line and column; files stay in their order. */
-function inFile(one: FileMistake, other: FileMistake): number {
-  if (one.file !== other.file) return 0
-  return (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0)
+/** In the order of the files, and by line and column in each. Those without a place come first. */
+export function inOrderOf(
+  files: readonly { readonly name: string }[],
+  mistakes: readonly FileMistake[],
+): FileMistake[] {
+  const names = files.map(({ name }) => name)
+  const keys = ({ file = '', line = 0, column = 0 }: FileMistake) => [names.indexOf(file), line, column]
+  return mistakes.toSorted((one, other) => {
+    const others = keys(other)
+    return (
+      keys(one)
+        .map((key, index) => key - (others[index] ?? 0))
+        .find((difference) => difference !== 0) ?? 0
+    )
+  })
 }
 
 /** The place as it begins a line of a compiler. */
@@ -41,5 +51,13 @@ export function formatPlace({ file, line, column }: Place): string {
 
 function lineOf({ file, line = 1, column = 1, field, message }: FileMistake): string {
   const place = file === undefined ? [] : [formatPlace({ file, line, column })]
-  return [...place, ...(field === '' ? [] : [field]), message].join(': ')
+  return oneLine([...place, ...(field === '' ? [] : [field]), message].join(': '))
+}
+
+/** Names come from files, and may have line breaks. */
+function oneLine(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u2028\u2029]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

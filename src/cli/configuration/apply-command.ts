@@ -13,7 +13,7 @@ import { confirm, type YesOption, yesOption } from '../confirm.ts'
 import { refusalReasonOf, withMessage } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { formatOf, printJson, printWarnings } from '../output.ts'
-import { printableLines } from '../printable.ts'
+import { printable, printableLines } from '../printable.ts'
 import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
 import { formatPlan } from './plan-text.ts'
 import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
@@ -61,13 +61,13 @@ async function apply(io: Io, command: Command, options: ApplyOptions): Promise<v
   const response = await applied(planned, options)
   if (isText) printLine(io.stdout, resultOf(response))
   const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
-  if (isText) for (const { words } of handedOver) printLine(io.stdout, words)
+  if (isText) for (const { words } of handedOver) printLine(io.stdout, printable(words))
   else {
     const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
     const done = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
     printJson(io, options, { ...json, ...done }, () => '')
   }
-  if (failures.length > 0) throw new Error(failures.map(({ message }) => message).join('\n'))
+  if (failures.length > 0) throw new Error(failures.map(({ message }) => printable(message)).join('\n'))
 }
 
 /** Applies the plan that was shown, and no other. */

@@ -32,6 +32,12 @@ export function exportCommand(io: Io): Command {
     .action(async ({ project = [], label = '', output, json, ...options }: ExportOptions) => {
       const configs = await connect(io, options, ConfigService)
       const { configuration } = await configs.exportConfiguration({ projects: [...project], label })
+      const missing = project.find((name) => !configuration?.projects.some((exported) => exported.name === name))
+      if (missing !== undefined) {
+        throw new Error(
+          `there is no project ${JSON.stringify(missing)}${label === '' ? '' : ` with the label ${label}`}`,
+        )
+      }
       const documents = configuration === undefined ? [] : documentsFrom(configuration)
       io.stdout.write(formatDocuments(documents, json === true ? 'json' : (output ?? 'yaml')))
     })

@@ -15,6 +15,7 @@ import {
 } from '../../../gen/iam/config/v2/plan_pb.js'
 import { type Paint, painter } from '../color.ts'
 import type { Io } from '../io.ts'
+import { printable } from '../printable.ts'
 import { countsOf, isDifferent, type Planned } from './planned.ts'
 
 /** How the signs are painted. */
@@ -39,7 +40,8 @@ export function formatPlan(
     ...plan.changes.flatMap((change) => changeLines(change, colors)),
     ...ownedLines(plan, label),
     ...secrets.due.map(
-      ({ request }) => `${colors.added('+')} client secret of ${request.name}@${request.project}, into ${request.into}`,
+      ({ request }) =>
+        `${colors.added('+')} client secret of ${printable(`${request.name}@${request.project}, into ${request.into}`)}`,
     ),
     summaryOf({ plan, secrets }),
   ].join('\n')
@@ -55,15 +57,15 @@ export function planJson({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>): 
 function nameOf({ kind, project, name }: ResourceName | undefined = { kind: 0 } as ResourceName): string {
   switch (kind) {
     case ResourceKind.PROJECT:
-      return `project ${name}`
+      return `project ${printable(name)}`
     case ResourceKind.SERVICE_USER:
-      return `service user ${name}@${project}`
+      return `service user ${printable(name)}@${project}`
     case ResourceKind.TRUSTED_ISSUER:
-      return `trusted issuer ${name}`
+      return `trusted issuer ${printable(name)}`
     case ResourceKind.ROTATION_POLICY:
       return 'rotation policy'
     default:
-      return `${name} (of a kind that this version of Keyturn does not know)`
+      return `${printable(name)} (of a kind that this version of Keyturn does not know)`
   }
 }
 
@@ -76,7 +78,8 @@ function signOf(action: ChangeAction, { added, changed, removed }: Colors): stri
   return action === ChangeAction.DELETE ? removed('-') : changed('~')
 }
 
-function fieldLine({ field, before, after }: FieldDifference, { added, changed, removed }: Colors): string {
+function fieldLine(difference: FieldDifference, { added, changed, removed }: Colors): string {
+  const [field, before, after] = [difference.field, difference.before, difference.after].map(printable)
   if (before === '') return `${added('+')} ${field}: ${after}`
   return after === '' ? `${removed('-')} ${field}: ${before}` : `${changed('~')} ${field}: ${before} -> ${after}`
 }

@@ -35,8 +35,7 @@ export async function planOf(io: Io, options: FileOptions, files: FileConfigurat
   const configs = createClient(ConfigService, api)
   const request = { configuration: files.configuration, label, prune, takeOver }
   const { plan, mistakes } = await configs.planConfiguration(request)
-  if (plan === undefined)
-    throw new ConfigurationMistakes(mistakes.map(({ path, message }) => files.locate(path, message)))
+  if (plan === undefined) throw new ConfigurationMistakes(files.located(mistakes))
   return { api, configs, request, plan, secrets: await planSecrets(io, api, { requests: files.secrets, plan }) }
 }
 

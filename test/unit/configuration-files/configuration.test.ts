@@ -121,10 +121,11 @@ describe('a mistake in a file', () => {
   })
 
   it('of the server is found again by the field that the server names', () => {
-    const { locate } = parse(EVERYTHING)
+    const { located } = parse(EVERYTHING)
+    const locate = (path: string, message: string) => located([{ path, message }])[0]
     const lines = EVERYTHING.split('\n')
     const found = (field: string) => {
-      const { line = 0, column = 0, field: named } = locate(field, 'it is wrong')
+      const { line = 0, column = 0, field: named } = locate(field, 'it is wrong') ?? {}
       return [named, lines[line - 1]?.slice(column - 1)]
     }
     expect(found('projects[0].roles[1]')).toEqual(['roles[1]', 'reader]'])
