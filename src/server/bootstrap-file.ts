@@ -96,13 +96,13 @@ export async function readBootstrapFile(
 }
 
 /** All mistakes at once, each with its line, before anything is written. */
-function assertFits({ decide }: FirstConfiguration, { locate }: FileConfiguration): void {
+function assertFits({ decide }: FirstConfiguration, { located }: FileConfiguration): void {
   const now = new Date()
   try {
     decide(EMPTY, { clock: now, date: now })
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
-    throw new ConfigurationMistakes(error.fields.map(({ path, message }) => locate(path, message)))
+    throw new ConfigurationMistakes(located(error.fields))
   }
 }
 
