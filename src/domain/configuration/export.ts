@@ -8,11 +8,13 @@ import { isLive } from '../identities/credential.ts'
 import type { Project } from '../identities/project.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
+import { canonicalJson } from './canonical-json.ts'
 import {
   type Configuration,
   MAX_CONFIGURED_PROJECTS,
   MAX_CONFIGURED_USERS,
   type ServiceUserConfiguration,
+  type TrustedIssuerConfiguration,
 } from './configuration.ts'
 import { claimsInWords } from './description.ts'
 
@@ -32,7 +34,7 @@ interface References {
 }
 
 /**
- * Projects, users and issuers by name. Credentials that have expired are left out.
+ * Everything in order. Credentials that have expired are left out.
  *
  * @param options.clock The time now.
  * @throws {DomainError} `user_name_not_unique`; `configuration_too_large`.
@@ -55,12 +57,7 @@ export function toConfiguration(
     serviceUsers: users
       .map((user) => toUser(user, references, clock))
       .toSorted((a, b) => compare(a.project, b.project) || byName(a, b)),
-    trustedIssuers: trustedIssuers.map(({ issuer, algorithms, maxLifetimeSeconds, keys }) => ({
-      issuer,
-      algorithms,
-      maxLifetimeSeconds,
-      keys,
-    })),
+    trustedIssuers: trustedIssuers.map(toIssuer).toSorted((a, b) => compare(a.issuer, b.issuer)),
     rotationPolicy: policy,
   }
 }
@@ -74,6 +71,16 @@ function assertOne(same: readonly ServiceUser[]): void {
     `${same.length} users of the project ${user.projectName} have the name ${JSON.stringify(user.name)}: rename all but one`,
     { metadata: { user_ids: ids } },
   )
+}
+
+function toIssuer({ issuer, algorithms, maxLifetimeSeconds, keys }: TrustedIssuer): TrustedIssuerConfiguration {
+  return {
+    issuer,
+    algorithms: algorithms.toSorted(),
+    maxLifetimeSeconds,
+    keys:
+      keys.kind === 'given' ? { kind: 'given', keys: inOrder(keys.keys) } : { kind: 'fetched', source: keys.source },
+  }
 }
 
 function toUser(user: ServiceUser, { projects, issuers }: References, clock: Date): ServiceUserConfiguration {
@@ -93,19 +100,28 @@ function toUser(user: ServiceUser, { projects, issuers }: References, clock: Dat
       .map(([projectId, roles]) => ({ project: known(projects, projectId), roles }))
       .toSorted((a, b) => compare(a.project, b.project)),
     scopes: user.customScopes,
-    publicKeys: user.keys
-      .filter((key) => isLive(key, clock))
-      .map(({ publicJwk, expiresAt }) => ({ publicJwk, expiresAt })),
-    federatedIdentities: user.federatedIdentities.map(({ issuerId, subject, audience, claims }) => ({
-      issuer: known(issuers, issuerId),
-      subject,
-      audience,
-      claims,
-    })),
-    clientCertificates: user.certificates
-      .filter((certificate) => isLive(certificate, clock))
-      .map(({ match, value, expiresAt }) => ({ match, value, expiresAt })),
+    publicKeys: inOrder(
+      user.keys.filter((key) => isLive(key, clock)).map(({ publicJwk, expiresAt }) => ({ publicJwk, expiresAt })),
+    ),
+    federatedIdentities: inOrder(
+      user.federatedIdentities.map(({ issuerId, subject, audience, claims }) => {
+        return { issuer: known(issuers, issuerId), subject, audience, claims: inOrder(claims) }
+      }),
+    ),
+    clientCertificates: inOrder(
+      user.certificates
+        .filter((certificate) => isLive(certificate, clock))
+        .map(({ match, value, expiresAt }) => ({ match, value, expiresAt })),
+    ),
   }
+}
+
+/** So that two exports of the same are equal: in the database they have the order of ids. */
+function inOrder<T>(items: readonly T[]): readonly T[] {
+  return items
+    .map((item) => ({ item, text: canonicalJson(item) }))
+    .toSorted((a, b) => compare(a.text, b.text))
+    .map(({ item }) => item)
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

@@ -1,7 +1,7 @@
 /**
  * The `ConfigurationStore` on a database. The number of statements grows with chunks of resources, not with resources.
  */
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports.ts'
@@ -18,6 +18,10 @@ import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readConfiguredState, readSelectedState } from './configured-state.ts'
 import { writeLabels } from './label-rows.ts'
+
+/** How long the process may compute between two statements, and how long the lock may be held. */
+const IDLE_MILLIS = 5_000
+const TRANSACTION_MILLIS = 15_000
 
 /** Configurations of a migrated database. */
 export function createConfigurationStore(database: Database, macs: PublicKeyMacs): ConfigurationStore {
@@ -38,7 +42,10 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
 
     apply: async (entry, { subject, label }, decide) => {
       const { decision, after } = await changeInstance<ConfiguredState, ConfigurationChange>(database, entry, {
-        read: (trx) => readConfiguredState({ db: trx, macs }, subject),
+        read: async (trx) => {
+          await allowMoreTime(trx)
+          return await readConfiguredState({ db: trx, macs }, subject)
+        },
         datesOf,
         decide,
         resourcesOf: ({ resources }) => resources,
@@ -47,6 +54,17 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
       return { plan: decision.plan, version: after.version }
     },
   }
+}
+
+/**
+ * Thousands of users take longer than other changes. `transaction_timeout`, which PostgreSQL has from version 17 on, starts anew only if it was
+ * off.
+ */
+async function allowMoreTime(trx: Transaction<Tables>): Promise<void> {
+  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(IDLE_MILLIS)}`.execute(trx)
+  await sql`
+    select set_config('transaction_timeout', '0', true), set_config('transaction_timeout', ${String(TRANSACTION_MILLIS)}, true)
+    where current_setting('server_version_num')::int >= 170000`.execute(trx)
 }
 
 function datesOf({ projects, users, trustedIssuers }: ConfiguredState): readonly Date[] {
