@@ -23,6 +23,9 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
     ...(await consoleRequests(admin)),
+    'iam.config.v2.ConfigService/PlanConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ApplyConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ExportConfiguration': { projects: ['configured'] },
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * The use cases of configurations: to plan, to apply and to export one.
  *
- * Keys and certificates are read before the store is locked. One configuration is worked on at a time: it may have thousands of resources.
+ * Keys and certificates are read before the store is locked. Few configurations are worked on at a time: each may have thousands of resources.
  */
 import type { Configuration } from '../../domain/configuration/configuration.ts'
 import { MAX_CONFIGURED_PROJECTS, MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
@@ -24,7 +24,8 @@ import { projectResource, ROTATION_POLICY, trustedIssuerResource, userResource }
 import type { Replica } from '../replica/replica.ts'
 import { type ConfigurationText, type KeyParsers, readConfiguration } from './configuration-text.ts'
 
-/** How many may wait for the one that is worked on. */
+/** How many configurations are worked on at a time, and how many may wait for that. */
+const MAX_RUNNING = 2
 const MAX_WAITING = 10
 
 /** What plans need of this service. */
@@ -58,7 +59,7 @@ export interface ExportRequest {
  */
 export class Configurations {
   readonly #options: ConfigurationsOptions
-  readonly #semaphore = new Semaphore({ maxRunning: 1, maxWaiting: MAX_WAITING, refusal: busy })
+  readonly #semaphore = new Semaphore({ maxRunning: MAX_RUNNING, maxWaiting: MAX_WAITING, refusal: busy })
 
   constructor(options: ConfigurationsOptions) {
     this.#options = options
