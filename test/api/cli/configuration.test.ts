@@ -328,6 +328,31 @@ describe('keyturn export', () => {
   })
 })
 
+describe('a user with IAM_OWNER_VIEWER', () => {
+  it('may plan and export, and not apply', async () => {
+    const path = await file('viewer.yaml', user('watcher', 'instanceRoles: [IAM_OWNER_VIEWER]\n').slice(4))
+    await stdoutOf('apply', '-f', path)
+    const credentials = join(folder, 'watcher.json')
+    await stdoutOf('secrets', 'generate', 'watcher@shop', '--out', credentials)
+    const change = await file('viewer.yaml', project('unseen'))
+    expect((await run('plan', '--credentials', credentials, '--detailed-exitcode', '-f', change)).code).toBe(2)
+    expect((await run('export', '--credentials', credentials)).stdout).toBe(await stdoutOf('export'))
+    expect(await run('apply', '--credentials', credentials, '-f', change)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('(PERMISSION_MISSING)'),
+    })
+  })
+})
+
+describe('a date in the past', () => {
+  it('is a mistake of a new key', async () => {
+    const key = (x: string, date: string) => `  - { kty: OKP, crv: Ed25519, x: ${x}, expirationDate: ${date} }\n`
+    const x = '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'
+    const past = await file('past.yaml', user('expired', `publicKeys:\n${key(x, '2020-01-31T00:00:00Z')}`).slice(4))
+    expect((await run('plan', '-f', past)).stderr).toContain(`${past}:5:`)
+  })
+})
+
 describe('keyturn apply --schema', () => {
   it('prints the JSON schema of the package', async () => {
     const published = await readFile(join(import.meta.dirname, '../../../gen/configuration.schema.json'), 'utf8')
