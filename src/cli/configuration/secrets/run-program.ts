@@ -24,27 +24,32 @@ interface ProgramOptions {
  */
 export async function runProgram([program = '', ...args]: readonly string[], options: ProgramOptions): Promise<string> {
   const { env, input, redact = [] } = options
-  const child = spawn(program, args, {
-    env: { ...env },
-    stdio: 'pipe',
-    timeout: TIME_LIMIT_MILLIS,
-    killSignal: 'SIGKILL',
-  })
+  // Not `timeout` of `spawn`, whose timer keeps this process if the program cannot be started.
+  const signal = AbortSignal.timeout(TIME_LIMIT_MILLIS)
+  const child = spawn(program, args, { env: { ...env }, stdio: 'pipe', signal, killSignal: 'SIGKILL' })
   const stdout = beginningOf(child.stdout)
   const stderr = beginningOf(child.stderr)
   // A program that reads none of it may close its end first. Its exit code says whether that was right.
   child.stdin.on('error', () => {})
   child.stdin.end(input ?? '')
-  const [code, signal] = await once(child, 'close').catch((cause: unknown) => {
+  const [code, endedBy] = await once(child, 'close').catch((cause: unknown) => {
+    if (signal.aborted) throw new Error(`${program} took more than a minute, and was ended`)
     throw new Error(
       `cannot run ${program}: ${cause instanceof Error && 'code' in cause ? cause.code : 'it does not start'}`,
     )
   })
   if (code === 0) return stdout()
-  const said = redact.reduce((text, secret) => text.replaceAll(secret, '***'), stderr().trim())
+  const said = redacted(stderr(), redact).trim()
   throw new Error(
-    `${program} ended with ${code === null ? signal : `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
+    `${program} ended with ${code === null ? endedBy : `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
   )
+}
+
+/** A text without secrets. If it was cut off, its end may be a part of one. */
+function redacted(text: string, secrets: readonly string[]): string {
+  const without = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
+  const longest = Math.max(0, ...secrets.map(({ length }) => length))
+  return text.length < MAX_CHARACTERS ? without : without.slice(0, -longest || undefined)
 }
 
 /** Collects the beginning of a stream. The rest is read and dropped. */
