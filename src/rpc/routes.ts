@@ -25,6 +25,7 @@ import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/
 import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
+import type { Introspection } from '../app/access/introspection.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { Configurations } from '../app/configuration/configurations.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
@@ -35,6 +36,7 @@ import type { ClientCertificates } from '../app/identities/client-certificates.t
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { DeprecatedCallCounter } from '../app/instance/deprecated-call-counter.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
@@ -111,12 +113,14 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly introspection: Introspection
   readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
   readonly instance: InstanceOverview
+  readonly deprecatedCalls: DeprecatedCallCounter
   readonly configurations: Configurations
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
@@ -135,7 +139,7 @@ export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
   /** Signing people in; null without an OpenID provider. */
-  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -209,19 +213,17 @@ function routerWith(
     isConnectOnly = false,
   }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
 ): ConnectRouter {
-  const { audit, servesDeprecated, log } = options
+  const { audit, log } = options
   return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     grpc: !isConnectOnly,
     grpcWeb: !isConnectOnly,
     requestGate: authorize({
+      ...options,
       authenticate,
       access,
-      audit,
       permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
-      servesDeprecated,
       callContexts,
-      log,
     }),
     interceptors: [
       translateErrors(log, callContexts),
@@ -235,20 +237,19 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
-    options
-  const { instance, configurations, console, baseUrl } = options
+  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
+  const { instance, deprecatedCalls, configurations, console, baseUrl } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
       .service(ProjectService, projectService(projects))
-      .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(ServiceUserService, serviceUserService(options))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit))
-      .service(InstanceService, instanceService(instance))
+      .service(InstanceService, instanceService(instance, deprecatedCalls))
       .service(ConfigService, configService(configurations), { readMaxBytes: MAX_CONFIGURATION_BYTES })
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }

@@ -22,7 +22,11 @@ import { startWatchedServers, type WatchedServers } from './watched-servers.ts'
 
 type Method = (typeof METHODS)[number]
 
-const CHANGING = METHODS.filter(({ method }) => method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
+/** It changes nothing, and cannot be called by GET. */
+const INTROSPECT = 'iam.user.v2.ServiceUserService/IntrospectToken'
+const CHANGING = METHODS.filter(
+  ({ path, method }) => path !== INTROSPECT && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+)
 const CREATE_LINK = 'iam.console.v2.ConsoleService/CreateSignInLink'
 const GENERATE_SECRET = 'iam.user.v2.ServiceUserService/GenerateClientSecret'
 
@@ -128,7 +132,10 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     const refusals = probes + expected.filter(([, { code }]) => code !== 'ok').length
     await eventually(async () => {
       const events = await eventsOf(caller.userId)
-      expect(events.filter(({ outcome }) => outcome === reason)).toHaveLength(refusals)
+      const written = events.filter(({ outcome }) => outcome === reason).length
+      expect(written).toBeLessThanOrEqual(refusals)
+      // So many at once (src/app/audit/refusal-limits.ts). How many of the others are written depends on how long they took.
+      expect(written).toBeGreaterThanOrEqual(Math.min(refusals, 200))
     })
   })
 })
