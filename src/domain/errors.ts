@@ -77,6 +77,8 @@ export type DomainErrorCode =
   | 'permission_missing'
   | 'permission_not_held'
   | 'too_many_failures'
+  | 'audit_position_invalid'
+  | 'audit_position_unknown'
   | 'service_switched_off'
   | 'change_not_in_force'
   | 'change_outcome_unknown'

@@ -12,6 +12,7 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import type { Log } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
+import { mapErrors } from './streams.ts'
 import { fieldDetails, violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
@@ -72,6 +73,8 @@ const WIRE = {
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
+  audit_position_invalid: [Code.InvalidArgument, 'AUDIT_POSITION_INVALID'],
+  audit_position_unknown: [Code.OutOfRange, 'AUDIT_POSITION_UNKNOWN'],
   configuration_invalid: [Code.InvalidArgument, 'CONFIGURATION_INVALID'],
   configuration_changed: [Code.Aborted, 'CONFIGURATION_CHANGED'],
   configuration_too_large: [Code.ResourceExhausted, 'CONFIGURATION_TOO_LARGE'],
@@ -103,12 +106,17 @@ export function reasonOf(code: DomainErrorCode): string {
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
 export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
-    try {
-      return await next(req)
-    } catch (error) {
+    const translated = (error: unknown): ConnectError => {
       const refusal = toConnectError(error, req.header, log)
       callContexts.refused(req.contextValues, refusal)
-      throw refusal
+      return refusal
+    }
+    try {
+      const response = await next(req)
+      if (!response.stream) return response
+      return { ...response, message: mapErrors(response.message, translated) }
+    } catch (error) {
+      throw translated(error)
     }
   }
 }

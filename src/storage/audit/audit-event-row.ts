@@ -2,7 +2,7 @@
  * An audit event as a row of `audit_events`, in both directions.
  */
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { AuditEntry, AuditEvent, Omission } from '../../domain/audit.ts'
 import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -60,6 +60,7 @@ function toRow(entry: AuditEntry, { at, outcome = OK, omission }: EventFacts) {
     client_address: fitted(entry.clientAddress ?? '', MAX_LENGTHS.clientAddress),
     omitted_count: omission === undefined ? null : Math.min(omission.count, MAX_COUNT),
     omitted_since: omission?.since ?? null,
+    epoch: sql<number>`(select audit_epoch from instance where id = 1)`,
     reason: fitted(entry.reason ?? '', MAX_LENGTHS.reason),
   }
 }

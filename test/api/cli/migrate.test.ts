@@ -35,6 +35,7 @@ const MIGRATIONS = [
   '0015-console',
   '0016-replicas',
   '0017-roles',
+  '0018-event-order',
 ]
 
 const APPLIED = {
