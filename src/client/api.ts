@@ -8,6 +8,7 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConfigService as ConfigServiceApi } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService as ConsoleServiceApi } from '../../gen/iam/console/v2/console_service_pb.js'
 import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService as TrustedIssuerServiceApi } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
@@ -25,6 +26,7 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   ClientCertificateServiceApi,
+  ConfigServiceApi,
   ConsoleServiceApi,
   FederatedIdentityServiceApi,
   InstanceServiceApi,
@@ -50,6 +52,7 @@ export interface Api {
   readonly audit: Client<typeof AuditServiceApi>
   readonly instance: Client<typeof InstanceServiceApi>
   readonly console: Client<typeof ConsoleServiceApi>
+  readonly configurations: Client<typeof ConfigServiceApi>
 }
 
 /** Where the API is, and with which right it is called. */
@@ -83,6 +86,7 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     audit: createClient(AuditServiceApi, transport),
     instance: createClient(InstanceServiceApi, transport),
     console: createClient(ConsoleServiceApi, transport),
+    configurations: createClient(ConfigServiceApi, transport),
   }
 }
 

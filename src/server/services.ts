@@ -10,6 +10,7 @@ import { Introspection } from '../app/access/introspection.ts'
 import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { Configurations } from '../app/configuration/configurations.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import { IssuerKeyRefresher } from '../app/federation/issuer-key-refresher.ts'
 import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
@@ -31,6 +32,7 @@ import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
 import type {
@@ -50,6 +52,7 @@ import { createGetDocument } from '../outbound/https-document.ts'
 import { createIssuerKeyFetcher } from '../outbound/issuer-key-fetcher.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
+import { createConfigurationStore } from '../storage/configuration/configuration-store.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
@@ -229,6 +232,9 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const issuers = rows.around(tracing.calls('FederationStore', createFederationStore(database, publicKeys)))
+  const configurations = rows.around(
+    tracing.calls('ConfigurationStore', createConfigurationStore(database, publicKeys)),
+  )
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
@@ -263,6 +269,18 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
+    configurations: new Configurations({
+      store: configurations,
+      replica,
+      parseUserKeys,
+      parseIssuerKeys,
+      parseCaCertificates,
+      newId: randomUUID,
+      thumbprintOf: thumbprint,
+      issuer: baseUrl,
+      limits,
+      log,
+    }),
     ...startInstanceParts(options),
     console: createConsole(options),
     baseUrl,
