@@ -5,6 +5,7 @@
  * Fields are those of `iam.config.v2`. Where files are shorter, `to-message.ts` says so.
  */
 import { z } from 'zod'
+import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { isSecretJwk } from '../domain/keys/jwk-members.ts'
 
 function within(least: number, count: number, most: number): boolean {
@@ -123,6 +124,9 @@ const generateSecret = z.strictObject({
     ),
 })
 
+/** Those that the API knows, without the prefix of its enum. */
+const INSTANCE_ROLES = InstanceRoleSchema.values.filter(({ number }) => number !== 0).map(({ localName }) => localName)
+
 const project = z
   .strictObject({
     kind: z.literal('Project'),
@@ -167,10 +171,7 @@ const serviceUser = z
       .optional()
       .describe('Its roles in projects, by the name of the project, which its tokens carry.'),
     scopes: listOf(text(200), 'The custom scopes of its project that it may request.'),
-    instanceRoles: listOf(
-      z.enum(['IAM_OWNER', 'IAM_OWNER_VIEWER']),
-      "Its roles over the instance, which are rights over Keyturn's API.",
-    ),
+    instanceRoles: listOf(z.enum(INSTANCE_ROLES), "Its roles over the instance, which are rights over Keyturn's API."),
     publicKeys: z.array(jwk).optional().describe('Its public keys, for private_key_jwt (RFC 7523).'),
     federatedIdentities: z
       .array(federatedIdentity)
