@@ -251,7 +251,7 @@ export function describeKeyStore(current: () => Database): void {
       await keys.look()
       await keys.remove(created.keyId).catch(() => {})
       const written = await current().db.selectFrom('audit_events').selectAll().execute()
-      const empty = { client_address: '', omitted_count: null, omitted_since: null }
+      const empty = { client_address: '', omitted_count: null, omitted_since: null, reason: '' }
       const common = { event_id: expect.any(String), actor: 'tester', resource: '', request_id: 'request-1', ...empty }
       expect(written.toSorted((a, b) => b.action.localeCompare(a.action))).toEqual([
         { ...common, event_date: created.createdAt, action: 'create', outcome: 'ok' },
