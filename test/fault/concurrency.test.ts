@@ -58,6 +58,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0014-client-certificates',
       '0015-console',
       '0016-replicas',
+      '0017-roles',
       '0020-configuration',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)

@@ -4,6 +4,8 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
+import type { InstanceRole } from '../../domain/identities/permission.ts'
+import { roleNotFound } from '../../domain/identities/project.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -35,6 +37,7 @@ export async function writeServiceUsers(
     ),
     await updateUsers(trx, pairs),
     await writeInstanceRoles(trx, pairs),
+    await writeManagedProjects(trx, pairs),
     await writeProjectRoles(trx, pairs),
     await writeScopes(trx, pairs),
     await writeCredentials(trx, pairs, macs),
@@ -123,12 +126,41 @@ async function writeInstanceRoles(
 ): Promise<boolean> {
   const rowsOf = ({ userId, instanceRoles }: ServiceUser) => instanceRoles.map((role) => ({ user_id: userId, role }))
   const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
-  if (removed.length > 0) {
-    const [userIds, roles] = [removed.map(({ user_id }) => user_id), removed.map(({ role }) => role)]
-    const anyRemoved = sql<boolean>`(user_id, role) in (select * from unnest(${userIds}::uuid[], ${roles}::text[]))`
-    await trx.deleteFrom('instance_members').where(anyRemoved).execute()
+  for (const table of ['instance_members', 'limited_instance_members'] as const) {
+    const isHere = ({ role }: { readonly role: InstanceRole }) => tableOf(role) === table
+    const gone = removed.filter(isHere)
+    if (gone.length > 0) {
+      const [userIds, roles] = [gone.map(({ user_id }) => user_id), gone.map(({ role }) => role)]
+      const anyRemoved = sql<boolean>`(user_id, role) in (select * from unnest(${userIds}::uuid[], ${roles}::text[]))`
+      await trx.deleteFrom(table).where(anyRemoved).execute()
+    }
+    for (const rows of inChunks(added.filter(isHere))) await trx.insertInto(table).values(rows).execute()
   }
-  for (const rows of inChunks(added)) await trx.insertInto('instance_members').values(rows).execute()
+  return removed.length + added.length > 0
+}
+
+/** The first two have a table of their own: programs from before the others refuse a user with another role in it. */
+function tableOf(role: InstanceRole): 'instance_members' | 'limited_instance_members' {
+  return role === 'IAM_OWNER' || role === 'IAM_OWNER_VIEWER' ? 'instance_members' : 'limited_instance_members'
+}
+
+async function writeManagedProjects(
+  trx: Transaction<Tables>,
+  pairs: readonly BeforeAndNext<ServiceUser>[],
+): Promise<boolean> {
+  const rowsOf = ({ userId, managedProjects }: ServiceUser) =>
+    [...managedProjects].map(([project_id, role]) => ({ user_id: userId, project_id, role }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
+  if (removed.length > 0) {
+    const [userIds, projectIds] = [removed.map(({ user_id }) => user_id), removed.map(({ project_id }) => project_id)]
+    const anyRemoved = sql<boolean>`
+      (user_id, project_id) in (select * from unnest(${userIds}::uuid[], ${projectIds}::uuid[]))`
+    await trx.deleteFrom('project_members').where(anyRemoved).execute()
+  }
+  if (!added.every(({ project_id }) => isUuid(project_id))) {
+    throw new DomainError('project_not_found', 'there is no such project')
+  }
+  for (const rows of inChunks(added)) await trx.insertInto('project_members').values(rows).execute()
   return removed.length + added.length > 0
 }
 
@@ -146,7 +178,7 @@ async function writeProjectRoles(
     await trx.deleteFrom('user_project_roles').where(anyRemoved).execute()
   }
   if (!added.every(({ project_id }) => isUuid(project_id))) {
-    throw new DomainError('project_role_not_found', 'the project has no such role')
+    throw roleNotFound()
   }
   for (const rows of inChunks(added)) await trx.insertInto('user_project_roles').values(rows).execute()
   return removed.length + added.length > 0

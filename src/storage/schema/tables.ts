@@ -29,6 +29,8 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -145,6 +147,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 

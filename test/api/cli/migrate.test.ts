@@ -34,6 +34,7 @@ const MIGRATIONS = [
   '0014-client-certificates',
   '0015-console',
   '0016-replicas',
+  '0017-roles',
 ]
 
 const APPLIED = {
