@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
+import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
 import {
@@ -41,6 +42,7 @@ function shop(name: string) {
         project: name,
         name: 'checkout',
         projectRoles: [{ project: name, roles: ['reader'] }],
+        managedProjects: [{ project: name, role: ProjectMemberRole.PROJECT_OWNER }],
         scopes: [`${name}.write`],
         publicKeys: [{ publicJwk: KEY }],
         federatedIdentities: [{ issuer, subject: 'repo:shop/checkout', claims: [{ pointer: '/ref', value: 'main' }] }],
@@ -86,6 +88,7 @@ describe('applying a configuration', () => {
       clientCredentialsEnabled: true,
       scopes: ['bakery.write'],
       projectRoles: [{ roles: ['reader'] }],
+      managedProjects: [{ role: ProjectMemberRole.PROJECT_OWNER }],
       boundTokensRequired: true,
       tokenLifetime: { seconds: 300n },
     })

@@ -150,9 +150,9 @@ function subjectOf(
   { projects, serviceUsers }: Configuration,
   { prune, label }: Pick<PlanOptions, 'prune' | 'label'>,
 ): ConfigurationSubject {
-  const referred = serviceUsers.flatMap(({ project, projectRoles }) => [
+  const referred = serviceUsers.flatMap(({ project, projectRoles, managedProjects }) => [
     project,
-    ...projectRoles.map((grant) => grant.project),
+    ...[...projectRoles, ...managedProjects].map((grant) => grant.project),
   ])
   return {
     projects: [...new Set([...projects.map(({ name }) => name), ...referred])],

@@ -7,6 +7,7 @@ import type { FederatedIdentity } from '../federation/federated-identity.ts'
 import type { IssuerKeyChoice, TrustedIssuer } from '../federation/trusted-issuer.ts'
 import type { ClientCertificate } from '../identities/client-certificate.ts'
 import type { UserKey } from '../identities/credential.ts'
+import type { ProjectMemberRole } from '../identities/permission.ts'
 import type { Project } from '../identities/project.ts'
 import type { ServiceUser } from '../identities/service-user.ts'
 import type { RotationPolicy } from '../keys/rotation-policy.ts'
@@ -47,6 +48,8 @@ export interface ServiceUserConfiguration
   /** The name of its project. */
   readonly project: string
   readonly projectRoles: readonly ProjectRoleGrant[]
+  /** Its roles over projects in the API, one for each project. */
+  readonly managedProjects: readonly ManagedProjectGrant[]
   /** Custom scopes of its project. */
   readonly scopes: readonly string[]
   /** Null: a key that cannot be read. */
@@ -62,6 +65,12 @@ export interface ServiceUserConfiguration
 export interface ProjectRoleGrant {
   readonly project: string
   readonly roles: readonly string[]
+}
+
+/** A role over one project, by its name. */
+export interface ManagedProjectGrant {
+  readonly project: string
+  readonly role: ProjectMemberRole
 }
 
 /** A federated identity, whose trusted issuer is named by its `issuer`. */

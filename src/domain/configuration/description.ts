@@ -67,6 +67,9 @@ export function userFacts(user: ServiceUser, names: Names): readonly Fact[] {
     ...[...user.projectRoles].flatMap(([projectId, roles]) =>
       items(`projectRoles.${names.projects.get(projectId) ?? projectId}`, roles),
     ),
+    ...[...user.managedProjects].map(([projectId, role]) =>
+      value(`managedProjects.${names.projects.get(projectId) ?? projectId}`, role),
+    ),
     ...items('scopes', user.customScopes),
     ...items(
       'publicKeys',

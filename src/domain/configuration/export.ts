@@ -99,6 +99,9 @@ function toUser(user: ServiceUser, { projects, issuers }: References, clock: Dat
     projectRoles: [...user.projectRoles]
       .map(([projectId, roles]) => ({ project: known(projects, projectId), roles }))
       .toSorted((a, b) => compare(a.project, b.project)),
+    managedProjects: [...user.managedProjects]
+      .map(([projectId, role]) => ({ project: known(projects, projectId), role }))
+      .toSorted((a, b) => compare(a.project, b.project)),
     scopes: user.customScopes,
     publicKeys: inOrder(
       user.keys.filter((key) => isLive(key, clock)).map(({ publicJwk, expiresAt }) => ({ publicJwk, expiresAt })),

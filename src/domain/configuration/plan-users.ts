@@ -10,6 +10,7 @@ import {
   revokeProjectRole,
   revokeScope,
   type ServiceUser,
+  setManagedProject,
 } from '../identities/service-user.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../identities/token-settings.ts'
 import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.ts'
@@ -107,7 +108,8 @@ function planUser(before: ServiceUser, user: WantedUser, surroundings: Surroundi
   const { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens, instanceRoles } = user.wanted
   const flags = { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
   const next = { ...before, ...flags, instanceRoles: [...new Set(instanceRoles)].sort() }
-  const granted = planGrants(planTokenSettings(next, user, planning), user, surroundings, planning)
+  const managing = planManagedProjects(planTokenSettings(next, user, planning), user, surroundings, planning)
+  const granted = planGrants(managing, user, surroundings, planning)
   return planCredentials(granted, user, surroundings, planning)
 }
 
@@ -141,6 +143,31 @@ function isSameClaims(json: string, { tokenClaims }: ServiceUser): boolean {
   } catch {
     return false
   }
+}
+
+function planManagedProjects(
+  before: ServiceUser,
+  { wanted, path }: WantedUser,
+  { projects }: Surroundings,
+  { mistakes }: Planning,
+): ServiceUser {
+  let next = before
+  const kept = new Set<string>()
+  for (const [index, { project: name, role }] of wanted.managedProjects.entries()) {
+    const project = projects.byName.get(name)
+    const place = `${path}.managedProjects[${index}].project`
+    if (project === undefined) mistakes.add(place, 'project_not_found', `there is no project ${name}`)
+    else if (kept.has(project.projectId)) {
+      mistakes.add(place, 'configuration_invalid', 'the user has a role over this project already')
+    } else {
+      kept.add(project.projectId)
+      next = setManagedProject(next, project.projectId, role)
+    }
+  }
+  for (const projectId of before.managedProjects.keys()) {
+    if (!kept.has(projectId)) next = setManagedProject(next, projectId, null)
+  }
+  return next
 }
 
 function planGrants(

@@ -16,6 +16,7 @@ import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-is
 import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
 import { fromIssuerKeys } from '../federation/issuer-keys-mapping.ts'
 import { fromMatch } from '../identities/client-certificate-service.ts'
+import { fromMemberRole } from '../identities/project-member-mapping.ts'
 import { fromInstanceRole } from '../identities/service-user-mapping.ts'
 import { fromPolicy } from '../keys/web-key-mapping.ts'
 import { fromDate, fromSeconds } from '../messages/fields.ts'
@@ -53,6 +54,10 @@ function fromUser(user: ServiceUserConfiguration) {
     ...(user.enabled ? {} : { enabled: false }),
     ...(user.clientCredentialsEnabled ? {} : { clientCredentialsEnabled: false }),
     projectRoles: user.projectRoles.map((grant) => ({ project: grant.project, roles: [...grant.roles] })),
+    managedProjects: user.managedProjects.map((grant) => ({
+      project: grant.project,
+      role: fromMemberRole(grant.role),
+    })),
     scopes: [...user.scopes],
     instanceRoles: user.instanceRoles.map(fromInstanceRole),
     publicKeys: user.publicKeys.flatMap((key) =>

@@ -24,6 +24,7 @@ import { isAssertionAlgorithm } from '../../domain/keys/assertion-algorithm.ts'
 import { DEFAULT_ROTATION_POLICY, type RotationPolicy } from '../../domain/keys/rotation-policy.ts'
 import { toKeyOrigin } from '../federation/issuer-keys-mapping.ts'
 import { toMatch } from '../identities/client-certificate-service.ts'
+import { toMemberRole } from '../identities/project-member-mapping.ts'
 import { toInstanceRole } from '../identities/service-user-mapping.ts'
 import { toWebKeyConfig } from '../keys/web-key-config.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
@@ -116,6 +117,7 @@ function toUser(wire: WireServiceUser, path: string, reading: Reading): ServiceU
     boundTokensRequired,
     certificateBoundTokens,
     projectRoles: projectRoles.map((grant) => ({ project: grant.project, roles: grant.roles })),
+    managedProjects: wire.managedProjects.map((grant) => ({ project: grant.project, role: toMemberRole(grant.role) })),
     scopes,
     instanceRoles: wire.instanceRoles.map(toInstanceRole),
     publicKeys: wire.publicKeys.map(({ publicJwk: json, expirationDate }, index) => ({

@@ -97,8 +97,8 @@ async function readUsers({ db, macs }: Reading, userIds: readonly string[]): Pro
   return users
 }
 
-function projectsOf({ projectId, projectRoles }: ServiceUser): readonly string[] {
-  return [projectId, ...projectRoles.keys()]
+function projectsOf({ projectId, projectRoles, managedProjects }: ServiceUser): readonly string[] {
+  return [projectId, ...projectRoles.keys(), ...managedProjects.keys()]
 }
 
 async function readVersion(db: Kysely<Tables>): Promise<number> {

@@ -6,6 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { InstanceRole } from "../../user/v2/service_user_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ProjectMemberRole } from "../../project/v2/project_pb.js";
 import type { RequiredClaim } from "../../federation/v2/federated_identity_pb.js";
 import type { CertificateMatch } from "../../user/v2/client_certificate_pb.js";
 import type { IssuerKeys } from "../../federation/v2/trusted_issuer_pb.js";
@@ -207,6 +208,13 @@ export declare type ServiceUserConfiguration = Message<"iam.config.v2.ServiceUse
    * @generated from field: bool certificate_bound_tokens = 14;
    */
   certificateBoundTokens: boolean;
+
+  /**
+   * Its roles over projects in this API, which tokens do not carry: one for each project.
+   *
+   * @generated from field: repeated iam.config.v2.ManagedProjectGrant managed_projects = 15;
+   */
+  managedProjects: ManagedProjectGrant[];
 };
 
 /**
@@ -241,6 +249,33 @@ export declare type ProjectRoleGrant = Message<"iam.config.v2.ProjectRoleGrant">
  * Use `create(ProjectRoleGrantSchema)` to create a new message.
  */
 export declare const ProjectRoleGrantSchema: GenMessage<ProjectRoleGrant>;
+
+/**
+ * A role over one project in this API.
+ *
+ * @generated from message iam.config.v2.ManagedProjectGrant
+ */
+export declare type ManagedProjectGrant = Message<"iam.config.v2.ManagedProjectGrant"> & {
+  /**
+   * The name of the project.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * The role.
+   *
+   * @generated from field: iam.project.v2.ProjectMemberRole role = 2;
+   */
+  role: ProjectMemberRole;
+};
+
+/**
+ * Describes the message iam.config.v2.ManagedProjectGrant.
+ * Use `create(ManagedProjectGrantSchema)` to create a new message.
+ */
+export declare const ManagedProjectGrantSchema: GenMessage<ManagedProjectGrant>;
 
 /**
  * A public key of a service user (`private_key_jwt`, RFC 7523). The same key with other members or another expiration date replaces the

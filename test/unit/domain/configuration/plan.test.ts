@@ -21,6 +21,7 @@ const ROBOT: ServiceUserConfiguration = {
   tokenLifetimeSeconds: null,
   tokenClaims: '',
   projectRoles: [],
+  managedProjects: [],
   scopes: [],
   publicKeys: [],
   federatedIdentities: [],

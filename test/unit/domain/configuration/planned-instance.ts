@@ -82,6 +82,7 @@ function grantedIn(user: ServiceUser, projects: ReadonlyMap<string, Project>): S
   return {
     ...user,
     projectRoles: new Map(projectRoles.filter(([, roles]) => roles.length > 0)),
+    managedProjects: new Map([...user.managedProjects].filter(([projectId]) => projects.has(projectId))),
     customScopes: user.customScopes.filter((scope) => scopes.includes(scope)),
   }
 }

@@ -67,6 +67,7 @@ function user(projects: readonly ProjectConfiguration[], name: string): fc.Arbit
           fc.record({ project: fc.constant(of), roles: fc.subarray([...roles]) }),
         ),
       ),
+      managedProjects: fc.subarray(projects.map(({ name: of }) => ({ project: of, role: 'PROJECT_OWNER' as const }))),
       scopes: fc.subarray([...own.scopes]),
       publicKeys: fc.array(publicKey, { maxLength: 3 }),
       federatedIdentities: fc.array(identity, { maxLength: 3 }),
