@@ -4,7 +4,9 @@
  *
  * Fields are those of `iam.config.v2`. Where files are shorter, `to-message.ts` says so.
  */
+import type { DescEnum } from '@bufbuild/protobuf'
 import { z } from 'zod'
+import { ProjectMemberRoleSchema } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
 import { duration, exactlyOne, flag, jwk, jwks, listOf, projectName, text, time } from './fields.ts'
 
@@ -52,8 +54,13 @@ const generateSecret = z.strictObject({
     ),
 })
 
-/** Those that the API knows, without the prefix of its enum. */
-const INSTANCE_ROLES = InstanceRoleSchema.values.filter(({ number }) => number !== 0).map(({ localName }) => localName)
+/** What the API knows, without the prefixes of its enums. */
+const INSTANCE_ROLES = namesIn(InstanceRoleSchema)
+const PROJECT_MEMBER_ROLES = namesIn(ProjectMemberRoleSchema)
+
+function namesIn({ values }: DescEnum): string[] {
+  return values.filter(({ number }) => number !== 0).map(({ localName }) => localName)
+}
 
 const project = z
   .strictObject({
@@ -100,6 +107,10 @@ const serviceUser = z
       .describe('Its roles in projects, by the name of the project, which its tokens carry.'),
     scopes: listOf(text(200), 'The custom scopes of its project that it may request.'),
     instanceRoles: listOf(z.enum(INSTANCE_ROLES), "Its roles over the instance, which are rights over Keyturn's API."),
+    managedProjects: z
+      .record(projectName, z.enum(PROJECT_MEMBER_ROLES))
+      .optional()
+      .describe("Its roles over projects by the name of the project, which are rights over Keyturn's API."),
     publicKeys: z.array(jwk).optional().describe('Its public keys, for private_key_jwt (RFC 7523).'),
     federatedIdentities: z
       .array(federatedIdentity)

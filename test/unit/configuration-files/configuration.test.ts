@@ -34,6 +34,10 @@ describe('a configuration in YAML', () => {
             { project: 'stock', roles: ['reader', 'writer'] },
           ],
           instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'],
+          managedProjects: [
+            { project: 'shop', role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' },
+            { project: 'stock', role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER_VIEWER' },
+          ],
           publicKeys: [{ expirationDate: '2031-01-31T00:00:00Z' }],
           federatedIdentities: [{ claims: [{ pointer: '/repository', value: 'shop/checkout' }] }],
           clientCertificates: [{ match: { sanUri: 'spiffe://shop.example/checkout' } }],
@@ -131,6 +135,10 @@ describe('a mistake in a file', () => {
     expect(found('projects[0].roles[1]')).toEqual(['roles[1]', 'reader]'])
     expect(found('serviceUsers[0].publicKeys[0].publicJwk')).toEqual(['publicKeys[0]', 'kty: OKP'])
     expect(found('serviceUsers[0].projectRoles[1].roles[1]')).toEqual(['projectRoles.stock[1]', 'writer] }'])
+    expect(found('serviceUsers[0].managedProjects[1].role')).toEqual([
+      'managedProjects.stock',
+      'PROJECT_OWNER_VIEWER }',
+    ])
     expect(found('serviceUsers[0].federatedIdentities[0].claims[0].value')).toEqual([
       'federatedIdentities[0].claims["/repository"]',
       'shop/checkout }',

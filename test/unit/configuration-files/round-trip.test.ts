@@ -42,6 +42,9 @@ const user = fc.record({
   name: text,
   scopes: few(text),
   instanceRoles: few(fc.constantFrom(1, 2)),
+  managedProjects: fc
+    .dictionary(name, fc.constantFrom(1, 2), { maxKeys: 3 })
+    .map((roles) => Object.entries(roles).map(([project, role]) => ({ project, role }))),
   projectRoles: fc
     .dictionary(
       name,
@@ -71,10 +74,11 @@ const user = fc.record({
     { maxLength: 2 },
   ),
   tokenLifetime: fc.record({ seconds: fc.bigInt(1n, 900_000n) }),
-  // Not every object: JSON, in the spelling of JSON.stringify.
+  // In the spelling of JSON.stringify. Files refuse one name.
   tokenClaims: fc
     .dictionary(fc.stringMatching(/^[a-z]{1,5}$/), fc.jsonValue({ maxDepth: 2 }), { minKeys: 1, maxKeys: 3 })
-    .map((claims) => JSON.stringify(claims)),
+    .map((claims) => JSON.stringify(claims))
+    .filter((claims) => !claims.includes('__proto__')),
   boundTokensRequired: fc.boolean(),
 })
 
