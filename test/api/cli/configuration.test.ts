@@ -352,7 +352,7 @@ describe('roles over projects', () => {
     await stdoutOf('apply', '-f', await members('{ shop: PROJECT_OWNER_VIEWER }'))
     expect(await stdoutOf('projects', 'members', 'list', 'shop')).toContain('PROJECT_OWNER_VIEWER')
     expect((await run('plan', '-f', await members('{ nowhere: PROJECT_OWNER }'))).stderr).toContain(
-      ':5:29: managedProjects.nowhere: ',
+      ':4:29: managedProjects.nowhere: ',
     )
   })
 })

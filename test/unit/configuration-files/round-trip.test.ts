@@ -120,7 +120,7 @@ describe('a configuration', () => {
         const file = { name: `copy.${format}`, text: formatDocuments(documentsFrom(message), format) }
         expect(contentOf(parseConfiguration([file]).configuration)).toEqual(contentOf(message))
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })
