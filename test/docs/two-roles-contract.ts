@@ -139,6 +139,9 @@ export function describeTwoRoles({
       await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
       await users('GrantProjectRole', { userId, projectId, role: 'reader' })
       await users('GrantScope', { userId, scope: 'stock' })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
         userId,
       })
