@@ -8,7 +8,6 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readVersion } from '../src/config/version.ts'
-import { configurationJsonSchema } from '../src/configuration-files/json-schema.ts'
 
 const folder = process.argv[2] ?? '.'
 
@@ -29,6 +28,8 @@ lint:
     - google
 `,
 )
+// Loaded here, not above: it is made of the generated code too.
+const { configurationJsonSchema } = await import('../src/configuration-files/json-schema.ts')
 writeFileSync(
   join(folder, 'gen/configuration.schema.json'),
   `${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`,

@@ -4,80 +4,11 @@
  *
  * Fields are those of `iam.config.v2`. Where files are shorter, `to-message.ts` says so.
  */
+import type { DescEnum } from '@bufbuild/protobuf'
 import { z } from 'zod'
-import { isSecretJwk } from '../domain/keys/jwk-members.ts'
-
-function within(least: number, count: number, most: number): boolean {
-  return least <= count && count <= most
-}
-
-/** A list without duplicates. */
-function listOf<Item extends z.ZodType>(item: Item, description: string) {
-  return z
-    .array(item)
-    .superRefine((items, context) => {
-      for (const [index, value] of items.entries()) {
-        if (items.indexOf(value) !== index)
-          context.addIssue({ code: 'custom', path: [index], message: 'it is in the list already' })
-      }
-    })
-    .optional()
-    .meta({ description, uniqueItems: true })
-}
-
-const name = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a name of a project has 1 to 63 of a-z, 0-9 and -, and does not start with -')
-
-/** Characters as the API and JSON schemas count them, which are code points, and `z.string().max` counts others. */
-const text = (most: number, least = 1) =>
-  z
-    .string()
-    .refine((value) => within(least, [...value].length, most), `it has ${least} to ${most} characters`)
-    .meta({ minLength: least, maxLength: most })
-
-const time = z.iso
-  .datetime({ offset: true, error: 'it is a time as in RFC 3339, such as 2027-01-31T00:00:00Z' })
-  .optional()
-
-const LENGTH_OF_TIME = 'it is a length of time, such as 90d, 12h, 30m or 300s'
-const duration = z
-  .string(LENGTH_OF_TIME)
-  .regex(/^\d{1,9}[dhms]$/, LENGTH_OF_TIME)
-  .optional()
-
-const flag = (description: string) => z.boolean().optional().describe(description)
-
-const PRIVATE_KEY =
-  'it is a private key: write the public key only, and replace this key, which others may have read by now'
-
-const jwk = z
-  .looseObject({
-    kty: z.enum(['RSA', 'EC', 'OKP']).describe('The kind of key (RFC 7517 §4.1).'),
-    expirationDate: time.describe('When the key stops working. Without one it does not.'),
-    d: z.never(PRIVATE_KEY).optional().describe('Not here: it is the private key.'),
-  })
-  .refine((key) => !isSecretJwk(key), PRIVATE_KEY)
-  .describe('A public key as a JWK (RFC 7517). A private key is refused before anything is sent.')
-
-const jwks = z.looseObject({
-  keys: z
-    .array(z.looseObject({ kty: z.string() }).refine((key) => !isSecretJwk(key), PRIVATE_KEY))
-    .min(1, 'it has at least one key')
-    .max(10, 'it has at most 10 keys'),
-})
-
-/** Exactly one of some fields. */
-function oneOf<Shape extends z.ZodRawShape>(shape: Shape, names: readonly string[], others: z.ZodRawShape = {}) {
-  return z
-    .strictObject({ ...shape, ...others })
-    .superRefine((value, context) => {
-      const given = names.filter((key) => Object.hasOwn(value as object, key))
-      if (given.length !== 1)
-        context.addIssue({ code: 'custom', message: `it must have exactly one of ${names.join(', ')}` })
-    })
-    .meta({ oneOf: names.map((key) => ({ required: [key] })) })
-}
+import { ProjectMemberRoleSchema } from '../../gen/iam/project/v2/project_pb.js'
+import { InstanceRoleSchema } from '../../gen/iam/user/v2/service_user_pb.js'
+import { duration, exactlyOne, flag, jwk, jwks, listOf, projectName, text, time } from './fields.ts'
 
 const CERTIFICATE_MATCHES = {
   subjectDn: text(500).optional().describe('The subject, a distinguished name (RFC 4514), such as CN=checkout,O=Shop.'),
@@ -90,7 +21,7 @@ const CERTIFICATE_MATCHES = {
     .describe('The SHA-256 of the certificate in DER, in base64url without padding.'),
 }
 
-const clientCertificate = oneOf(CERTIFICATE_MATCHES, Object.keys(CERTIFICATE_MATCHES), {
+const clientCertificate = exactlyOne(CERTIFICATE_MATCHES, Object.keys(CERTIFICATE_MATCHES), {
   expirationDate: time.describe('When it stops working. Without one it does not.'),
 })
 
@@ -123,10 +54,18 @@ const generateSecret = z.strictObject({
     ),
 })
 
+/** What the API knows, without the prefixes of its enums. */
+const INSTANCE_ROLES = namesIn(InstanceRoleSchema)
+const PROJECT_MEMBER_ROLES = namesIn(ProjectMemberRoleSchema)
+
+function namesIn({ values }: DescEnum): string[] {
+  return values.filter(({ number }) => number !== 0).map(({ localName }) => localName)
+}
+
 const project = z
   .strictObject({
     kind: z.literal('Project'),
-    name: name.describe('Its name. Another name is another project.'),
+    name: projectName.describe('Its name. Another name is another project.'),
     roles: listOf(
       z
         .string()
@@ -158,19 +97,20 @@ const project = z
 const serviceUser = z
   .strictObject({
     kind: z.literal('ServiceUser'),
-    project: name.describe('The name of its project.'),
+    project: projectName.describe('The name of its project.'),
     name: text(200).describe('Its name, of which the project has one. Another name is another user.'),
     enabled: flag('Whether it is enabled. Default: true.'),
     clientCredentialsEnabled: flag('Whether it may use the client credentials grant. Default: true.'),
     projectRoles: z
-      .record(name, listOf(text(200), 'Roles of the project.').unwrap())
+      .record(projectName, listOf(text(200), 'Roles of the project.').unwrap())
       .optional()
       .describe('Its roles in projects, by the name of the project, which its tokens carry.'),
     scopes: listOf(text(200), 'The custom scopes of its project that it may request.'),
-    instanceRoles: listOf(
-      z.enum(['IAM_OWNER', 'IAM_OWNER_VIEWER']),
-      "Its roles over the instance, which are rights over Keyturn's API.",
-    ),
+    instanceRoles: listOf(z.enum(INSTANCE_ROLES), "Its roles over the instance, which are rights over Keyturn's API."),
+    managedProjects: z
+      .record(projectName, z.enum(PROJECT_MEMBER_ROLES))
+      .optional()
+      .describe("Its roles over projects by the name of the project, which are rights over Keyturn's API."),
     publicKeys: z.array(jwk).optional().describe('Its public keys, for private_key_jwt (RFC 7523).'),
     federatedIdentities: z
       .array(federatedIdentity)
@@ -215,7 +155,7 @@ const KEY_SOURCES = {
   jwks: jwks.optional().describe('They are these: a JWK Set (RFC 7517 §5).'),
 }
 
-const issuerKeys = oneOf(KEY_SOURCES, Object.keys(KEY_SOURCES), {
+const issuerKeys = exactlyOne(KEY_SOURCES, Object.keys(KEY_SOURCES), {
   caCertificates: z
     .string()
     .max(20_000)
@@ -259,7 +199,7 @@ const trustedIssuer = z
   })
   .meta({ title: 'TrustedIssuer', description: 'An issuer whose JWTs can stand for service users.' })
 
-const keyKind = oneOf(
+const keyKind = exactlyOne(
   {
     rsa: z
       .strictObject({

@@ -3,7 +3,7 @@
  */
 import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf'
 import { type Configuration, ConfigurationSchema } from '../../gen/iam/config/v2/configuration_pb.js'
-import { ROLE_PREFIX } from './to-message.ts'
+import { INSTANCE_ROLE_PREFIX, MEMBER_ROLE_PREFIX } from './to-message.ts'
 
 /** In the order in which people read them: the rotation policy, trusted issuers, and each project with its users. */
 export function documentsFrom(configuration: Configuration): JsonObject[] {
@@ -44,7 +44,8 @@ function userDocument(user: JsonObject): JsonObject {
     instanceRoles,
     ...rest
   } = user
-  const { publicKeys, federatedIdentities, clientCertificates, tokenLifetime, tokenClaims, ...plain } = rest
+  const { managedProjects, publicKeys, federatedIdentities, clientCertificates, tokenLifetime, tokenClaims, ...plain } =
+    rest
   return present({
     kind: 'ServiceUser',
     project,
@@ -53,7 +54,8 @@ function userDocument(user: JsonObject): JsonObject {
     clientCredentialsEnabled: clientCredentialsEnabled === false ? false : undefined,
     projectRoles: objectOf(projectRoles, 'project', ({ roles }) => roles ?? []),
     scopes,
-    instanceRoles: listOf<string>(instanceRoles)?.map((role) => role.replace(ROLE_PREFIX, '')),
+    instanceRoles: listOf<string>(instanceRoles)?.map((role) => role.replace(INSTANCE_ROLE_PREFIX, '')),
+    managedProjects: objectOf(managedProjects, 'project', ({ role }) => String(role).replace(MEMBER_ROLE_PREFIX, '')),
     publicKeys: listOf<JsonObject>(publicKeys)?.map(({ publicJwk, expirationDate }) =>
       present({ ...parsed(publicJwk), expirationDate }),
     ),

@@ -17,8 +17,9 @@ export const LISTS = {
   RotationPolicy: 'rotationPolicy',
 } as const satisfies Record<ConfigurationDocument['kind'], string>
 
-/** The prefix of the API's enum. */
-export const ROLE_PREFIX = 'INSTANCE_ROLE_'
+/** The prefixes of the API's enums. */
+export const INSTANCE_ROLE_PREFIX = 'INSTANCE_ROLE_'
+export const MEMBER_ROLE_PREFIX = 'PROJECT_MEMBER_ROLE_'
 
 const SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 }
 
@@ -36,12 +37,16 @@ export function configurationOf(documents: readonly ConfigurationDocument[]): Co
 }
 
 function serviceUser(document: DocumentOf<'ServiceUser'>): JsonObject {
-  const { kind: _, generateSecret: __, projectRoles, instanceRoles, publicKeys, ...rest } = document
-  const { federatedIdentities, clientCertificates, tokenLifetime, tokenClaims, ...plain } = rest
+  const { kind: _, generateSecret: __, projectRoles, instanceRoles, managedProjects, ...rest } = document
+  const { publicKeys, federatedIdentities, clientCertificates, tokenLifetime, tokenClaims, ...plain } = rest
   return json({
     ...plain,
     projectRoles: Object.entries(projectRoles ?? {}).map(([project, roles]) => ({ project, roles })),
-    instanceRoles: instanceRoles?.map((role) => `${ROLE_PREFIX}${role}`),
+    instanceRoles: instanceRoles?.map((role) => `${INSTANCE_ROLE_PREFIX}${role}`),
+    managedProjects: Object.entries(managedProjects ?? {}).map(([project, role]) => ({
+      project,
+      role: `${MEMBER_ROLE_PREFIX}${role}`,
+    })),
     publicKeys: publicKeys?.map(({ expirationDate, ...jwk }) => ({
       publicJwk: JSON.stringify(publicMembersOf(jwk)),
       expirationDate,

@@ -17,7 +17,7 @@ import { printable, printableLines } from '../printable.ts'
 import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
 import { formatPlan } from './plan-text.ts'
 import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
-import { handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
+import { type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
 
 interface ApplyOptions extends FileOptions, YesOption {
   readonly reason?: string
@@ -41,33 +41,33 @@ export function applyCommand(io: Io): Command {
 async function apply(io: Io, command: Command, options: ApplyOptions): Promise<void> {
   const planned = await planOf(io, options, await readConfiguration(io, command, options))
   const { api, plan, secrets } = planned
-  const isText = formatOf(options) === 'table'
   printWarnings(io, secrets.warnings)
-  if (isText) printLine(io.stdout, formatPlan(planned, options.label, io))
-  else if (io.isTerminal) printLine(io.stderr, formatPlan(planned, options.label, io))
+  showPlan(io, planned, options)
   if (!isDifferent(planned) && plan.takenOver.length === 0) {
     const { version } = plan
-    if (!isText)
-      printJson(
-        io,
-        options,
-        toJson(ApplyConfigurationResponseSchema, create(ApplyConfigurationResponseSchema, { plan, version })),
-        () => '',
-      )
+    if (!isForPeople(options)) printResponse(io, options, create(ApplyConfigurationResponseSchema, { plan, version }))
     return
   }
   const preparation = await prepareHandOver(io, options, secrets.due)
   await confirm(io, options, 'Apply this?')
   const response = await applied(planned, options)
-  if (isText) printLine(io.stdout, resultOf(response))
+  // Before secrets are handed over, which takes longer, and may fail.
+  if (isForPeople(options)) printLine(io.stdout, resultOf(response))
   const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
-  if (isText) for (const { words } of handedOver) printLine(io.stdout, printable(words))
-  else {
-    const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
-    const done = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
-    printJson(io, options, { ...json, ...done }, () => '')
-  }
+  if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
+  else printResponse(io, options, response, handedOver)
   if (failures.length > 0) throw new Error(failures.map(({ message }) => printable(message)).join('\n'))
+}
+
+function isForPeople(options: ApplyOptions): boolean {
+  return formatOf(options) === 'table'
+}
+
+/** Shows what is about to be applied: also beside what a program reads, if a person is asked to confirm it. */
+function showPlan(io: Io, planned: Planned, options: ApplyOptions): void {
+  const text = formatPlan(planned, options.label, io)
+  if (isForPeople(options)) printLine(io.stdout, text)
+  else if (io.isTerminal) printLine(io.stderr, text)
 }
 
 /** Applies the plan that was shown, and no other. */
@@ -95,4 +95,15 @@ function resultOf({ plan, version }: ApplyConfigurationResponse): string {
 
 function printLine(stream: Io['stdout'], line: string): void {
   stream.write(`${printableLines(line)}\n`)
+}
+
+function printResponse(
+  io: Io,
+  options: ApplyOptions,
+  response: ApplyConfigurationResponse,
+  handedOver: readonly HandedOver[] = [],
+): void {
+  const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
+  const secrets = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
+  printJson(io, options, { ...json, ...secrets }, () => '')
 }

@@ -344,6 +344,19 @@ describe('a user with IAM_OWNER_VIEWER', () => {
   })
 })
 
+describe('roles over projects', () => {
+  it('are given and taken by the names of the projects', async () => {
+    const members = (roles: string) => file('members.yaml', user('manager', `managedProjects: ${roles}\n`).slice(4))
+    await stdoutOf('apply', '-f', await members('{ shop: PROJECT_OWNER }'))
+    expect(await stdoutOf('export', '--project', 'shop')).toContain('managedProjects:\n  shop: PROJECT_OWNER\n')
+    await stdoutOf('apply', '-f', await members('{ shop: PROJECT_OWNER_VIEWER }'))
+    expect(await stdoutOf('projects', 'members', 'list', 'shop')).toContain('PROJECT_OWNER_VIEWER')
+    expect((await run('plan', '-f', await members('{ nowhere: PROJECT_OWNER }'))).stderr).toContain(
+      ':4:29: managedProjects.nowhere: ',
+    )
+  })
+})
+
 describe('a date in the past', () => {
   it('is a mistake of a new key', async () => {
     const key = (x: string, date: string) => `  - { kty: OKP, crv: Ed25519, x: ${x}, expirationDate: ${date} }\n`

@@ -34,6 +34,10 @@ describe('a configuration in YAML', () => {
             { project: 'stock', roles: ['reader', 'writer'] },
           ],
           instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'],
+          managedProjects: [
+            { project: 'shop', role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' },
+            { project: 'stock', role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER_VIEWER' },
+          ],
           publicKeys: [{ expirationDate: '2031-01-31T00:00:00Z' }],
           federatedIdentities: [{ claims: [{ pointer: '/repository', value: 'shop/checkout' }] }],
           clientCertificates: [{ match: { sanUri: 'spiffe://shop.example/checkout' } }],
@@ -115,7 +119,7 @@ describe('a mistake in a file', () => {
       'shop.yaml:15:24: generateSecret.into: it is kubernetes://namespace/name, file:///path or command:program arguments',
       'shop.yaml:16:23: federatedIdentities[0].subject: it is required',
       'shop.yaml:16:44: federatedIdentities[0].claims.a: a claim is named by a JSON pointer (RFC 6901), such as /repository',
-      'shop.yaml:17:17: instanceRoles[0]: it must be one of IAM_OWNER, IAM_OWNER_VIEWER',
+      expect.stringMatching(/^shop\.yaml:17:17: instanceRoles\[0\]: it must be one of IAM_OWNER, IAM_OWNER_VIEWER/),
       'shop.yaml:19:7: kind: it must be one of Project, ServiceUser, TrustedIssuer, RotationPolicy',
     ])
   })
@@ -131,6 +135,10 @@ describe('a mistake in a file', () => {
     expect(found('projects[0].roles[1]')).toEqual(['roles[1]', 'reader]'])
     expect(found('serviceUsers[0].publicKeys[0].publicJwk')).toEqual(['publicKeys[0]', 'kty: OKP'])
     expect(found('serviceUsers[0].projectRoles[1].roles[1]')).toEqual(['projectRoles.stock[1]', 'writer] }'])
+    expect(found('serviceUsers[0].managedProjects[1].role')).toEqual([
+      'managedProjects.stock',
+      'PROJECT_OWNER_VIEWER }',
+    ])
     expect(found('serviceUsers[0].federatedIdentities[0].claims[0].value')).toEqual([
       'federatedIdentities[0].claims["/repository"]',
       'shop/checkout }',

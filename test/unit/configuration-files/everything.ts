@@ -13,6 +13,7 @@ clientCredentialsEnabled: false
 projectRoles: { shop: [admin], stock: [reader, writer] }
 scopes: [orders.write]
 instanceRoles: [IAM_OWNER]
+managedProjects: { shop: PROJECT_OWNER, stock: PROJECT_OWNER_VIEWER }
 publicKeys:
   - kty: OKP
     crv: Ed25519

@@ -125,6 +125,11 @@ describe('the fields of files', () => {
     expect(rest('ServiceUser').ofFile.properties?.instanceRoles?.items?.enum).toEqual(
       roles.filter(({ number }) => number !== 0).map(({ localName }) => localName),
     )
+    const members =
+      messageOf(rest('ServiceUser').message.field.managedProjects as DescField).field.role?.enum?.values ?? []
+    expect(rest('ServiceUser').ofFile.properties?.managedProjects?.additionalProperties?.enum).toEqual(
+      members.filter(({ number }) => number !== 0).map(({ localName }) => localName),
+    )
     const kinds = messageOf(rest('RotationPolicy').message.field.config as DescField)
     const config = rest('RotationPolicy').ofFile.properties?.config?.properties ?? {}
     expect(Object.keys(config)).toEqual(kinds.fields.map(({ jsonName }) => jsonName))

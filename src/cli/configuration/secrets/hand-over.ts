@@ -21,7 +21,7 @@ interface PreparedTarget extends DueSecret {
 }
 
 /** A secret that is at its target. */
-interface HandedOver {
+export interface HandedOver {
   readonly words: string
   readonly json: JsonObject
 }
