@@ -127,6 +127,11 @@ export const SETTINGS = [
       'Addresses and networks from which keys of trusted issuers may be fetched besides those that are globally reachable, comma-separated, such as `10.20.0.0/16`. Loopback, private, link-local and metadata addresses are refused unless they are listed.',
   },
   {
+    variable: 'KEYTURN_OUTBOUND_NETWORKS',
+    default: 'none',
+    meaning: 'The same for receivers of webhooks, and for keys of trusted issuers too.',
+  },
+  {
     variable: 'KEYTURN_DRAIN_SECONDS',
     default: '5',
     meaning:

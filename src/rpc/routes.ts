@@ -12,6 +12,7 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -26,6 +27,7 @@ import type { Access } from '../app/access/access.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
+import type { Webhooks } from '../app/events/webhooks.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { ClientCertificates } from '../app/identities/client-certificates.ts'
@@ -44,6 +46,7 @@ import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { consoleService } from './console/console-service.ts'
 import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
+import { webhookService } from './events/webhook-service.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { clientCertificateService } from './identities/client-certificate-service.ts'
@@ -91,6 +94,7 @@ export const SERVICES = [
   AuditService,
   InstanceService,
   ConsoleService,
+  WebhookService,
 ]
 
 /** The services for clients of ZITADEL, behind the same gate. */
@@ -107,6 +111,7 @@ export interface RpcOptions {
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
+  readonly webhooks: Webhooks
   readonly access: Access
   readonly instance: InstanceOverview
   /** Null: there is no console. */
@@ -226,7 +231,7 @@ function routerWith(
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
     options
-  const { instance, console, baseUrl } = options
+  const { instance, console, baseUrl, webhooks } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -238,6 +243,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit))
       .service(InstanceService, instanceService(instance))
+      .service(WebhookService, webhookService(webhooks))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
 }

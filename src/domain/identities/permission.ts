@@ -28,6 +28,9 @@ export const PERMISSIONS = [
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
   'iam.session.delete',
+  'iam.webhook.read',
+  'iam.webhook.write',
+  'iam.webhook.delete',
 ] as const
 
 /** Allows one kind of call (Spec §5). */

@@ -35,6 +35,7 @@ const ALL = [
   '0014-client-certificates',
   '0015-console',
   '0018-event-order',
+  '0019-webhooks',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -69,6 +70,7 @@ async function undoPublication({ db }: Database): Promise<void> {
   await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
   await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
   await sql`drop table sign_in_links, console_sessions`.execute(db)
+  await sql`drop table webhook_deliveries, webhooks`.execute(db)
   await undoEventOrder({ db })
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
