@@ -23,6 +23,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
     ...(await consoleRequests(admin)),
+    ...(await webhookRequests(admin)),
   }
 }
 
@@ -180,6 +181,22 @@ async function consoleRequests({ console }: Administration): Promise<EveryReques
     'iam.console.v2.ConsoleService/CreateSignInLink': {},
     'iam.console.v2.ConsoleService/ListSessions': {},
     'iam.console.v2.ConsoleService/RevokeSession': { sessionId: sessions.at(-1)!.sessionId },
+  }
+}
+
+async function webhookRequests({ webhooks }: Administration): Promise<EveryRequest> {
+  // A name that cannot be resolved (RFC 6761).
+  const url = 'https://receiver.invalid/events'
+  const create = async (name: string) => (await webhooks.createWebhook({ name, url })).webhook!.webhookId
+  const [webhookId, unwanted] = [await create('target'), await create('unwanted')]
+  return {
+    'iam.event.v2.WebhookService/CreateWebhook': { name: 'wanted', url },
+    'iam.event.v2.WebhookService/GetWebhook': { webhookId },
+    'iam.event.v2.WebhookService/ListWebhooks': {},
+    'iam.event.v2.WebhookService/UpdateWebhook': { webhookId, name: 'renamed', updateMask: 'name' },
+    'iam.event.v2.WebhookService/RotateWebhookSecret': { webhookId },
+    'iam.event.v2.WebhookService/TestWebhook': { webhookId },
+    'iam.event.v2.WebhookService/DeleteWebhook': { webhookId: unwanted },
   }
 }
 

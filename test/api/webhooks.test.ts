@@ -8,6 +8,7 @@ import { type CloudEvent, HTTP } from 'cloudevents'
 import { sql } from 'kysely'
 import { AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
+import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
 import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
@@ -417,5 +418,35 @@ describe('a webhook', () => {
     ).toMatchObject({
       reason: 'WEBHOOK_NOT_FOUND',
     })
+  })
+
+  it('is told how many events the retention has deleted before they were delivered, which is an event', async () => {
+    receiver.answer(status(503))
+    const { webhookId } = await create({ eventTypes: ['keyturn.iam.project.*', 'keyturn.webhook.expire'] })
+    const projectIds = await changes(3)
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 3, failures: 1 }),
+    )
+    const old = projectIds.slice(0, 2).map((projectId) => `projects/${projectId}`)
+    const before = new Date('2000-01-01T00:00:00Z')
+    await instance.database.db
+      .updateTable('audit_events')
+      .set({ event_date: before })
+      .where('resource', 'in', old)
+      .execute()
+    const events = createAuditLog(instance.database)
+    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(2)
+    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(0)
+    expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, expiredEvents: 2n })
+    receiver.answer(status(204))
+    await tryNow()
+    await eventually(() => expect(receiver.accepted).toHaveLength(2))
+    expect(receiver.received.slice(-2).map(({ event }) => [event.subject, event.data.omission])).toEqual([
+      [`projects/${projectIds[2]}`, undefined],
+      [`webhooks/${webhookId}`, { count: '2', sinceDate: '2000-01-01T00:00:00Z' }],
+    ])
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0, expiredEvents: 2n }),
+    )
   })
 })

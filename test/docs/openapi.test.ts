@@ -150,6 +150,8 @@ describe('the description of the API', () => {
     for (const { responses } of comments) expect(Object.keys(responses)).toContain('404')
     const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
     expect(conflicts).toEqual([
+      'WebhookService_CreateWebhook',
+      'WebhookService_UpdateWebhook',
       'TrustedIssuerService_CreateTrustedIssuer',
       'ProjectService_CreateProject',
       'ProjectService_UpdateProject',

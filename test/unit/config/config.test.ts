@@ -35,6 +35,7 @@ describe('the configuration', () => {
       mtls: { source: 'off', caFile: null },
       trustedProxies: [],
       issuerNetworks: [],
+      outboundNetworks: [],
       drainSeconds: 5,
       jwksMaxAgeSeconds: 300,
       tokenLifetimeSeconds: 3600,
@@ -142,6 +143,7 @@ describe('the configuration', () => {
       ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
     ],
     ['KEYTURN_ISSUER_NETWORKS', '10.96.0.0/12, ::1', 'issuerNetworks', ['10.96.0.0/12', '::1']],
+    ['KEYTURN_OUTBOUND_NETWORKS', '10.0.0.0/8', 'outboundNetworks', ['10.0.0.0/8']],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318', 'tracesTo', 'http://127.0.0.1:4318'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://127.0.0.1:4318/t', 'tracesTo', 'http://127.0.0.1:4318/t'],
   ])('takes %s=%s', (variable, value, member, expected) => {

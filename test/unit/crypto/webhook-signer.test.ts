@@ -16,7 +16,10 @@ describe('a signing secret', () => {
     const { secret, sealed } = await signer.generateSecret('hook')
     const headers = await signer.headersFor(message, { webhookId: 'hook', sealed: [sealed] })
     expect(new Webhook(secret).verify(message.body, headers)).toEqual(JSON.parse(message.body))
-    for (const other of [{ ...headers, 'webhook-id': 'other' }, { ...headers, 'webhook-signature': 'v1,AAAA' }])
+    for (const other of [
+      { ...headers, 'webhook-id': 'other' },
+      { ...headers, 'webhook-signature': 'v1,AAAA' },
+    ])
       expect(() => new Webhook(secret).verify(message.body, other)).toThrow('No matching signature')
   })
 

@@ -115,7 +115,11 @@ describe('an attempt', () => {
 describe('a delivery', () => {
   it('is due unless another process has it, for 30 s, or the next attempt is later', () => {
     const held = leased(deliveryFrom('before'), 'lease', at(0))
-    expect([isDue(deliveryFrom('before'), at(0)), isDue(held, at(29)), isDue(held, at(30))]).toEqual([true, false, true])
+    expect([isDue(deliveryFrom('before'), at(0)), isDue(held, at(29)), isDue(held, at(30))]).toEqual([
+      true,
+      false,
+      true,
+    ])
     const failed = afterAttempt(deliveryFrom('before'), attempt(UNAVAILABLE, 0)).next
     expect([isDue(failed, at(4)), isDue(failed, at(5))]).toEqual([false, true])
     expect(isDue(resumed(failed), at(0))).toBe(true)
