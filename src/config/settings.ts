@@ -129,7 +129,8 @@ export const SETTINGS = [
   {
     variable: 'KEYTURN_OUTBOUND_NETWORKS',
     default: 'none',
-    meaning: 'The same for receivers of webhooks, and for keys of trusted issuers too.',
+    meaning:
+      'Addresses and networks to which webhooks may be sent, and from which keys of trusted issuers may be fetched, besides those that are globally reachable, in the same form.',
   },
   {
     variable: 'KEYTURN_DRAIN_SECONDS',
