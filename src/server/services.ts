@@ -180,7 +180,9 @@ function startWebhooks(options: ServicesOptions): Webhooks {
   })
   const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer: baseUrl, now, log })
   const newId = randomUUID
-  const deliverer = new WebhookDeliverer({ store, reader, attempts, replica, clock: systemClock, now, newId, log })
+  const version = () => replica.status().version
+  const clock = systemClock
+  const deliverer = new WebhookDeliverer({ store, reader, attempts, replica, version, clock, now, newId, log })
   stack.defer(() => deliverer.stop())
   deliverer.start()
   metrics.observeWebhooks(() => deliverer.status)

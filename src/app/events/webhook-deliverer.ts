@@ -48,7 +48,9 @@ export interface WebhookDelivererOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
   readonly attempts: Pick<WebhookAttempts, 'send'>
-  readonly replica: Pick<Replica, 'isFresh' | 'isCurrent' | 'status' | 'refreshOrLog'>
+  readonly replica: Pick<Replica, 'isFresh' | 'isCurrent' | 'refreshOrLog'>
+  /** The version of the instance that the replica has. */
+  readonly version: () => number
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
@@ -121,7 +123,7 @@ export class WebhookDeliverer {
   async #look(): Promise<void> {
     const { store, reader, replica, now } = this.#options
     if (!replica.isFresh() || !replica.isCurrent()) return
-    const { version } = replica.status()
+    const version = this.#options.version()
     if (version === this.#version && !this.#hasWork) return
     const webhooks = await store.list()
     this.#version = version
