@@ -5,16 +5,20 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { AuditPage } from './audit/audit-page.tsx'
 import { InstancePage } from './instance/instance-page.tsx'
+import { IssuerPage } from './issuers/issuer-page.tsx'
+import { IssuersPage } from './issuers/issuers-page.tsx'
 import { KeysPage } from './keys/keys-page.tsx'
 import { Patterns } from './keys/patterns.tsx'
-import { followInstance } from './live/instance.ts'
+import { followInstance, outage, version } from './live/instance.ts'
 import { OutageBanner } from './live/outage-banner.tsx'
 import { linkTo, route } from './navigation/route.ts'
+import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { Icon, type IconName } from './parts/icon.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
-import { type SignedIn, session, signOut } from './session/session.ts'
-import { SignInPage, UnreachablePage } from './session/sign-in-page.tsx'
+import { type SignedIn, session, signOut, updatePermissions } from './session/session.ts'
+import { SignInPage } from './session/sign-in-page.tsx'
+import { NoRightsPage, SignOutFailedPage, UnreachablePage } from './session/trouble-pages.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
 import { UserPage } from './users/user-page.tsx'
 import { UsersPage } from './users/users-page.tsx'
@@ -32,6 +36,7 @@ const PLACES: readonly [Place, ...Place[]] = [
   { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
   { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
   { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
+  { segment: 'issuers', name: 'Trusted issuers', icon: 'issuers', Page: IssuersPage, Item: IssuerPage },
   { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
   { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },
@@ -45,14 +50,18 @@ export function App() {
     case 'signed-out':
       return <SignInPage {...value} />
     case 'unreachable':
-      return <UnreachablePage />
+      return <UnreachablePage {...value} />
+    case 'sign-out-failed':
+      return <SignOutFailedPage {...value} />
     case 'signed-in':
-      return <Frame user={value.user} />
+      return value.user.permissions.length === 0 ? <NoRightsPage {...value.user} /> : <Frame user={value.user} />
   }
 }
 
 function Frame({ user }: { readonly user: SignedIn }) {
   useEffect(followInstance, [])
+  const isRefused = outage.value?.isTransient === false
+  useEffect(() => void updatePermissions(), [version.value, isRefused])
   const [segment = PLACES[0].segment, id] = route.value.path
   const place = PLACES.find((candidate) => candidate.segment === segment)
   const main = useFocusOnEntry(route.value.path.join('/'))
@@ -87,7 +96,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
         <div>
           <OutageBanner />
           <main class="main" id="main" ref={main}>
-            <PageOf place={place} id={id} />
+            <ErrorBoundary key={route.value.path.join('/')}>
+              <PageOf place={place} id={id} />
+            </ErrorBoundary>
           </main>
         </div>
       </div>

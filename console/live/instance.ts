@@ -25,7 +25,11 @@ export const lifetimes = computed(() => {
   const settings = instance.value?.settings
   if (settings === undefined) return undefined
   const lengthIn = (variable: string) => Number(settings.find(({ name }) => name === variable)?.value ?? 0) * 1000
-  return { keySetCache: lengthIn('KEYTURN_JWKS_MAX_AGE'), token: lengthIn('KEYTURN_TOKEN_LIFETIME') }
+  return {
+    keySetCache: lengthIn('KEYTURN_JWKS_MAX_AGE'),
+    token: lengthIn('KEYTURN_TOKEN_LIFETIME'),
+    staleness: lengthIn('KEYTURN_MAX_STALENESS'),
+  }
 })
 
 const INTERVAL = 1000

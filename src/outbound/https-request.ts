@@ -28,7 +28,7 @@ export interface HttpsRequest {
  */
 export type SendHttps = (url: string, request: HttpsRequest) => Promise<IncomingMessage>
 
-/** There is no usable response. The message is for the operator, and has nothing of the response. */
+/** There is no usable response. The message is for the operator, and has nothing of the body of the response. */
 export class FetchFailure extends Error {}
 
 /** What sending needs. */

@@ -97,7 +97,7 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   let page: readonly ServiceUser[] = []
   do {
     const last = page.at(-1)
-    page = await identities.listUsers(null, { after: last ?? null, limit: PAGE })
+    page = await identities.listUsers({ projectId: null, search: '' }, { after: last ?? null, limit: PAGE })
     yield* page
   } while (page.length === PAGE)
 }

@@ -22,6 +22,7 @@ export async function everyRequest(admin: Administration): Promise<EveryRequest>
     ...(await federationRequests(admin, projectId)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
+    'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
     ...(await consoleRequests(admin)),
     ...(await webhookRequests(admin)),
   }
@@ -94,6 +95,7 @@ async function userRequests(admin: Administration, projectId: string): Promise<E
     'iam.user.v2.ServiceUserService/DisableServiceUser': { userId: enabled },
     'iam.user.v2.ServiceUserService/DeleteServiceUser': { userId: unwanted },
     'iam.user.v2.ServiceUserService/RevokeTokens': { userId },
+    'iam.user.v2.ServiceUserService/IntrospectToken': { token: 'unknown' },
     'iam.user.v2.ServiceUserService/SetInstanceRoles': { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER'] },
     'iam.user.v2.ServiceUserService/GrantProjectRole': { userId, projectId, role: 'reader' },
     'iam.user.v2.ServiceUserService/RevokeProjectRole': { userId, projectId, role: 'granted' },

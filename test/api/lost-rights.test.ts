@@ -22,7 +22,11 @@ import { startWatchedServers, type WatchedServers } from './watched-servers.ts'
 
 type Method = (typeof METHODS)[number]
 
-const CHANGING = METHODS.filter(({ method }) => method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
+/** It changes nothing, and cannot be called by GET. */
+const INTROSPECT = 'iam.user.v2.ServiceUserService/IntrospectToken'
+const CHANGING = METHODS.filter(
+  ({ path, method }) => path !== INTROSPECT && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+)
 const CREATE_LINK = 'iam.console.v2.ConsoleService/CreateSignInLink'
 const GENERATE_SECRET = 'iam.user.v2.ServiceUserService/GenerateClientSecret'
 

@@ -56,6 +56,6 @@ describe('a stranger', () => {
 
 describe('the services', () => {
   it('have every method here', () => {
-    expect(METHODS).toHaveLength(4 + 10 + 14 + 23 + 3 + 6 + 3 + 1 + 1 + 3 + 7)
+    expect(METHODS).toHaveLength(4 + 10 + 14 + 24 + 3 + 6 + 3 + 1 + 2 + 3 + 7)
   })
 })

@@ -57,6 +57,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0013-issuer-keys',
       '0014-client-certificates',
       '0015-console',
+      '0016-replicas',
       '0018-event-order',
       '0019-webhooks',
     ])

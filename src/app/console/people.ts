@@ -4,22 +4,26 @@
  * The change of the user is the right of the system, because the operator has configured who gets which role. All that the person does
  * afterwards is done by the right of the user.
  */
+import { ANONYMOUS } from '../../domain/audit.ts'
 import { nameOf, notAllowed, type Person, planPerson, type RoleRule, roleOf } from '../../domain/console/person.ts'
+import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
 import { projectResource, userResource } from '../audit/audit-resources.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { BrowserRequest, ConsoleSessions, OpenedSession } from './console-sessions.ts'
+import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'
 
 /** The project of people. Nothing else should be in it. */
 const PROJECT_NAME = 'people'
 
 /** What it needs. */
 export interface PeopleOptions {
-  readonly store: Pick<IdentityStore, 'findProject' | 'changeProject' | 'changeUser'>
+  readonly store: Pick<IdentityStore, 'findUser' | 'findProject' | 'changeProject' | 'changeUser'>
   readonly replica: Pick<Replica, 'assertCurrent' | 'refreshAfterWrite'>
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
+  readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
   /** The UUID that stands for these texts, always the same. */
   readonly idOf: (...texts: readonly string[]) => string
@@ -39,12 +43,27 @@ export class People {
    * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
    */
   async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, sessions, rules, idOf } = this.#options
+    const { store, replica, idOf, audit } = this.#options
     replica.assertCurrent()
+    const userId = idOf(person.issuer, person.subject)
+    const before = await store.findUser(userId)
+    try {
+      return await this.#signIn(person, userId, before !== undefined, request)
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'sign_in_not_allowed') {
+        const resource = before === undefined ? '' : userResource(userId)
+        audit.refuse({ ...request, actor: ANONYMOUS, action: SIGN_IN, resource }, 'SIGN_IN_NOT_ALLOWED')
+      }
+      throw error
+    }
+  }
+
+  async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
+    const { store, replica, sessions, rules, idOf } = this.#options
     const role = roleOf(person, rules)
+    if (role === undefined && !isKnown) throw notAllowed()
     const projectId = idOf(PROJECT_NAME)
     await this.#makeProject(projectId, request)
-    const userId = idOf(person.issuer, person.subject)
     const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), role }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, { date }) => {

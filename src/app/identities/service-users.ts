@@ -18,7 +18,7 @@ import {
 } from '../../domain/identities/service-user.ts'
 import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
-import type { IdentityStore, Page } from '../../domain/ports.ts'
+import type { IdentityStore, Page, UserFilter } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -73,12 +73,12 @@ export class ServiceUsers {
     return existingUser(await this.#options.store.findUser(userId), userId)
   }
 
-  /** Ordered by creation date and id. @param projectId Null: of all projects. */
+  /** Those that the filter lets through, ordered by creation date and id. */
   list(
-    projectId: string | null,
+    filter: UserFilter,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]> {
-    return this.#options.store.listUsers(projectId, page)
+    return this.#options.store.listUsers(filter, page)
   }
 
   /** @throws {DomainError} `token_lifetime_invalid`; `token_claims_invalid`. */

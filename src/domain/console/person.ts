@@ -17,7 +17,10 @@ export interface Person {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Gives a role to the people with one of these values in a claim, which is a text or a list of texts. */
+/**
+ * Gives a role to the people with one of these values in a claim, which is a text or a list of texts. An `email` counts only if it is
+ * verified: at some providers people write it themselves.
+ */
 export interface RoleRule {
   readonly role: InstanceRole
   readonly claim: string
@@ -32,7 +35,9 @@ const NAMES = ['name', 'preferred_username', 'email']
 
 /** The role of a person: the greatest one, if several rules fit. Undefined: none fits. */
 export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): InstanceRole | undefined {
-  const given = rules.filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
+  const given = rules
+    .filter(({ claim }) => claim !== 'email' || claims.email_verified === true)
+    .filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
   const roles = given.map(({ role }) => role)
   return roles.includes('IAM_OWNER') ? 'IAM_OWNER' : roles[0]
 }
@@ -41,7 +46,8 @@ export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleR
 export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>): string {
   const names = [...NAMES.flatMap((claim) => textsIn(claims, claim)), subject].map((name) =>
     name
-      .replaceAll(/\p{Cc}/gu, ' ')
+      // Neither control characters nor those that are not seen or turn the direction of what follows.
+      .replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
       .trim()
       .slice(0, MAX_NAME_LENGTH)
       .toWellFormed(),

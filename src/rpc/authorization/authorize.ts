@@ -7,13 +7,14 @@ import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/con
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
+import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-counter.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
-import { successorOf } from '../protocol/deprecation.ts'
+import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
@@ -46,6 +47,7 @@ export interface GateOptions {
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
+  readonly deprecatedCalls: Pick<DeprecatedCallCounter, 'note'>
   readonly callContexts: CallContexts
   readonly log: Log
 }
@@ -60,6 +62,7 @@ export function authorize({
   audit,
   permissionFor,
   servesDeprecated,
+  deprecatedCalls,
   callContexts,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
@@ -79,6 +82,7 @@ export function authorize({
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
+      if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
       const authority = await access.authorize(caller, permissionFor(method))
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()

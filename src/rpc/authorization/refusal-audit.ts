@@ -41,6 +41,7 @@ const NO_REFUSALS: readonly DomainErrorCode[] = [
   'change_not_in_force',
   'change_outcome_unknown',
   'dpop_nonce_required',
+  'openid_provider_unavailable',
 ]
 
 /** Audits an error if it is a refusal. */

@@ -9,7 +9,7 @@ import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import type { Change, IdentityStore, Page } from '../../domain/ports.ts'
+import type { Change, IdentityStore, Page, UserFilter } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { changeInstance } from '../instance/instance-change.ts'
@@ -80,7 +80,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
     findProject: (projectId) => usingStorageWithRetries(() => readProject(db, projectId)),
     listProjects: (page) => usingStorageWithRetries(() => readProjects(db, page)),
     findUser: (userId) => usingStorageWithRetries(() => readUser(reading, userId)),
-    listUsers: (projectId, page) => usingStorageWithRetries(() => readUsers(reading, projectId, page)),
+    listUsers: (filter, page) => usingStorageWithRetries(() => readUsers(reading, filter, page)),
     findUserByPersonalAccessToken: (hash) => usingStorageWithRetries(() => readUserByToken(reading, hash)),
   }
 }
@@ -113,16 +113,25 @@ async function readUser({ db, macs }: Reading, userId: string): Promise<ServiceU
 
 async function readUsers(
   { db, macs }: Reading,
-  projectId: string | null,
+  { projectId, search }: UserFilter,
   { after, limit }: Page<{ readonly createdAt: Date; readonly userId: string }>,
 ): Promise<readonly ServiceUser[]> {
   if (projectId !== null && !isUuid(projectId)) return []
   let query = selectServiceUsers(db).orderBy('u.creation_date').orderBy('u.user_id').limit(limit)
   if (projectId !== null) query = query.where('u.project_id', '=', projectId)
+  if (search !== '') query = query.where(containsText(search))
   if (after !== null) {
     query = query.where(sql<boolean>`(u.creation_date, u.user_id) > (${after.createdAt}, ${after.userId})`)
   }
   return (await query.execute()).map((row) => toServiceUser(row, macs))
+}
+
+/**
+ * Whether the name or the client ID contains a text, in any case, as far as the locale of the database knows it. No index serves a text in
+ * the middle, so rows are read in the order of the list until the page is full.
+ */
+function containsText(search: string) {
+  return sql<boolean>`strpos(lower(u.name || E'\\n' || u.user_id || '@' || p.name), lower(${search})) > 0`
 }
 
 async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise<ServiceUser | undefined> {

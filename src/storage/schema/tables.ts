@@ -27,6 +27,8 @@ export interface Tables {
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable
+  replicas: ReplicaTable
+  deprecated_calls: DeprecatedCallTable
   expiry_notices: ExpiryNoticeTable
   webhooks: WebhookTable
   webhook_deliveries: WebhookDeliveryTable
@@ -282,6 +284,30 @@ interface ConsoleSessionTable {
   expiration_date: Date
   last_use_date: Date
   mac: Uint8Array
+}
+
+interface ReplicaTable {
+  replica_id: string
+  host_name: string
+  keyturn_version: string
+  start_date: Date
+  last_seen_date: Date
+  /** pg reads a bigint as text. */
+  version: string
+  versions_behind: string
+  /** Null: it has not learned of a change yet. */
+  lag_seconds: number | null
+  ready: boolean
+  reason: string
+}
+
+interface DeprecatedCallTable {
+  user_id: string
+  method: string
+  /** pg reads a bigint as text. */
+  call_count: string
+  first_call_date: Date
+  last_call_date: Date
 }
 
 /** A credential whose expiry was announced, so many days before. */

@@ -58,6 +58,15 @@ describe('keyturn users create and list', () => {
     expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  enabled  elsewhere$`))])
   })
 
+  it('lists those whose name or client ID contains a text', async () => {
+    const clientId = await createUser('Night Export')
+    for (const text of ['night', clientId.slice(0, 36).toUpperCase()]) {
+      const found = await terminal.lines('users', 'list', '--search', text)
+      expect(found.slice(1)).toEqual([`${clientId}  enabled  Night Export`])
+    }
+    expect(await terminal.lines('users', 'list', '--search', 'night', '--project', 'other')).toHaveLength(1)
+  })
+
   it('prints what the API returns with --json', async () => {
     expect(await terminal.json('users', 'list')).toEqual(
       await terminal.call('iam.user.v2.ServiceUserService/ListServiceUsers', {}),

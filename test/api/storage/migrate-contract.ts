@@ -34,6 +34,7 @@ const ALL = [
   '0013-issuer-keys',
   '0014-client-certificates',
   '0015-console',
+  '0016-replicas',
   '0018-event-order',
   '0019-webhooks',
 ]
@@ -69,7 +70,7 @@ async function undoPublication({ db }: Database): Promise<void> {
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
   await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
-  await sql`drop table sign_in_links, console_sessions`.execute(db)
+  await sql`drop table sign_in_links, console_sessions, replicas, deprecated_calls`.execute(db)
   await sql`drop table webhook_deliveries, webhooks`.execute(db)
   await undoEventOrder({ db })
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)

@@ -85,7 +85,8 @@ describe('a database that is not available', () => {
     ['IdentityStore.findUser', () => createIdentityStore(database, TEST_MACS).findUser(randomUUID())],
     [
       'IdentityStore.listUsers',
-      () => createIdentityStore(database, TEST_MACS).listUsers(null, { after: null, limit: 1 }),
+      () =>
+        createIdentityStore(database, TEST_MACS).listUsers({ projectId: null, search: '' }, { after: null, limit: 1 }),
     ],
     [
       'IdentityStore.findUserByPersonalAccessToken',

@@ -14,6 +14,7 @@ import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeDeprecatedCallStore } from './deprecated-call-store-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
@@ -24,6 +25,7 @@ import { describeInstanceReader } from './instance-reader-contract.ts'
 import { describeIssuerKeyStore } from './issuer-key-store-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
 import { describeMigrations } from './migrate-contract.ts'
+import { describeReplicaStore } from './replica-store-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
@@ -52,6 +54,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeAuditLog(current)
     describeAuditReader(current)
     describeCredentialUses(current)
+    describeReplicaStore(current)
+    describeDeprecatedCallStore(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
   })
@@ -100,6 +104,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
+    await trx.deleteFrom('replicas').execute()
     const dates = { initialised_at: null, changed_at: null, latest_at: null }
     const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null, audit_epoch: 0 }
     await trx.updateTable('instance').set(nothing).execute()

@@ -146,6 +146,14 @@ export declare type ListServiceUsersRequest = Message<"iam.user.v2.ListServiceUs
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Only users whose name or client ID contains this text, whatever the case of its letters. Of letters beyond ASCII the case counts where
+   * the database has the locale `C`, as the embedded one has. Empty: all.
+   *
+   * @generated from field: string search = 4;
+   */
+  search: string;
 };
 
 /**
@@ -671,6 +679,53 @@ export declare type RevokeTokensResponse = Message<"iam.user.v2.RevokeTokensResp
  * Use `create(RevokeTokensResponseSchema)` to create a new message.
  */
 export declare const RevokeTokensResponseSchema: GenMessage<RevokeTokensResponse>;
+
+/**
+ * Request of `IntrospectToken`.
+ *
+ * @generated from message iam.user.v2.IntrospectTokenRequest
+ */
+export declare type IntrospectTokenRequest = Message<"iam.user.v2.IntrospectTokenRequest"> & {
+  /**
+   * The access token, a JWT.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+};
+
+/**
+ * Describes the message iam.user.v2.IntrospectTokenRequest.
+ * Use `create(IntrospectTokenRequestSchema)` to create a new message.
+ */
+export declare const IntrospectTokenRequestSchema: GenMessage<IntrospectTokenRequest>;
+
+/**
+ * Response of `IntrospectToken`.
+ *
+ * @generated from message iam.user.v2.IntrospectTokenResponse
+ */
+export declare type IntrospectTokenResponse = Message<"iam.user.v2.IntrospectTokenResponse"> & {
+  /**
+   * Whether it is active, as the replica that answers knows it.
+   *
+   * @generated from field: bool active = 1;
+   */
+  active: boolean;
+
+  /**
+   * Why it is not. Empty if it is.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message iam.user.v2.IntrospectTokenResponse.
+ * Use `create(IntrospectTokenResponseSchema)` to create a new message.
+ */
+export declare const IntrospectTokenResponseSchema: GenMessage<IntrospectTokenResponse>;
 
 /**
  * Request of `GenerateClientSecret`.
@@ -1242,7 +1297,7 @@ export declare const ServiceUserService: GenService<{
     output: typeof GetServiceUserResponseSchema;
   },
   /**
-   * Lists users by creation date, oldest first, a page at a time.
+   * Lists users by creation date, oldest first, a page at a time: all of them, or those that a search finds.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.ListServiceUsers
    */
@@ -1358,6 +1413,18 @@ export declare const ServiceUserService: GenService<{
     methodKind: "unary";
     input: typeof RevokeTokensRequestSchema;
     output: typeof RevokeTokensResponseSchema;
+  },
+  /**
+   * Says whether an access token is active: signed by a key that is published, neither expired nor revoked, and of an enabled user, as
+   * introspection does (RFC 7662), for callers with a permission instead of a client, and why it is not. It changes nothing, and is
+   * called by POST alone, because a token must not be in an address.
+   *
+   * @generated from rpc iam.user.v2.ServiceUserService.IntrospectToken
+   */
+  introspectToken: {
+    methodKind: "unary";
+    input: typeof IntrospectTokenRequestSchema;
+    output: typeof IntrospectTokenResponseSchema;
   },
   /**
    * Generates a client secret. The response is the only place that ever shows it. Errors: `resource_exhausted`

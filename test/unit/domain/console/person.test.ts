@@ -8,6 +8,7 @@ const RULES: readonly RoleRule[] = [
   { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev', 'ops'] },
   { role: 'IAM_OWNER', claim: 'groups', values: ['platform'] },
   { role: 'IAM_OWNER', claim: 'https://claims.example/admin', values: ['yes'] },
+  { role: 'IAM_OWNER', claim: 'email', values: ['ada@example.com'] },
 ]
 
 describe('the role of a person', () => {
@@ -16,6 +17,10 @@ describe('the role of a person', () => {
     ['of a text', { groups: 'dev' }, 'IAM_OWNER_VIEWER'],
     ['that is the greatest of several', { groups: ['dev', 'platform'] }, 'IAM_OWNER'],
     ['of another claim', { groups: ['dev'], 'https://claims.example/admin': 'yes' }, 'IAM_OWNER'],
+    ['of a verified address', { email: 'ada@example.com', email_verified: true }, 'IAM_OWNER'],
+    ['of an address that is not verified: none', { email: 'ada@example.com', email_verified: false }, undefined],
+    ['of an address that may be verified: none', { email: 'ada@example.com' }, undefined],
+    ['of an address that is verified in words: none', { email: 'ada@example.com', email_verified: 'true' }, undefined],
     ['of a part of a value: none', { groups: ['platform-guests', 'dev,platform'] }, undefined],
     [
       'of another kind of value: none',
