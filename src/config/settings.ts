@@ -229,6 +229,12 @@ export const SETTINGS = [
       'Collector that traces are sent to, with OTLP over HTTP. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, and the variables of OpenTelemetry for headers, sampling and the service name, work too.',
   },
   {
+    variable: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    default: 'none: no audit events',
+    meaning:
+      'Collector that audit events are sent to as logs, with OTLP over HTTP. `OTEL_LOGS_EXPORTER=otlp` sends them to that of `OTEL_EXPORTER_OTLP_ENDPOINT`.',
+  },
+  {
     variable: 'KEYTURN_LOG_LEVEL',
     default: 'info',
     meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',

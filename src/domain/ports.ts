@@ -270,6 +270,43 @@ export interface AuditReader {
   ): Promise<AuditBatch>
 }
 
+/**
+ * How far audit events were exported, and which replica exports: one at a time, for as long as its lease lasts. Each method throws
+ * {DomainError} `storage_unavailable`.
+ */
+export interface AuditExports {
+  /** Takes the lease, unless another holder has it. @returns Where to go on, null if nothing was exported yet; undefined without the lease. */
+  acquire(holder: string, leaseMillis: number): Promise<{ readonly position: AuditPosition | null } | undefined>
+  /** Stores how far the holder of the lease came, and renews the lease. @returns False if it has the lease no more: then nothing is stored. */
+  advance(holder: string, position: AuditPosition, leaseMillis: number): Promise<boolean>
+  /** Gives the lease back, if the holder has it. */
+  release(holder: string): Promise<void>
+}
+
+/** Takes audit events to where they are watched. @returns Whether they have arrived. Never throws. */
+export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boolean>
+
+/** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
+export interface CredentialExpiries {
+  /**
+   * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
+   * that was made to live for less time than that is left out. @returns How many, 1000 at most: then there may be more.
+   */
+  announce(): Promise<number>
+  count(): Promise<CredentialCounts>
+}
+
+/** How many credentials of enabled users there are of each kind. */
+export interface CredentialCounts {
+  /** Those that expire soon: client secrets that were used in the last 30 days, and all others, of which the last use is not known. */
+  readonly expiring: readonly { readonly kind: CredentialKind; readonly withinDays: number; readonly count: number }[]
+  /** Client secrets that work and were not used for 90 days. */
+  readonly unusedSecrets: number
+}
+
+/** A kind of credential that can expire. */
+export type CredentialKind = 'client_secret' | 'user_key' | 'personal_access_token' | 'client_certificate'
+
 /** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {
   /** Notes when secrets were last used. Dates only move forward; unknown ids are left out. */

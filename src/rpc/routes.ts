@@ -25,6 +25,7 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
@@ -114,6 +115,9 @@ export interface RpcOptions {
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
+  /** Aborted when the server stops: streams end then. */
+  readonly stopping: AbortSignal
   readonly webhooks: Webhooks
   readonly access: Access
   readonly instance: InstanceOverview
@@ -232,7 +236,7 @@ function routerWith(
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
-  const { instance, deprecatedCalls, console, baseUrl, webhooks } = options
+  const { instance, deprecatedCalls, console, baseUrl, auditFeed, stopping, webhooks } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -242,7 +246,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-      .service(AuditService, auditService(audit))
+      .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
       .service(InstanceService, instanceService(instance, deprecatedCalls))
       .service(WebhookService, webhookService(webhooks))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))

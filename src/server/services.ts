@@ -7,6 +7,7 @@ import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
@@ -103,10 +104,13 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeWebhooks'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks'>
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
@@ -114,7 +118,7 @@ export interface ServicesOptions {
 }
 
 /** The audit trail and its retention. It is stopped after all services. */
-export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit' | 'auditFeed'>): AuditTrail {
   const { config, log, stack, database, now, tracing } = options
   const events = tracing.calls('AuditLog', createAuditLog(database))
   const audit = new AuditTrail({ events, clock: systemClock, now, log })
@@ -326,6 +330,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     webhooks: startWebhooks(options),
     audit,
+    auditFeed: options.auditFeed,
+    stopping: options.stopping,
     access: new Access({
       replica,
       verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),

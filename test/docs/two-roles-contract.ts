@@ -12,6 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
+import { AuditFollower } from '../support/audit-follower.ts'
 import { openBrowser } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -290,6 +291,10 @@ export function describeTwoRoles({
       admin = await administrationOf(server)
       await keys('RotateWebKey')
       await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
+      const follower = new AuditFollower(admin.audit, {})
+      await eventually(() => expect(follower.responses).toBeGreaterThan(0))
+      await follower.stop()
+      called.add('iam.audit.v2.AuditService/FollowAuditEvents')
       await call('iam.instance.v2.InstanceService/GetInstance')
       // Written a few seconds later, by the runtime role.
       await eventually(async () => {

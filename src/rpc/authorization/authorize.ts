@@ -13,6 +13,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
+import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
 import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
@@ -104,14 +105,20 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
 
 /**
  * Refuses calls whose right was lost after the gate, before the rules for the fields of a request are applied: a client can take
- * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then.
+ * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then. A stream is
+ * refused before each of its messages, in both directions: it ends when the right is lost, with its next message at the latest.
  */
 export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
   return (next) => async (req) => {
-    // The messages of a stream would come after this. Every method is unary today.
-    if (req.stream) throw new Error(`${req.method.name} streams, and its rights would not be checked after the gate`)
-    await access.assertStillAuthorized(actorOf({ values: req.contextValues }).authority)
-    return next(req)
+    const { authority } = actorOf({ values: req.contextValues })
+    const authorized = async <Message>(message: Message): Promise<Message> => {
+      await access.assertStillAuthorized(authority)
+      return message
+    }
+    if (!req.stream) return next(await authorized(req))
+    const response = await next({ ...req, message: mapStream(req.message, authorized) })
+    if (!response.stream) return response
+    return { ...response, message: mapStream(response.message, authorized) }
   }
 }
 

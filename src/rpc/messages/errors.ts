@@ -12,6 +12,7 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import type { Log } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
+import { mapErrors } from './streams.ts'
 import { violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
@@ -102,12 +103,17 @@ export function reasonOf(code: DomainErrorCode): string {
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
 export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
-    try {
-      return await next(req)
-    } catch (error) {
+    const translated = (error: unknown): ConnectError => {
       const refusal = toConnectError(error, req.header, log)
       callContexts.refused(req.contextValues, refusal)
-      throw refusal
+      return refusal
+    }
+    try {
+      const response = await next(req)
+      if (!response.stream) return response
+      return { ...response, message: mapErrors(response.message, translated) }
+    } catch (error) {
+      throw translated(error)
     }
   }
 }

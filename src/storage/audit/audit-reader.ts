@@ -30,6 +30,9 @@ interface ReadOptions {
   readonly limit: number
 }
 
+/** How many events one read with a filter looks at. */
+const WINDOW = 10_000
+
 /** How much later than the first ordered event one without an order can be dated (decision 15), in milliseconds. */
 const MAX_DATE_AHEAD = 24 * 60 * 60 * 1000
 
@@ -45,7 +48,9 @@ export function createAuditReader(database: Pick<Database, 'db'>): AuditReader {
         if (place?.kind === 'ordered') return await readOrdered(database, place, { ...options, horizon })
         const dated = await readDated(database, place, { ...options, horizon })
         // The ordered events come after the last of the dated ones.
-        return dated ?? (await readOrdered(database, ORDER_START, { ...options, horizon }))
+        return (
+          dated ?? (await readOrdered(database, await placeAt(database, options.filter.from), { ...options, horizon }))
+        )
       })
     },
   }
@@ -110,36 +115,87 @@ async function readOrdered(
       'the position is ahead of the database, which was restored to an earlier time: begin at a date',
     )
   }
-  const rows = isBefore(after, latest)
-    ? await db
-        .selectFrom('audit_events')
-        .selectAll()
-        .where('transaction_id', '>', '0')
-        .where(
-          sql<SqlBool>`(epoch, transaction_id, sequence) > (${after.epoch}::integer, ${String(after.transactionId)}::xid8, ${String(after.sequence)}::bigint)`,
-        )
-        .where(
-          sql<SqlBool>`(epoch, transaction_id, sequence) <= (${latest.epoch}::integer, ${String(latest.transactionId)}::xid8, ${String(latest.sequence)}::bigint)`,
-        )
-        .where(matches(filter))
-        .orderBy('epoch')
-        .orderBy('transaction_id')
-        .orderBy('sequence')
-        .limit(limit)
-        .execute()
-    : []
-  const events = rows.map((row) => ({
-    event: toAuditEvent(row),
-    position: writePosition({
-      kind: 'ordered',
-      epoch: row.epoch,
-      transactionId: BigInt(row.transaction_id),
-      sequence: BigInt(row.sequence),
-    }),
-  }))
+  if (!isBefore(after, latest)) return { events: [], position: writePosition(after), isComplete: true }
+  const isFiltered = Object.values(filter).some((value) => value !== null)
+  const upTo = isFiltered ? await windowEnd({ db }, after, latest) : latest
+  const rows = await db
+    .selectFrom('audit_events')
+    .selectAll()
+    .where(isBetween(after, upTo))
+    .where(matches(filter))
+    .orderBy('epoch')
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .limit(limit)
+    .execute()
+  const events = rows.map((row) => ({ event: toAuditEvent(row), position: writePosition(placeOf(row)) }))
   const last = events.at(-1)
   if (last !== undefined && events.length === limit) return { events, position: last.position, isComplete: false }
-  return { events, position: writePosition(isBefore(after, latest) ? latest : after), isComplete: true }
+  return { events, position: writePosition(upTo), isComplete: upTo === latest }
+}
+
+/** The place up to which one read looks for events that match: so that no statement times out, however few do. */
+async function windowEnd(
+  { db }: Pick<Database, 'db'>,
+  after: OrderedPlace,
+  latest: OrderedPlace,
+): Promise<OrderedPlace> {
+  const row = await db
+    .selectFrom('audit_events')
+    .select(['epoch', 'transaction_id', 'sequence'])
+    .where(isBetween(after, latest))
+    .orderBy('epoch')
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .offset(WINDOW - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? latest : placeOf(row)
+}
+
+/**
+ * The place from which events of a date, or later, are looked for. Dates can be ahead of their order by a day (decision 15), so it begins a
+ * day earlier.
+ */
+async function placeAt({ db }: Pick<Database, 'db'>, from: Date | null): Promise<OrderedPlace> {
+  if (from === null) return ORDER_START
+  const first = db
+    .selectFrom('audit_events')
+    .select(['epoch', 'transaction_id', 'sequence'])
+    .where('event_date', '>=', new Date(from.getTime() - MAX_DATE_AHEAD))
+    .where('transaction_id', '>', '0')
+    .orderBy('event_date')
+    .orderBy('event_id')
+    .limit(WINDOW)
+    .as('first')
+  const row = await db
+    .selectFrom(first)
+    .selectAll()
+    .orderBy('epoch')
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .limit(1)
+    .executeTakeFirst()
+  if (row === undefined) return ORDER_START
+  const { sequence, ...place } = placeOf(row)
+  return { ...place, sequence: sequence - 1n }
+}
+
+/** After the first place, up to and with the second one. The index has only events with a transaction. */
+function isBetween(after: OrderedPlace, upTo: OrderedPlace) {
+  const at = ({ epoch, transactionId, sequence }: OrderedPlace) =>
+    sql`(${epoch}::integer, ${String(transactionId)}::xid8, ${String(sequence)}::bigint)`
+  return sql<SqlBool>`
+    transaction_id > '0' and (epoch, transaction_id, sequence) > ${at(after)} and (epoch, transaction_id, sequence) <= ${at(upTo)}`
+}
+
+function placeOf(row: {
+  readonly epoch: number
+  readonly transaction_id: string
+  readonly sequence: string
+}): OrderedPlace {
+  const { epoch, transaction_id, sequence } = row
+  return { kind: 'ordered', epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
 }
 
 /** Events without an order, by their dates; undefined if there are no more. */

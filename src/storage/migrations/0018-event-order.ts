@@ -1,5 +1,6 @@
 /**
- * Gives audit events an order in which a reader can follow them (decision 37), and keeps which credentials were announced to expire.
+ * Gives audit events an order in which a reader can follow them (decision 37), and keeps how far they were exported and which credentials
+ * were announced to expire.
  *
  * Part of the schema's history: once released it is never edited, a change is another migration.
  */
@@ -24,6 +25,16 @@ const STATEMENTS = [
   // Older events are dated before, or at most a day later (decision 15).
   sql`alter table instance add column audit_ordered_since timestamptz(3) not null default now()`,
 
+  sql`
+    create table audit_exports (
+      name text primary key,
+      position text,
+      holder uuid,
+      lease_date timestamptz(3) not null,
+      constraint audit_exports_name_length check (length(name) between 1 and 100),
+      constraint audit_exports_position_length check (length(position) <= 200)
+    )`,
+
   // No reference to the credential, because it is a row of one of several tables.
   sql`
     create table expiry_notices (
@@ -41,7 +52,7 @@ const STATEMENTS = [
       where expiration_date is not null`,
 ]
 
-/** Adds the order of audit events, and the marks of announced expiries. */
+/** Adds the order of audit events, how far they were exported, and the marks of announced expiries. */
 export const eventOrder: Migration = {
   up: async (db: Kysely<unknown>) => {
     for (const statement of STATEMENTS) await statement.execute(db)

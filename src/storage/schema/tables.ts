@@ -29,6 +29,7 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+  audit_exports: AuditExportTable
   expiry_notices: ExpiryNoticeTable
   webhooks: WebhookTable
   webhook_deliveries: WebhookDeliveryTable
@@ -308,6 +309,17 @@ interface DeprecatedCallTable {
   call_count: string
   first_call_date: Date
   last_call_date: Date
+}
+
+/** How far audit events were exported. */
+interface AuditExportTable {
+  name: string
+  /** Null: not begun yet. */
+  position: string | null
+  /** The replica that exports. */
+  holder: string | null
+  /** The end of its lease. */
+  lease_date: Date
 }
 
 /** A credential whose expiry was announced, so many days before. */

@@ -5,8 +5,9 @@ import { Registry } from 'prom-client'
 import type { WebhookStatus } from '../../app/events/webhook-status.ts'
 import type { IssuerKeyStatus } from '../../app/federation/issuer-key-refresher.ts'
 import type { Replica } from '../../app/replica/replica.ts'
-import type { SignerFactory } from '../../domain/ports.ts'
+import type { CredentialCounts, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
+import { measureCredentials } from './credential-metrics.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
 import { measureIssuerKeys } from './issuer-key-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
@@ -37,6 +38,8 @@ export interface Metrics {
   observeRotation(status: () => RotationStatus): void
   /** Registers the metrics of the keys of trusted issuers. Once only. */
   observeIssuerKeys(status: () => IssuerKeyStatus): void
+  /** Registers the metrics of credentials. Once only. @param counts Undefined: not known yet. */
+  observeCredentials(counts: () => CredentialCounts | undefined): void
   /** Registers the metrics of webhooks. Once only. */
   observeWebhooks(status: () => WebhookStatus): void
   /** Registers the gauge of open connections. Once only. */
@@ -58,6 +61,7 @@ export const NO_METRICS: Metrics = {
   observeDatabase: () => {},
   observeRotation: () => {},
   observeIssuerKeys: () => {},
+  observeCredentials: () => {},
   observeWebhooks: () => {},
   observeConnections: () => {},
   text: async () => '',
@@ -84,6 +88,7 @@ export function createMetrics(): Metrics {
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
     observeIssuerKeys: (status) => measureIssuerKeys(registry, status),
+    observeCredentials: (counts) => measureCredentials(registry, counts),
     observeWebhooks: (status) => measureWebhooks(registry, status),
     observeConnections: (count) =>
       observeGauge(registry, {

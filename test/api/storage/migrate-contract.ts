@@ -80,7 +80,7 @@ async function undoPublication({ db }: Database): Promise<void> {
 async function undoEventOrder({ db }: Pick<Database, 'db'>): Promise<void> {
   await sql`alter table audit_events drop column epoch, drop column transaction_id, drop column sequence`.execute(db)
   await sql`alter table instance drop column audit_epoch, drop column audit_ordered_since`.execute(db)
-  await sql`drop table expiry_notices`.execute(db)
+  await sql`drop table expiry_notices, audit_exports`.execute(db)
   for (const table of ['client_secrets', 'user_keys', 'personal_access_tokens', 'client_certificates']) {
     await sql`drop index if exists ${sql.ref(`${table}_by_expiration`)}`.execute(db)
   }

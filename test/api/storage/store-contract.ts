@@ -13,6 +13,7 @@ import { describeAuditReader } from './audit-reader-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
+import { describeCredentialExpiries } from './credential-expiries-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeDeprecatedCallStore } from './deprecated-call-store-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
@@ -53,6 +54,7 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeConsoleStore(current)
     describeAuditLog(current)
     describeAuditReader(current)
+    describeCredentialExpiries(current)
     describeCredentialUses(current)
     describeReplicaStore(current)
     describeDeprecatedCallStore(current)
