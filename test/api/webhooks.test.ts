@@ -441,9 +441,9 @@ describe('a webhook', () => {
     receiver.answer(status(204))
     await tryNow()
     await eventually(() => expect(receiver.accepted).toHaveLength(2))
-    expect(receiver.received.slice(-2).map(({ event }) => [event.subject, event.data.omission])).toEqual([
-      [`projects/${projectIds[2]}`, undefined],
-      [`webhooks/${webhookId}`, { count: '2', sinceDate: '2000-01-01T00:00:00Z' }],
+    expect(receiver.received.slice(-2).map(({ event }) => [event.subject, event.data.outcome])).toEqual([
+      [`projects/${projectIds[2]}`, 'ok'],
+      [`webhooks/${webhookId}`, 'EXPIRED 2'],
     ])
     await eventually(async () =>
       expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0, expiredEvents: 2n }),

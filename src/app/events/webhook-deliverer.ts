@@ -3,7 +3,7 @@
  *
  * Every replica runs a deliverer, and none is the leader. The delivery to a webhook is claimed with a lease in the database, so that one
  * process at a time delivers to it, in order. A process that is killed has recorded all attempts but the last, which is repeated when its
- * lease has ended. Without an enabled webhook the database is not asked.
+ * lease has ended. A webhook has one request at a time, and none waits for another. Without an enabled webhook the database is not asked.
  */
 import type { AuditFilter, PositionedEvent } from '../../domain/audit.ts'
 import { DomainError, isOutage } from '../../domain/errors.ts'
@@ -29,10 +29,7 @@ import { type WebhookStatus, WebhookStatuses } from './webhook-status.ts'
 /** How often the deliverer looks for new events, in milliseconds. */
 const LOOK_EVERY = 1000
 
-/** To how many webhooks events are sent at the same time. Each has one event in memory besides those of a batch. */
-const MAX_RUNNING = 10
-
-/** Events that are read at a time. */
+/** Events that are read at a time, and in memory for a webhook. */
 const BATCH = 100
 
 /** A lease that is older is renewed before an attempt, in milliseconds. It outlasts the attempt then. */
@@ -135,12 +132,11 @@ export class WebhookDeliverer {
     if (enabled.length === 0) return this.#statuses.note([], '')
     const latest = await reader.latest()
     this.#statuses.note(enabled, latest)
-    const due = enabled.filter(({ delivery }) => delivery.position !== latest && isDue(delivery, now()))
-    // Those that wait longest go first.
-    const inTurn = due.sort((a, b) => Number(a.delivery.nextAttemptAt ?? 0) - Number(b.delivery.nextAttemptAt ?? 0))
-    for (const webhook of inTurn) {
-      if (this.#stopped || this.#running.size >= MAX_RUNNING) return
-      if (!this.#running.has(webhook.webhookId)) this.#begin(webhook)
+    if (this.#stopped) return
+    for (const webhook of enabled) {
+      const { webhookId, delivery } = webhook
+      const isBehind = delivery.position !== latest && isDue(delivery, now())
+      if (isBehind && !this.#running.has(webhookId)) this.#begin(webhook)
     }
   }
 

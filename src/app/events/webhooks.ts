@@ -133,7 +133,11 @@ export class Webhooks {
   /** Sends an event that is not in the trail, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
   async test(actor: Actor, webhookId: string): Promise<WebhookTest> {
     const { store, attempts, newId, now } = this.#options
-    const webhook = existingWebhook(await store.list(), webhookId)
+    // It changes nothing: the right is checked under the lock, as that of a change is.
+    const webhook = await store.change({ ...actor, resource: webhookResource(webhookId) }, (webhooks) => ({
+      next: webhooks,
+      result: existingWebhook(webhooks, webhookId),
+    }))
     const event: AuditEvent = {
       eventId: newId(),
       at: now(),

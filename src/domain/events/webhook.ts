@@ -108,7 +108,7 @@ export function disableGone(webhooks: readonly Webhook[], webhookId: string): re
 }
 
 /**
- * Replaces the signing secret. The one before signs besides for so long; one before that ends.
+ * Replaces the signing secret. The one before signs besides for so long; one before that ends. A delivery under way begins again with it.
  *
  * @throws {DomainError} `webhook_not_found`.
  */
@@ -124,7 +124,8 @@ export function rotateSecret(
   const before = existingWebhook(webhooks, webhookId)
   const previous =
     overlapSeconds === 0 ? null : { sealed: before.secrets.current, expiresAt: after(clock, overlapSeconds) }
-  return replaced(webhooks, before, { ...before, secrets: { current: sealedSecret, previous } })
+  const delivery = { ...before.delivery, lease: null }
+  return replaced(webhooks, before, { ...before, secrets: { current: sealedSecret, previous }, delivery })
 }
 
 /** The sealed secrets that sign at a time, the newest first. */

@@ -11,9 +11,6 @@ import { readChangeMoment } from '../instance/instance-row.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readWebhooks } from './webhook-row.ts'
 
-/** The outcome of the event that stands for them. */
-const EXPIRED = 'EXPIRED'
-
 /** An event that is deleted, and its place in the order of the trail. */
 export interface DeletedEvent {
   readonly event: AuditEvent
@@ -32,8 +29,7 @@ export async function noteExpired(trx: Transaction<Tables>, deleted: readonly De
   await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
   for (const webhook of await readWebhooks(trx)) {
     const missed = deleted.filter(({ event }) => isWanted(webhook.filter, event)).filter(isAfter(webhook))
-    const since = missed.map(({ event }) => event.at).sort(Number)[0]
-    if (since === undefined) continue
+    if (missed.length === 0) continue
     await trx
       .updateTable('webhook_deliveries')
       .set({ expired: sql<number>`expired + ${missed.length}::bigint` })
@@ -41,7 +37,7 @@ export async function noteExpired(trx: Transaction<Tables>, deleted: readonly De
       .execute()
     const entry = { ...SYSTEM, action: 'webhook/expire', resource: `webhooks/${webhook.webhookId}` }
     const { clock: at } = await readChangeMoment(trx)
-    await insertAuditEvent(trx, entry, { at, outcome: EXPIRED, omission: { count: missed.length, since } })
+    await insertAuditEvent(trx, entry, { at, outcome: `EXPIRED ${missed.length}` })
   }
 }
 

@@ -164,7 +164,7 @@ export declare type WebhookDelivery = Message<"iam.event.v2.WebhookDelivery"> & 
   givenUpEvents: bigint;
 
   /**
-   * Events that `KEYTURN_AUDIT_RETENTION` has deleted while they waited. An event `webhook/expire` counts them.
+   * Events that `KEYTURN_AUDIT_RETENTION` has deleted while they waited. Events `webhook/expire` count them.
    *
    * @generated from field: int64 expired_events = 9;
    */
