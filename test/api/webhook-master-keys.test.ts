@@ -57,6 +57,10 @@ it('are sealed anew with the private keys, sign on with the new master key alone
   const run = (command: string, masterKeys: string) =>
     runKeyturnInProcess(['master-key', command], { ...env, KEYTURN_MASTER_KEYS: masterKeys })
 
+  const stored = JSON.stringify(await postgres.query('select * from webhooks', [], env.KEYTURN_DATABASE_URL))
+  expect(stored).toContain(webhookId)
+  for (const each of [old, secret]) expect(stored).not.toContain(each.replace('whsec_', '').slice(0, 16))
+
   const rotated = await run('rotate', `${NEWER},${OLDER}`)
   expect(rotated).toMatchObject({ code: 0, stderr: '' })
   expect(rotated.stdout).toContain(`The master key ${idOf(OLDER)} seals nothing any more`)

@@ -162,7 +162,7 @@ export class Webhooks {
     await replica.refreshAfterWrite()
   }
 
-  #checked<Settings extends WebhookEdit>(settings: Settings): Settings {
+  #checked<Settings extends Pick<WebhookEdit, 'caCertificates'>>(settings: Settings): Settings {
     const { caCertificates } = settings
     if (caCertificates === undefined || caCertificates === null) return settings
     try {

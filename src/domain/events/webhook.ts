@@ -49,7 +49,9 @@ export interface WebhookSecrets {
 export type WebhookSettings = Pick<Webhook, 'name' | 'url' | 'caCertificates' | 'filter'>
 
 /** What an administrator can change. What is left out stays. */
-export type WebhookEdit = Partial<WebhookSettings & { readonly enabled: boolean }>
+export type WebhookEdit = Partial<
+  Omit<WebhookSettings, 'filter'> & { readonly filter: Partial<EventFilter>; readonly enabled: boolean }
+>
 
 /** A new webhook. */
 export type NewWebhook = WebhookSettings & {
@@ -90,12 +92,12 @@ export function addWebhook(
 export function editWebhook(
   webhooks: readonly Webhook[],
   webhookId: string,
-  { enabled, ...settings }: WebhookEdit,
+  { enabled, filter, ...settings }: WebhookEdit,
 ): readonly Webhook[] {
   const before = existingWebhook(webhooks, webhookId)
   if (settings.name !== undefined && settings.name !== before.name) assertNameFree(webhooks, settings.name)
   const disabled = enabled === undefined ? before.disabled : enabled ? null : (before.disabled ?? 'by_administrator')
-  const next = { ...before, ...settings, disabled }
+  const next = { ...before, ...settings, filter: { ...before.filter, ...filter }, disabled }
   if (JSON.stringify(next) === JSON.stringify(before)) return webhooks
   return replaced(webhooks, before, { ...next, delivery: resumed(before.delivery) })
 }

@@ -31,19 +31,21 @@ export function toSettings(req: CreateWebhookRequest): WebhookSettings {
   return { name, url, caCertificates: caCertificates || null, filter: { types, resources } }
 }
 
-/** What a request changes, of a webhook with this filter. @throws {ConnectError} `invalid_argument`. */
-export function toEdit(req: UpdateWebhookRequest, filter: WebhookSettings['filter']): WebhookEdit {
+/** What a request changes. @throws {ConnectError} `invalid_argument`. */
+export function toEdit(req: UpdateWebhookRequest): WebhookEdit {
   const paths = pathsOf(req.updateMask, ['name', 'url', 'ca_certificates', 'event_types', 'resources', 'enabled'])
   for (const field of ['name', 'url'] as const) {
     if (paths.has(field) && req[field] === '') throw invalidField(field, 'is required when update_mask has it')
   }
-  const types = paths.has('event_types') ? req.eventTypes : filter.types
-  const resources = paths.has('resources') ? req.resources : filter.resources
+  const filter = {
+    ...(paths.has('event_types') ? { types: req.eventTypes } : {}),
+    ...(paths.has('resources') ? { resources: req.resources } : {}),
+  }
   return {
     ...(paths.has('name') ? { name: req.name } : {}),
     ...(paths.has('url') ? { url: req.url } : {}),
     ...(paths.has('ca_certificates') ? { caCertificates: req.caCertificates || null } : {}),
-    ...(paths.has('event_types') || paths.has('resources') ? { filter: { types, resources } } : {}),
+    filter,
     ...(paths.has('enabled') ? { enabled: req.enabled } : {}),
   }
 }

@@ -32,9 +32,7 @@ export function webhookService(webhooks: Webhooks): ServiceImpl<typeof WebhookSe
     },
 
     async updateWebhook(req, context) {
-      const { webhook } = await webhooks.get(req.webhookId)
-      const edit = toEdit(req, webhook.filter)
-      return { webhook: fromWebhook(await webhooks.edit(actorOf(context), req.webhookId, edit)) }
+      return { webhook: fromWebhook(await webhooks.edit(actorOf(context), req.webhookId, toEdit(req))) }
     },
 
     async rotateWebhookSecret(req, context) {
