@@ -11,7 +11,8 @@ import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
-import type { Project } from './identities/project.ts'
+import type { Project, ProjectMember } from './identities/project.ts'
+import type { Reach } from './identities/reach.ts'
 import type { ServiceUser } from './identities/service-user.ts'
 import type { PresentedCertificate, TokenBinding } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
@@ -95,6 +96,8 @@ export interface UserFilter {
   readonly projectId: string | null
   /** Only those whose name or client ID contains it, in any case. Empty: all. */
   readonly search: string
+  /** Only those within it. */
+  readonly reach: Reach
 }
 
 /**
@@ -114,9 +117,10 @@ export interface IdentityStore {
   ): Promise<T>
   /**
    * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
-   * the clock besides the date, because credentials of a user end by the clock.
+   * the clock besides the date, because credentials of a user end by the clock. A user whom the caller may not see is undefined for it, and a
+   * project is too in `changeProject`.
    *
-   * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
+   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
    * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
    */
   changeUser<T>(
@@ -125,8 +129,10 @@ export interface IdentityStore {
     decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
-  /** Ordered by name, which is the cursor. */
-  listProjects(page: Page<string>): Promise<readonly Project[]>
+  /** Those within the reach, ordered by name, which is the cursor. */
+  listProjects(page: Page<string>, reach: Reach): Promise<readonly Project[]>
+  /** The users with a role over a project in the API, ordered by user id, which is the cursor. */
+  listMembers(projectId: string, page: Page<string>): Promise<readonly ProjectMember[]>
   findUser(userId: string): Promise<ServiceUser | undefined>
   /** Those that the filter lets through, ordered by creation date and id. */
   listUsers(

@@ -199,7 +199,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 /** What checks the right to a call. */
 type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
-  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'reauthorize'>
 }
 
 /** A router without services, whose calls have to pass a gate. */
@@ -235,13 +235,13 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
+  const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = options
   const { instance, deprecatedCalls, console, baseUrl, auditFeed, stopping, webhooks } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
-      .service(ProjectService, projectService(projects))
+      .service(ProjectService, projectService(projects, users))
       .service(ServiceUserService, serviceUserService(options))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))

@@ -115,7 +115,7 @@ describe('the export of audit events', () => {
       const all = await storedIds()
       expect([...new Set([...exportedIds(), ...exportedIds(back)])]).toEqual(all)
     })
-  }, 60_000)
+  }, 120_000)
 
   it('goes on at another replica when the one that exports stops', async () => {
     const [first, other] = await startReplicas(2)
@@ -124,7 +124,7 @@ describe('the export of audit events', () => {
     await first!.stop()
     await makeProjects(2, 'after')
     await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
-  }, 60_000)
+  }, 120_000)
 
   it('goes on where it stopped when all replicas were gone', async () => {
     const [first] = await startReplicas(1)
@@ -135,5 +135,5 @@ describe('the export of audit events', () => {
     collector.answering = 200
     administration = administrationWith(await start(), administration.token)
     await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
-  }, 60_000)
+  }, 120_000)
 })

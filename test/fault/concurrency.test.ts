@@ -58,6 +58,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0014-client-certificates',
       '0015-console',
       '0016-replicas',
+      '0017-roles',
       '0018-event-order',
       '0019-webhooks',
     ])

@@ -11,6 +11,7 @@ import {
   editWebhook,
   existingWebhook,
   isWanted,
+  noteTest,
   removeWebhook,
   rotateSecret,
   type Webhook,
@@ -130,14 +131,10 @@ export class Webhooks {
     return { view: await this.#viewOf(webhook), secret }
   }
 
-  /** Sends an event that is not in the trail, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
+  /** Sends an event that is not in the trail, as the call is, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
   async test(actor: Actor, webhookId: string): Promise<WebhookTest> {
-    const { store, attempts, newId, now } = this.#options
-    // It changes nothing: the right is checked under the lock, as that of a change is.
-    const webhook = await store.change({ ...actor, resource: webhookResource(webhookId) }, (webhooks) => ({
-      next: webhooks,
-      result: existingWebhook(webhooks, webhookId),
-    }))
+    const { attempts, newId, now } = this.#options
+    const webhook = await this.#change(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
     const event: AuditEvent = {
       eventId: newId(),
       at: now(),

@@ -24,6 +24,8 @@ export interface Webhook {
   readonly disabled: Disabled | null
   readonly secrets: WebhookSecrets
   readonly createdAt: Date
+  /** When an administrator last had an event sent to test it. */
+  readonly testedAt: Date | null
   readonly delivery: Delivery
 }
 
@@ -80,7 +82,10 @@ export function addWebhook(
     throw new DomainError('webhook_limit_reached', `there are at most ${MAX_WEBHOOKS} webhooks: delete one first`)
   }
   const secrets = { current: sealedSecret, previous: null }
-  return [...webhooks, { ...settings, secrets, disabled: null, createdAt: date, delivery: deliveryFrom(position) }]
+  return [
+    ...webhooks,
+    { ...settings, secrets, disabled: null, createdAt: date, testedAt: null, delivery: deliveryFrom(position) },
+  ]
 }
 
 /**
@@ -128,6 +133,12 @@ export function rotateSecret(
     overlapSeconds === 0 ? null : { sealed: before.secrets.current, expiresAt: after(clock, overlapSeconds) }
   const delivery = { ...before.delivery, lease: null }
   return replaced(webhooks, before, { ...before, secrets: { current: sealedSecret, previous }, delivery })
+}
+
+/** Notes a test, which changes nothing else. @throws {DomainError} `webhook_not_found`. */
+export function noteTest(webhooks: readonly Webhook[], webhookId: string, at: Date): readonly Webhook[] {
+  const before = existingWebhook(webhooks, webhookId)
+  return replaced(webhooks, before, { ...before, testedAt: at })
 }
 
 /** The sealed secrets that sign at a time, the newest first. */

@@ -1,6 +1,7 @@
 /**
- * Lets a call through only if its caller has the method's permission: once when the headers are there, and again when the whole
- * request has been received. Changes check it a third time, under their lock.
+ * Lets a call through only if its caller has the method's permission over anything: once when the headers are there, and again when the
+ * whole request has been received. What the call is about is checked where that is read: use cases return only what is within the reach of
+ * the authority, and changes look at it once more, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
@@ -108,11 +109,11 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
  * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then. A stream is
  * refused before each of its messages, in both directions: it ends when the right is lost, with its next message at the latest.
  */
-export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
+export function reauthorize(access: Pick<Access, 'reauthorize'>): Interceptor {
   return (next) => async (req) => {
-    const { authority } = actorOf({ values: req.contextValues })
     const authorized = async <Message>(message: Message): Promise<Message> => {
-      await access.assertStillAuthorized(authority)
+      const actor = actorOf({ values: req.contextValues })
+      setActor(req.contextValues, { ...actor, authority: await access.reauthorize(actor.authority) })
       return message
     }
     if (!req.stream) return next(await authorized(req))

@@ -52,7 +52,7 @@ export function toEdit(req: UpdateWebhookRequest): WebhookEdit {
 
 /** A webhook, without its secrets. */
 export function fromWebhook(view: WebhookView): WireWebhook {
-  const { webhookId, name, url, caCertificates, filter, disabled, secrets, createdAt } = view.webhook
+  const { webhookId, name, url, caCertificates, filter, disabled, secrets, createdAt, testedAt } = view.webhook
   return create(WebhookSchema, {
     webhookId,
     name,
@@ -62,6 +62,7 @@ export function fromWebhook(view: WebhookView): WireWebhook {
     resources: [...filter.resources],
     state: disabled === null ? WebhookState.ENABLED : STATES[disabled],
     creationDate: timestampFromDate(createdAt),
+    ...fromDate('lastTestDate', testedAt),
     ...fromDate('previousSecretExpirationDate', secrets.previous?.expiresAt ?? null),
     delivery: fromDelivery(view),
   })

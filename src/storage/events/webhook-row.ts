@@ -103,6 +103,7 @@ function toWebhook(row: WebhookRow & Omit<DeliveryRow, 'webhook_id'>): Webhook {
       previous: sealed === null || expiresAt === null ? null : { sealed, expiresAt },
     },
     createdAt: row.creation_date,
+    testedAt: row.last_test_date,
     delivery: toDelivery(row),
   }
 }
@@ -132,7 +133,7 @@ function toFailing(row: Omit<DeliveryRow, 'webhook_id'>): FailingEvent | null {
   return { eventId, eventAt, failures, since, rejectedSince, waiting }
 }
 
-function toRow({ webhookId, name, url, caCertificates, filter, disabled, secrets, createdAt }: Webhook) {
+function toRow({ webhookId, name, url, caCertificates, filter, disabled, secrets, createdAt, testedAt }: Webhook) {
   return {
     webhook_id: webhookId,
     name,
@@ -145,6 +146,7 @@ function toRow({ webhookId, name, url, caCertificates, filter, disabled, secrets
     previous_sealed_secret: secrets.previous?.sealed ?? null,
     previous_expiration_date: secrets.previous?.expiresAt ?? null,
     creation_date: createdAt,
+    last_test_date: testedAt,
   }
 }
 

@@ -20,6 +20,7 @@ const STATEMENTS = [
       previous_sealed_secret text,
       previous_expiration_date timestamptz(3),
       creation_date timestamptz(3) not null,
+      last_test_date timestamptz(3),
       constraint webhooks_name_unique unique (name),
       constraint webhooks_name_length check (length(name) between 1 and 63),
       constraint webhooks_url_is_https check (url like 'https://%' and length(url) <= 1000),

@@ -37,6 +37,7 @@ import { issuerKeys } from '../migrations/0013-issuer-keys.ts'
 import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import { consoleSessions } from '../migrations/0015-console.ts'
 import { replicas } from '../migrations/0016-replicas.ts'
+import { roles } from '../migrations/0017-roles.ts'
 import { eventOrder } from '../migrations/0018-event-order.ts'
 import { webhooks } from '../migrations/0019-webhooks.ts'
 import type { Database } from '../postgres/database.ts'
@@ -68,6 +69,7 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0014-client-certificates': clientCertificates,
   '0015-console': consoleSessions,
   '0016-replicas': replicas,
+  '0017-roles': roles,
   '0018-event-order': eventOrder,
   '0019-webhooks': webhooks,
 })

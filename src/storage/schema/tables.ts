@@ -29,6 +29,8 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
   audit_exports: AuditExportTable
   expiry_notices: ExpiryNoticeTable
   webhooks: WebhookTable
@@ -149,6 +151,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 
@@ -342,6 +350,7 @@ interface WebhookTable {
   sealed_secret: string
   previous_sealed_secret: string | null
   previous_expiration_date: Date | null
+  last_test_date: Date | null
   creation_date: ColumnType<Date, Date, never>
 }
 

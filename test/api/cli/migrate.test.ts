@@ -34,6 +34,7 @@ const MIGRATIONS = [
   '0014-client-certificates',
   '0015-console',
   '0016-replicas',
+  '0017-roles',
   '0018-event-order',
   '0019-webhooks',
 ]

@@ -93,6 +93,13 @@ export declare type Webhook = Message<"iam.event.v2.Webhook"> & {
    * @generated from field: iam.event.v2.WebhookDelivery delivery = 10;
    */
   delivery?: WebhookDelivery | undefined;
+
+  /**
+   * When it was tested last.
+   *
+   * @generated from field: google.protobuf.Timestamp last_test_date = 11;
+   */
+  lastTestDate?: Timestamp | undefined;
 };
 
 /**

@@ -485,8 +485,8 @@ export declare const WebhookService: GenService<{
     output: typeof RotateWebhookSecretResponseSchema;
   },
   /**
-   * Sends an event of the type `keyturn.webhook.test` now, which is not in the audit trail, also to a webhook that is disabled. It takes up to
-   * 15 s. Errors: `resource_exhausted` (`WEBHOOK_TESTS_BUSY`): at most 5 at a time.
+   * Sends an event of the type `keyturn.webhook.test` now, which is not in the audit trail, unlike this call, also to a webhook that is
+   * disabled. It takes up to 15 s. Errors: `resource_exhausted` (`WEBHOOK_TESTS_BUSY`): at most 5 at a time.
    *
    * @generated from rpc iam.event.v2.WebhookService.TestWebhook
    */
