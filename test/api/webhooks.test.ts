@@ -437,7 +437,9 @@ describe('a webhook', () => {
     const events = createAuditLog(instance.database)
     expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(2)
     expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(0)
-    expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, expiredEvents: 2n })
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, expiredEvents: 2n }),
+    )
     receiver.answer(status(204))
     await tryNow()
     await eventually(() => expect(receiver.accepted).toHaveLength(2))
