@@ -66,8 +66,8 @@ export class People {
     await this.#makeProject(projectId, request)
     const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
-    await store.changeUser(userId, entry, (user, { date }) => {
-      return { next: planPerson(user, facts, date), result: undefined }
+    await store.changeUser(userId, entry, (user, moment) => {
+      return { next: planPerson(user, facts, moment), result: undefined }
     })
     await replica.refreshAfterWrite()
     if (instanceRoles.length === 0) throw notAllowed()
