@@ -2,8 +2,8 @@
  * Posts events to receivers of webhooks. What they answer decides by its status alone: the body is not looked at.
  */
 import type { IncomingMessage } from 'node:http'
-import { outcomeOf } from '../domain/events/delivery.ts'
-import type { WebhookSender } from '../domain/events/webhook-ports.ts'
+import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
+import type { Webhook } from '../domain/events/webhook.ts'
 import { FetchFailure, type SendHttps } from './https-request.ts'
 
 /** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
@@ -11,6 +11,16 @@ const TIMEOUT_MILLIS = 15_000
 
 /** How much of a response is read, so that a receiver which sends a little can do so. */
 const MAX_BYTES = 64 * 1024
+
+/** Posts to receivers. */
+export interface WebhookSender {
+  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
+  post(
+    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
+    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome>
+}
 
 /** Makes a sender. */
 export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS): WebhookSender {

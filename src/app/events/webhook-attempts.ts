@@ -5,8 +5,18 @@ import type { AuditEvent } from '../../domain/audit.ts'
 import { CLOUD_EVENT_TYPE, toCloudEvent } from '../../domain/events/cloud-event.ts'
 import type { DeliveryOutcome } from '../../domain/events/delivery.ts'
 import { signingSecrets, type Webhook } from '../../domain/events/webhook.ts'
-import type { WebhookSender, WebhookSigner } from '../../domain/events/webhook-ports.ts'
+import type { WebhookSigner } from '../../domain/events/webhook-ports.ts'
 import type { Log } from '../../domain/ports.ts'
+
+/** Posts to receivers. `outbound/` implements it. */
+interface WebhookSender {
+  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
+  post(
+    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
+    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome>
+}
 
 /** What attempts need. */
 export interface WebhookAttemptsOptions {

@@ -4,7 +4,7 @@
 import type { AuditEntry } from '../audit.ts'
 import type { ChangeEntry } from '../identities/authority.ts'
 import type { ChangeMoment } from '../time.ts'
-import type { Delivery, DeliveryOutcome } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 import type { Webhook } from './webhook.ts'
 
 /** The webhooks in the database. Every method throws {DomainError} `storage_unavailable`, and `change` what `KeyStore.update` does. */
@@ -56,14 +56,4 @@ export interface WebhookSigner {
     message: { readonly id: string; readonly at: Date; readonly body: string },
     { webhookId, sealed }: { readonly webhookId: string; readonly sealed: readonly string[] },
   ): Promise<Readonly<Record<string, string>>>
-}
-
-/** Posts to receivers. */
-export interface WebhookSender {
-  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
-  post(
-    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
-    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
-    signal: AbortSignal,
-  ): Promise<DeliveryOutcome>
 }
