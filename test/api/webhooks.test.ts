@@ -421,13 +421,16 @@ describe('a webhook', () => {
   })
 
   it('is told how many events the retention has deleted before they were delivered, which is an event', async () => {
-    receiver.answer(status(503))
     const { webhookId } = await create({ eventTypes: ['keyturn.iam.project.*', 'keyturn.webhook.expire'] })
+    const delivered = await change()
+    await accepts([delivered])
+    await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0 }))
+    receiver.answer(status(503))
     const projectIds = await changes(3)
     await eventually(async () =>
       expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 3, failures: 1 }),
     )
-    const old = projectIds.slice(0, 2).map((projectId) => `projects/${projectId}`)
+    const old = [delivered, ...projectIds.slice(0, 2)].map((projectId) => `projects/${projectId}`)
     const before = new Date('2000-01-01T00:00:00Z')
     await instance.database.db
       .updateTable('audit_events')
@@ -435,14 +438,14 @@ describe('a webhook', () => {
       .where('resource', 'in', old)
       .execute()
     const events = createAuditLog(instance.database)
-    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(2)
+    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(3)
     expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(0)
     await eventually(async () =>
       expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, expiredEvents: 2n }),
     )
     receiver.answer(status(204))
     await tryNow()
-    await eventually(() => expect(receiver.accepted).toHaveLength(2))
+    await eventually(() => expect(receiver.accepted).toHaveLength(3))
     expect(receiver.received.slice(-2).map(({ event }) => [event.subject, event.data.outcome])).toEqual([
       [`projects/${projectIds[2]}`, 'ok'],
       [`webhooks/${webhookId}`, 'EXPIRED 2'],
