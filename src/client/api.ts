@@ -8,6 +8,7 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConfigService as ConfigServiceApi } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService as ConsoleServiceApi } from '../../gen/iam/console/v2/console_service_pb.js'
 import { WebhookService as WebhookServiceApi } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
@@ -26,6 +27,7 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   ClientCertificateServiceApi,
+  ConfigServiceApi,
   ConsoleServiceApi,
   FederatedIdentityServiceApi,
   InstanceServiceApi,
@@ -53,6 +55,7 @@ export interface Api {
   readonly instance: Client<typeof InstanceServiceApi>
   readonly console: Client<typeof ConsoleServiceApi>
   readonly webhooks: Client<typeof WebhookServiceApi>
+  readonly configurations: Client<typeof ConfigServiceApi>
 }
 
 /** Where the API is, and with which right it is called. */
@@ -87,6 +90,7 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     instance: createClient(InstanceServiceApi, transport),
     console: createClient(ConsoleServiceApi, transport),
     webhooks: createClient(WebhookServiceApi, transport),
+    configurations: createClient(ConfigServiceApi, transport),
   }
 }
 

@@ -10,6 +10,7 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   ClientCertificateServiceApi,
+  ConfigServiceApi,
   ConsoleServiceApi,
   createApi,
   FederatedIdentityServiceApi,
@@ -26,6 +27,7 @@ export type { ClientAuthentication, Credential } from './client-authentication.t
 export type { DpopKeyPair, DpopProver } from './dpop.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
+export * as configuration from './messages/configuration.ts'
 export * as console from './messages/console.ts'
 export * as event from './messages/event.ts'
 export * as federation from './messages/federation.ts'

@@ -53,6 +53,8 @@ export interface Config {
   readonly credentialsFile: string
   /** Where the operator has put credentials for the first administrator. Null: they are generated. */
   readonly initialCredentialsFile: string | null
+  /** The configuration that an empty instance begins with. */
+  readonly bootstrapFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   readonly mtls: {
     /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
@@ -136,6 +138,7 @@ const schema = z.strictObject({
   KEYTURN_MASTER_KEYS_COMMAND: z.string().transform(toArguments).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
   KEYTURN_INITIAL_CREDENTIALS_FILE: z.string().min(1).optional(),
+  KEYTURN_BOOTSTRAP_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
@@ -218,6 +221,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
     problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')
   }
+  if (has('KEYTURN_BOOTSTRAP_FILE') && has('KEYTURN_INITIAL_CREDENTIALS_FILE')) {
+    problems.push('KEYTURN_BOOTSTRAP_FILE and KEYTURN_INITIAL_CREDENTIALS_FILE: set one of them only')
+  }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
@@ -267,6 +273,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     masterKeys: masterKeysFrom(settings),
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
+    bootstrapFile: settings.KEYTURN_BOOTSTRAP_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
     mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,

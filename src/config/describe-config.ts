@@ -20,6 +20,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MASTER_KEYS_COMMAND: config.masterKeys.kind === 'command' ? `${config.masterKeys.argv[0]} …` : null,
     KEYTURN_CREDENTIALS: config.credentialsFile,
     KEYTURN_INITIAL_CREDENTIALS_FILE: config.initialCredentialsFile,
+    KEYTURN_BOOTSTRAP_FILE: config.bootstrapFile,
     KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
     KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,
     KEYTURN_TLS_CLIENT_CA_FILE: config.tls?.clientCaFile ?? null,

@@ -10,6 +10,7 @@ import { Introspection } from '../app/access/introspection.ts'
 import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { Configurations } from '../app/configuration/configurations.ts'
 import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../app/events/webhook-deliverer.ts'
 import { Webhooks } from '../app/events/webhooks.ts'
@@ -34,6 +35,7 @@ import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
 import { createWebhookSigner } from '../crypto/webhook-signer.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
@@ -57,6 +59,7 @@ import { createWebhookSender } from '../outbound/webhook-sender.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
 import { createAuditReader } from '../storage/audit/audit-reader.ts'
+import { createConfigurationStore } from '../storage/configuration/configuration-store.ts'
 import { createWebhookStore } from '../storage/events/webhook-store.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
@@ -260,6 +263,9 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const issuers = rows.around(tracing.calls('FederationStore', createFederationStore(database, publicKeys)))
+  const configurations = rows.around(
+    tracing.calls('ConfigurationStore', createConfigurationStore(database, publicKeys)),
+  )
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
@@ -294,6 +300,18 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
+    configurations: new Configurations({
+      store: configurations,
+      replica,
+      parseUserKeys,
+      parseIssuerKeys,
+      parseCaCertificates,
+      newId: randomUUID,
+      thumbprintOf: thumbprint,
+      issuer: baseUrl,
+      limits,
+      log,
+    }),
     ...startInstanceParts(options),
     console: createConsole(options),
     baseUrl,

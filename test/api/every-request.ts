@@ -31,6 +31,9 @@ export async function everyRequest(admin: Administration, name = 'targets'): Pro
     'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
     ...(await consoleRequests(admin)),
     ...(await webhookRequests(admin, name)),
+    'iam.config.v2.ConfigService/PlanConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ApplyConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ExportConfiguration': { projects: ['configured'] },
   }
 }
 

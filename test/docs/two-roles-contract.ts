@@ -137,9 +137,16 @@ export function describeTwoRoles({
       ).serviceUser
       const clientId = `${userId}@store`
       await users('UpdateServiceUser', { userId, name: 'machine', updateMask: 'name' })
-      await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+      const instanceRoles = ['INSTANCE_ROLE_IAM_OWNER_VIEWER', 'INSTANCE_ROLE_IAM_AUDITOR']
+      await users('SetInstanceRoles', { userId, instanceRoles })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       await users('GrantProjectRole', { userId, projectId, role: 'reader' })
       await users('GrantScope', { userId, scope: 'stock' })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
         userId,
       })
@@ -258,6 +265,36 @@ export function describeTwoRoles({
       await projects('RemoveProjectScope', { projectId, scope: 'stock' })
       await projects('RemoveProjectAudience', { projectId, audience: 'https://stock.example' })
       await projects('DeleteProject', { projectId })
+    })
+
+    it('let it plan, apply, prune and export a configuration', async () => {
+      const configurations = (method: string, request: object) => call(`iam.config.v2.ConfigService/${method}`, request)
+      const issuer = 'https://configured.example'
+      const configuration = {
+        projects: [{ name: 'configured', roles: ['a'], scopes: ['b'], audiences: ['urn:configured'] }],
+        trustedIssuers: [{ issuer, keys: { discovery: {} } }],
+        serviceUsers: [
+          {
+            project: 'configured',
+            name: 'robot',
+            projectRoles: [{ project: 'configured', roles: ['a'] }],
+            scopes: ['b'],
+            instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'],
+            federatedIdentities: [{ issuer, subject: 'robot' }],
+            clientCertificates: [{ match: { sanDns: 'robot.example' } }],
+          },
+        ],
+        rotationPolicy: { enabled: false },
+      }
+      const label = 'two-roles'
+      await configurations('PlanConfiguration', { configuration, label })
+      await configurations('ApplyConfiguration', { configuration, label })
+      await configurations('ExportConfiguration', { label })
+      const [robot] = configuration.serviceUsers
+      const lessRobot = { project: robot!.project, name: robot!.name, enabled: false, tokenClaims: '{"a":1}' }
+      const less = { ...configuration, projects: [{ name: 'configured' }], serviceUsers: [lessRobot] }
+      await configurations('ApplyConfiguration', { configuration: less, label })
+      await configurations('ApplyConfiguration', { configuration: {}, label, prune: true })
     })
 
     it('let people sign in at the console, use it and sign out', async () => {

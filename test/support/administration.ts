@@ -7,6 +7,7 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { required_permission } from '../../gen/iam/auth/v1/permission_pb.js'
+import { ConfigService } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
 import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
@@ -34,6 +35,7 @@ export const SERVICES = [
   InstanceService,
   ConsoleService,
   WebhookService,
+  ConfigService,
 ]
 
 /** Every unary method of the API, and the permission that its option names. */
@@ -59,6 +61,7 @@ export interface Administration {
   readonly instance: Client<typeof InstanceService>
   readonly console: Client<typeof ConsoleService>
   readonly webhooks: Client<typeof WebhookService>
+  readonly configurations: Client<typeof ConfigService>
   /** The deprecated service. */
   readonly webKeys: Client<typeof BetaWebKeyService>
   readonly keys: Client<typeof WebKeyService>
@@ -91,6 +94,7 @@ export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: st
     instance: createClient(InstanceService, transport),
     console: createClient(ConsoleService, transport),
     webhooks: createClient(WebhookService, transport),
+    configurations: createClient(ConfigService, transport),
     webKeys: createClient(BetaWebKeyService, transport),
     keys: createClient(WebKeyService, transport),
     post: async (method, request = {}) => {

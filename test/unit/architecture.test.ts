@@ -23,6 +23,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
+  'configuration-files': ['domain', 'gen', 'node:', '@bufbuild/', 'yaml', 'zod'],
   server: [
     'domain',
     'app',
@@ -37,6 +38,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'config',
     'telemetry',
     'secret-files',
+    'configuration-files',
     'node:',
   ],
   workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
@@ -47,6 +49,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'crypto',
     'telemetry',
     'secret-files',
+    'configuration-files',
     'server',
     'workers',
     'gen',

@@ -144,6 +144,7 @@ export class Webhooks {
       outcome: 'ok',
       requestId: actor.requestId,
       clientAddress: actor.clientAddress ?? '',
+      reason: '',
       omission: null,
     }
     const from = performance.now()

@@ -45,8 +45,8 @@ export function toCloudEvent(event: AuditEvent, issuer: string): CloudEvent {
 }
 
 function dataOf(event: AuditEvent): CloudEvent['data'] {
-  const { eventId, at, actor, action, resource, outcome, requestId, clientAddress, omission } = event
-  const texts = { actor, action, resource, outcome, requestId, clientAddress }
+  const { eventId, at, actor, action, resource, outcome, requestId, clientAddress, reason, omission } = event
+  const texts = { actor, action, resource, outcome, requestId, clientAddress, reason }
   return {
     eventId,
     eventDate: dateOf(at),

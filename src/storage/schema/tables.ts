@@ -105,6 +105,8 @@ export interface ProjectTable {
   project_id: string
   name: string
   creation_date: ColumnType<Date, Date, never>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ProjectRoleTable {
@@ -137,6 +139,8 @@ export interface ServiceUserTable {
   token_claims: ColumnType<unknown, string | null | undefined>
   /** Null: no token has been revoked in this way. */
   token_revocation_date: ColumnType<Date | null, Date | null | undefined>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ClientSecretTable {
@@ -212,6 +216,8 @@ interface TrustedIssuerTable {
   /** In seconds. Null: the keys are given. */
   max_key_staleness: ColumnType<number | null, number | null | undefined>
   mac: Uint8Array
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 /** Keys that were fetched: one row for each issuer whose keys are not given. */
@@ -269,6 +275,7 @@ interface AuditEventTable {
   /** The transaction that wrote it. pg reads it as text, like `sequence`. */
   transaction_id: ColumnType<string, never, never>
   sequence: ColumnType<string, never, never>
+  reason: Generated<string>
 }
 
 interface UsedAssertionTable {

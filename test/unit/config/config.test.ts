@@ -31,6 +31,7 @@ describe('the configuration', () => {
       masterKeys: { kind: 'generated' },
       credentialsFile: resolve('.keyturn/admin.json'),
       initialCredentialsFile: null,
+      bootstrapFile: null,
       tls: null,
       mtls: { source: 'off', caFile: null },
       trustedProxies: [],

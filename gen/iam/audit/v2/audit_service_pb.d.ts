@@ -266,6 +266,13 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
    * @generated from field: iam.audit.v2.Omission omission = 9;
    */
   omission?: Omission | undefined;
+
+  /**
+   * Why it was done, as `ApplyConfiguration` was given it, for example a commit. Empty for other calls.
+   *
+   * @generated from field: string reason = 10;
+   */
+  reason: string;
 };
 
 /**

@@ -12,6 +12,7 @@ const event = (action: string, resource = ''): AuditEvent => ({
   outcome: 'OMITTED',
   requestId: '',
   clientAddress: '',
+  reason: '',
   omission: null,
 })
 
