@@ -152,9 +152,9 @@ describe('the description of the API', () => {
     for (const { responses } of comments) expect(Object.keys(responses)).toContain('404')
     const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
     expect(conflicts).toEqual([
+      'ConfigService_ApplyConfiguration',
       'WebhookService_CreateWebhook',
       'WebhookService_UpdateWebhook',
-      'ConfigService_ApplyConfiguration',
       'TrustedIssuerService_CreateTrustedIssuer',
       'ProjectService_CreateProject',
       'ProjectService_UpdateProject',

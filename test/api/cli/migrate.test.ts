@@ -37,6 +37,7 @@ const MIGRATIONS = [
   '0017-roles',
   '0018-event-order',
   '0019-webhooks',
+  '0020-configuration',
 ]
 
 const APPLIED = {
