@@ -111,6 +111,11 @@ const GROUPS: readonly Group[] = [
     load: async () => (await import('./audit-command.ts')).auditCommand,
   },
   {
+    name: 'webhooks',
+    summary: 'Send events to other systems as they happen, and see how that goes.',
+    load: async () => (await import('./events/webhooks-command.ts')).webhooksCommand,
+  },
+  {
     name: 'master-key',
     summary: 'Make, rotate and look after the keys that seal the private keys in the database.',
     load: async () => (await import('./server/master-key-command.ts')).masterKeyCommand,

@@ -19,6 +19,7 @@ export {
   reasonOf,
   ServiceUserServiceApi,
   TrustedIssuerServiceApi,
+  WebhookServiceApi,
   WebKeyServiceApi,
 } from './api.ts'
 export { type AuthorizedFetchOptions, createAuthorizedFetch } from './authorized-fetch.ts'
@@ -28,6 +29,7 @@ export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
 export * as configuration from './messages/configuration.ts'
 export * as console from './messages/console.ts'
+export * as event from './messages/event.ts'
 export * as federation from './messages/federation.ts'
 export * as instance from './messages/instance.ts'
 export * as project from './messages/project.ts'

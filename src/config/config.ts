@@ -64,8 +64,10 @@ export interface Config {
   }
   /** Addresses and networks (CIDR) whose `X-Forwarded-For`, and header with a certificate, is believed. */
   readonly trustedProxies: readonly string[]
-  /** Addresses and networks (CIDR) from which keys of issuers may be fetched, besides those that are globally reachable. */
+  /** Further ones, from which only keys of issuers may be fetched. */
   readonly issuerNetworks: readonly string[]
+  /** Addresses and networks (CIDR) to which Keyturn may connect when others name the address, besides those that are globally reachable. */
+  readonly outboundNetworks: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
@@ -144,6 +146,7 @@ const schema = z.strictObject({
   KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_ISSUER_NETWORKS: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_OUTBOUND_NETWORKS: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
@@ -275,6 +278,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     issuerNetworks: settings.KEYTURN_ISSUER_NETWORKS,
+    outboundNetworks: settings.KEYTURN_OUTBOUND_NETWORKS,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,

@@ -28,6 +28,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MTLS_CA_FILE: config.mtls.caFile,
     KEYTURN_TRUSTED_PROXIES: config.trustedProxies.join(','),
     KEYTURN_ISSUER_NETWORKS: config.issuerNetworks.join(','),
+    KEYTURN_OUTBOUND_NETWORKS: config.outboundNetworks.join(','),
     KEYTURN_DRAIN_SECONDS: config.drainSeconds,
     KEYTURN_JWKS_MAX_AGE: config.jwksMaxAgeSeconds,
     KEYTURN_TOKEN_LIFETIME: config.tokenLifetimeSeconds,

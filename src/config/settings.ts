@@ -133,6 +133,12 @@ export const SETTINGS = [
       'Addresses and networks from which keys of trusted issuers may be fetched besides those that are globally reachable, comma-separated, such as `10.20.0.0/16`. Loopback, private, link-local and metadata addresses are refused unless they are listed.',
   },
   {
+    variable: 'KEYTURN_OUTBOUND_NETWORKS',
+    default: 'none',
+    meaning:
+      'Addresses and networks to which webhooks may be sent, and from which keys of trusted issuers may be fetched, besides those that are globally reachable, in the same form.',
+  },
+  {
     variable: 'KEYTURN_DRAIN_SECONDS',
     default: '5',
     meaning:

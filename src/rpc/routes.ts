@@ -14,6 +14,7 @@ import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { ConfigService } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -31,6 +32,7 @@ import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { Configurations } from '../app/configuration/configurations.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
+import type { Webhooks } from '../app/events/webhooks.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { ClientCertificates } from '../app/identities/client-certificates.ts'
@@ -51,6 +53,7 @@ import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { consoleService } from './console/console-service.ts'
 import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
+import { webhookService } from './events/webhook-service.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { clientCertificateService } from './identities/client-certificate-service.ts'
@@ -101,6 +104,7 @@ export const SERVICES = [
   AuditService,
   InstanceService,
   ConsoleService,
+  WebhookService,
   ConfigService,
 ]
 
@@ -122,6 +126,7 @@ export interface RpcOptions {
   readonly auditFeed: AuditFeed
   /** Aborted when the server stops: streams end then. */
   readonly stopping: AbortSignal
+  readonly webhooks: Webhooks
   readonly access: Access
   readonly instance: InstanceOverview
   readonly deprecatedCalls: DeprecatedCallCounter
@@ -242,7 +247,7 @@ function routerWith(
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = options
-  const { instance, deprecatedCalls, configurations, console, baseUrl, auditFeed, stopping } = options
+  const { instance, deprecatedCalls, configurations, console, baseUrl, auditFeed, stopping, webhooks } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -254,6 +259,7 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
       .service(InstanceService, instanceService(instance, deprecatedCalls))
+      .service(WebhookService, webhookService(webhooks))
       .service(ConfigService, configService(configurations), { readMaxBytes: MAX_CONFIGURATION_BYTES })
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }

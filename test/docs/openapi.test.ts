@@ -153,6 +153,8 @@ describe('the description of the API', () => {
     const conflicts = operations.filter(({ responses }) => '409' in responses).map(({ operationId }) => operationId)
     expect(conflicts).toEqual([
       'ConfigService_ApplyConfiguration',
+      'WebhookService_CreateWebhook',
+      'WebhookService_UpdateWebhook',
       'TrustedIssuerService_CreateTrustedIssuer',
       'ProjectService_CreateProject',
       'ProjectService_UpdateProject',

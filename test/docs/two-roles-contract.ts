@@ -220,6 +220,23 @@ export function describeTwoRoles({
       await identities('RemoveFederatedIdentity', { userId, identityId: identity.identityId })
       await issuers('DeleteTrustedIssuer', { issuerId })
 
+      const webhooks = <T>(method: string, request: object = {}) =>
+        call<T>(`iam.event.v2.WebhookService/${method}`, request)
+      const receiver = { name: 'siem', url: 'https://127.0.0.1:1/events' }
+      const { webhook } = await webhooks<{ webhook: { webhookId: string } }>('CreateWebhook', receiver)
+      const { webhookId } = webhook
+      await webhooks('UpdateWebhook', { webhookId, name: 'watch', updateMask: 'name' })
+      await eventually(async () => {
+        const { webhook } = await webhooks<{ webhook: { delivery: { lastFailure?: string } } }>('GetWebhook', {
+          webhookId,
+        })
+        expect(webhook.delivery.lastFailure).toContain('KEYTURN_OUTBOUND_NETWORKS')
+      })
+      await webhooks('ListWebhooks')
+      await webhooks('RotateWebhookSecret', { webhookId })
+      await webhooks('TestWebhook', { webhookId })
+      await webhooks('DeleteWebhook', { webhookId })
+
       const certificates = <T>(method: string, request: object) =>
         call<T>(`iam.user.v2.ClientCertificateService/${method}`, request)
       const { certificate } = await certificates<{ certificate: { certificateId: string } }>('AddClientCertificate', {

@@ -60,6 +60,7 @@ describe('several replicas on one PostgreSQL', () => {
       '0016-replicas',
       '0017-roles',
       '0018-event-order',
+      '0019-webhooks',
       '0020-configuration',
     ])
     expect(started.filter(({ initialised }) => initialised)).toHaveLength(1)

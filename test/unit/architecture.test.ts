@@ -115,12 +115,14 @@ describe('the source', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
       'src/app/console/people.ts',
+      'src/app/events/webhook-deliverer.ts',
       'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
       'src/domain/identities/authority.ts',
       'src/server/recover.ts',
+      'src/storage/events/expired-events.ts',
       'src/storage/instance/instance-initializer.ts',
     ])
   })

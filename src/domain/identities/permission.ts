@@ -36,6 +36,9 @@ export const PERMISSIONS = [
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
   'iam.session.delete',
+  'iam.webhook.read',
+  'iam.webhook.write',
+  'iam.webhook.delete',
   // Bringing the whole instance to what a configuration says.
   'iam.config.write',
 ] as const
