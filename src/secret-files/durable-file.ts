@@ -6,6 +6,7 @@ import { link, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 const DRAFT = '.new'
+const DRAFT_ENDING = /^\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.new$/
 
 /** A whole file on the disk, under a temporary name beside the file that it replaces. */
 export interface Draft {
@@ -46,22 +47,26 @@ export async function replaceDurably(path: string, text: string): Promise<void> 
   await discardingAtFailure(draft, () => draft.publish())
 }
 
-/** Creates a file that only its owner can read, atomically and durably. @throws {Error} with the code `EEXIST` if there is one already. */
+/**
+ * Creates a file that only its owner can read, atomically and durably.
+ *
+ * It has succeeded once the file has its name. If its draft cannot be removed then, `removeDrafts` does it later; if the folder cannot be
+ * synced, a crash of the machine may lose the file.
+ *
+ * @throws {Error} with the code `EEXIST` if there is one already. Then, as with every error, the file was not created.
+ */
 export async function createDurably(path: string, text: string): Promise<void> {
   const draft = await writeDraft(path, text)
-  try {
-    // Unlike a renaming, it replaces nothing.
-    await link(draft.path, path)
-  } finally {
-    await draft.discard()
-  }
-  await sync(dirname(path))
+  // Unlike a renaming, it replaces nothing.
+  await discardingAtFailure(draft, () => link(draft.path, path))
+  await Promise.allSettled([draft.discard(), sync(dirname(path))])
 }
 
-/** Removes drafts of processes that crashed. No process may be writing the file. */
+/** Removes drafts of processes that crashed, and no other file. No process may be writing the file. */
 export async function removeDrafts(path: string): Promise<void> {
   const names = await readdir(dirname(path))
-  const drafts = names.filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(DRAFT))
+  const start = basename(path)
+  const drafts = names.filter((name) => name.startsWith(start) && DRAFT_ENDING.test(name.slice(start.length)))
   for (const name of drafts) await rm(join(dirname(path), name), { force: true })
 }
 

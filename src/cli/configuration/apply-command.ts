@@ -17,7 +17,7 @@ import { printable, printableLines } from '../printable.ts'
 import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
 import { formatPlan } from './plan-text.ts'
 import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
-import { type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
+import { cleanUpTargets, type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
 
 interface ApplyOptions extends FileOptions, YesOption {
   readonly reason?: string
@@ -44,6 +44,7 @@ async function apply(io: Io, command: Command, options: ApplyOptions): Promise<v
   printWarnings(io, secrets.warnings)
   showPlan(io, planned, options)
   if (!isDifferent(planned) && plan.takenOver.length === 0) {
+    printWarnings(io, await cleanUpTargets(io, secrets.settled))
     const { version } = plan
     if (!isForPeople(options)) printResponse(io, options, create(ApplyConfigurationResponseSchema, { plan, version }))
     return
@@ -53,6 +54,7 @@ async function apply(io: Io, command: Command, options: ApplyOptions): Promise<v
   const response = await applied(planned, options)
   // Before secrets are handed over, which takes longer, and may fail.
   if (isForPeople(options)) printLine(io.stdout, resultOf(response))
+  printWarnings(io, await cleanUpTargets(io, secrets.settled))
   const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
   if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
   else printResponse(io, options, response, handedOver)

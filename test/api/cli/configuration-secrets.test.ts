@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
-import { writeProgram } from '../../support/held-program.ts'
+import { holdIn, writeProgram } from '../../support/held-program.ts'
 import { runKeyturnInProcess, startKeyturnInProcess } from '../../support/keyturn.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
 import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
@@ -127,6 +128,25 @@ describe('a client secret into a file', () => {
     expect(await works(JSON.parse(await readFile(target, 'utf8')))).toBe(true)
   })
 
+  it('leaves no second copy, also if an apply was killed between the two', async () => {
+    const target = join(folder, 'twice.json')
+    const path = await configuration(`file://${target}`)
+    await apply(path)
+    const copy = () => link(target, `${target}.${randomUUID()}.new`)
+    await copy()
+    await writeFile(join(folder, 'twice.json.mine.new'), 'mine')
+    expect((await run('plan', '-f', path)).code).toBe(0)
+    expect(await readdir(folder)).toHaveLength(4)
+    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no difference/), stderr: '' })
+    const kept = ['shop.yaml', 'twice.json', 'twice.json.mine.new']
+    expect((await readdir(folder)).toSorted()).toEqual(kept)
+    // The same beside another change.
+    await copy()
+    await writeFile(path, (await readFile(path, 'utf8')).replace('name: shop', 'name: shop\nroles: [reader]'))
+    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('1 changed'), stderr: '' })
+    expect((await readdir(folder)).toSorted()).toEqual(kept)
+  })
+
   it('is an item of the JSON', async () => {
     const path = await configuration(`file://${folder}/json.json`)
     const { stdout } = await apply(path, '--json')
@@ -202,6 +222,16 @@ describe('a client secret into a command', () => {
     writeProgram(bin, 'fail', 'cat > /dev/null')
     expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over') })
     expect(await secrets()).toHaveLength(1)
+  })
+
+  it('has arrived when the program ends, also if a child of it goes on and keeps its output open', async () => {
+    const child = holdIn(bin, 'child')
+    const program = writeProgram(bin, 'leave', `cat > "$STORE/kept.json"; (${child.hold}) &`)
+    const path = await configuration(`command:${program}`)
+    const [ended] = await Promise.all([apply(path), child.waits()])
+    await child.release()
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over'), stderr: '' })
+    expect(await works(JSON.parse(await readFile(join(folder, 'kept.json'), 'utf8')))).toBe(true)
   })
 
   it('that is not there keeps back no other secret', async () => {

@@ -1,5 +1,5 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createDurably, removeDrafts, writeDraft } from '../../../src/secret-files/durable-file.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
@@ -38,8 +38,11 @@ describe('creating a file durably', () => {
 describe('drafts of a process that was killed', () => {
   it('are removed, and files with other names are not', async () => {
     await writeDraft(path, 'lost')
-    await writeDraft(join(folder, 'other.json'), 'kept')
+    const { path: other } = await writeDraft(join(folder, 'other.json'), 'kept')
+    const { path: longer } = await writeDraft(`${path}.old`, 'kept')
+    await writeFile(`${path}.conf.new`, 'kept')
     await removeDrafts(path)
-    expect(await readdir(folder)).toEqual([expect.stringMatching(/^other\.json\..*\.new$/)])
+    const kept = [other, longer, `${path}.conf.new`].map((file) => basename(file))
+    expect((await readdir(folder)).toSorted()).toEqual(kept.toSorted())
   })
 })

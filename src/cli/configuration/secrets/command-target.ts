@@ -17,5 +17,6 @@ export function commandTarget({ env }: Pick<Io, 'env'>, command: string): Secret
         redact: [client_secret, Buffer.from(client_secret).toString('base64')],
       })
     },
+    cleanUp: async () => {},
   }
 }

@@ -20,9 +20,13 @@ export function fileTarget(url: string): SecretTarget {
       return 'empty'
     },
     async handOver(credentials) {
-      // Of an apply that was killed: they hold a secret that nothing else has.
+      // Of an apply that was killed.
       await removeDrafts(path)
       await createDurably(path, `${JSON.stringify(credentials, null, 2)}\n`)
+    },
+    async cleanUp() {
+      // The folder may be on another machine, where the secret was handed over.
+      if (await exists(path)) await removeDrafts(path)
     },
   }
 }

@@ -5,6 +5,7 @@ import type { JsonObject } from '@bufbuild/protobuf'
 import type { Client, Transport } from '@connectrpc/connect'
 import type { ConfiguredUser } from '../../../../gen/iam/config/v2/plan_pb.js'
 import { ServiceUserService } from '../../../../gen/iam/user/v2/service_user_service_pb.js'
+import type { SecretRequest } from '../../../configuration-files/configuration.ts'
 import { ConfigurationMistakes, type FileMistake } from '../../../configuration-files/mistakes.ts'
 import type { Credentials } from '../../../secret-files/credentials-file.ts'
 import { type ConnectionOptions, findTarget } from '../../connection/target.ts'
@@ -64,6 +65,21 @@ async function refusalOf(target: SecretTarget): Promise<string | undefined> {
   } catch (error) {
     return describeFailure(error)
   }
+}
+
+/** Cleans up beside targets that get no secret. Returns warnings: a failure keeps nothing back. */
+export async function cleanUpTargets(io: Io, settled: readonly SecretRequest[]): Promise<readonly string[]> {
+  const warnings: string[] = []
+  for (const { into } of settled) {
+    try {
+      await secretTarget(io, into).cleanUp()
+    } catch (error) {
+      warnings.push(
+        `cannot look for copies beside ${into}, which an interrupted apply leaves: ${describeFailure(error)}`,
+      )
+    }
+  }
+  return warnings
 }
 
 /** Hands all secrets over. One that fails does not keep back the others: `failures` has why. */

@@ -28,6 +28,7 @@ export function kubernetesTarget({ env }: Pick<Io, 'env'>, reference: string): S
         redact: [client_secret, base64(client_secret)],
       })
     },
+    cleanUp: async () => {},
   }
 }
 

@@ -24,6 +24,8 @@ export interface DueSecret {
 /** What an apply would do, and what a person should know. */
 export interface PlannedSecrets {
   readonly due: readonly DueSecret[]
+  /** Requests of the others, whose secrets have arrived or may have. */
+  readonly settled: readonly SecretRequest[]
   readonly warnings: readonly string[]
 }
 
@@ -39,6 +41,7 @@ export async function planSecrets(
   const users = createClient(ServiceUserService, api)
   const ids = new Map(plan.serviceUsers.map(({ project, name, userId }) => [`${name}@${project}`, userId]))
   const due: DueSecret[] = []
+  const settled: SecretRequest[] = []
   const warnings: string[] = []
   for (const request of requests) {
     const user = `${request.name}@${request.project}`
@@ -54,9 +57,10 @@ export async function planSecrets(
     const target = isUnused(live) ? await stateOf(io, request, warnings) : 'unknown'
     const decision = decide(live, target)
     if (decision === 'due') due.push({ request })
+    else settled.push(request)
     if (decision !== 'done' && live.length > 0) warnings.push(unusedWarning(user, live, decision))
   }
-  return { due, warnings }
+  return { due, settled, warnings }
 }
 
 function decide(live: readonly ClientSecret[], target: TargetState): Decision {

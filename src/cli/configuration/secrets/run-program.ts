@@ -1,11 +1,14 @@
 /**
  * Runs a program that a secret is handed over to. What it prints is kept away from the terminal, and the secret from errors.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 
 const TIME_LIMIT_MILLIS = 60_000
+/** How long output is read after the program has ended. A child of it may keep it open for ever. */
+const OUTPUT_LIMIT_MILLIS = 1_000
 const MAX_CHARACTERS = 4096
 
 /** How to run it. */
@@ -32,17 +35,26 @@ export async function runProgram([program = '', ...args]: readonly string[], opt
   // A program that reads none of it may close its end first. Its exit code says whether that was right.
   child.stdin.on('error', () => {})
   child.stdin.end(input ?? '')
-  const [code, endedBy] = await once(child, 'close').catch((cause: unknown) => {
+  const [code, endedBy] = await once(child, 'exit').catch((cause: unknown) => {
+    close(child)
     if (signal.aborted) throw new Error(`${program} took more than a minute, and was ended`)
     throw new Error(
       `cannot run ${program}: ${cause instanceof Error && 'code' in cause ? cause.code : 'it does not start'}`,
     )
   })
+  const outputSignal = AbortSignal.timeout(OUTPUT_LIMIT_MILLIS)
+  await Promise.allSettled([child.stdout, child.stderr].map((stream) => finished(stream, { signal: outputSignal })))
+  close(child)
   if (code === 0) return stdout()
   const said = redacted(stderr(), redact).trim()
   throw new Error(
     `${program} ended with ${code === null ? endedBy : `exit code ${code}`}${said === '' ? '' : `: ${said}`}`,
   )
+}
+
+/** Closes its pipes, which would keep this process while a child of the program has the other ends. */
+function close({ stdin, stdout, stderr }: ChildProcessWithoutNullStreams): void {
+  for (const stream of [stdin, stdout, stderr]) stream.destroy()
 }
 
 /** A text without secrets. If it was cut off, its end may be a part of one. */

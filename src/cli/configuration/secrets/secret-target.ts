@@ -20,6 +20,8 @@ export interface SecretTarget {
    * @throws {Error} that does not contain the secret.
    */
   handOver(credentials: Credentials): Promise<void>
+  /** Removes copies of a secret that an apply which was killed left beside the target. No secret may be being handed over. */
+  cleanUp(): Promise<void>
 }
 
 /** The target of a `generateSecret.into`, which has been checked. */
