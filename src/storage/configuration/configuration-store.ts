@@ -56,12 +56,17 @@ export function createConfigurationStore(database: Database, macs: PublicKeyMacs
   }
 }
 
+/** Lets the process compute for longer between two statements than other changes may: it plans for thousands of users. */
+export async function allowPlanning(trx: Transaction<Tables>): Promise<void> {
+  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(IDLE_MILLIS)}`.execute(trx)
+}
+
 /**
  * Thousands of users take longer than other changes. `transaction_timeout`, which PostgreSQL has from version 17 on, starts anew only if it was
  * off.
  */
 async function allowMoreTime(trx: Transaction<Tables>): Promise<void> {
-  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(IDLE_MILLIS)}`.execute(trx)
+  await allowPlanning(trx)
   await sql`
     select set_config('transaction_timeout', '0', true), set_config('transaction_timeout', ${String(TRANSACTION_MILLIS)}, true)
     where current_setting('server_version_num')::int >= 170000`.execute(trx)

@@ -8,7 +8,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
 import type { FirstAdministrator, FirstConfiguration, FirstContent, InstanceInitializer } from '../../domain/ports.ts'
 import { insertAuditEvents } from '../audit/audit-event-row.ts'
-import { writePlan } from '../configuration/configuration-store.ts'
+import { allowPlanning, writePlan } from '../configuration/configuration-store.ts'
 import { readConfiguredState } from '../configuration/configured-state.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
@@ -96,6 +96,7 @@ async function writeConfiguration(
   { subject, label, decide }: FirstConfiguration,
   { macs, now }: { readonly macs: PublicKeyMacs; readonly now: Date },
 ): Promise<readonly string[]> {
+  await allowPlanning(trx)
   const state = await readConfiguredState({ db: trx, macs }, subject)
   const { plan, resources } = decide(state, { clock: now, date: now })
   await writePlan({ trx, macs, label }, state, plan)
