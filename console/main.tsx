@@ -7,8 +7,9 @@ import './style/parts.css'
 import './style/keys.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { openSession } from './session/session.ts'
+import { followSignInLinks, openSession } from './session/session.ts'
 
 const page = document.getElementById('page')
 if (page !== null) render(<App />, page)
+followSignInLinks()
 void openSession()

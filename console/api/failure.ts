@@ -10,7 +10,19 @@ export interface Failure {
   readonly message: string
   /** The stable reason of the API; empty if it did not answer. */
   readonly reason: string
+  /** Whether the same call may succeed later. */
+  readonly isTransient: boolean
 }
+
+/** Codes of failures that pass by themselves. */
+const TRANSIENT: readonly Code[] = [
+  Code.Unavailable,
+  Code.Unknown,
+  Code.Internal,
+  Code.DeadlineExceeded,
+  Code.ResourceExhausted,
+  Code.Aborted,
+]
 
 /** Reads an error of a call. */
 export function failureOf(error: unknown): Failure {
@@ -21,6 +33,7 @@ export function failureOf(error: unknown): Failure {
   return {
     message: isUnreached ? 'the server did not answer' : rawMessage,
     reason,
+    isTransient: TRANSIENT.includes(code),
   }
 }
 

@@ -21,7 +21,7 @@ const COLUMNS = [
 ]
 
 /** The media type of each format. */
-export const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
+const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv;charset=utf-8',
   jsonl: 'application/jsonl;charset=utf-8',
 }
@@ -29,6 +29,38 @@ export const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
 /** What a file begins with. */
 export function headOf(format: ExportFormat): string {
   return format === 'csv' ? `${COLUMNS.join(',')}\r\n` : ''
+}
+
+/** A file, and whether all events are in it. */
+export interface ExportedFile {
+  readonly content: Blob
+  readonly isWhole: boolean
+}
+
+/** The greatest number of events in a file: all of them are in the memory of the browser at once. */
+export const MOST_EVENTS = 100_000
+
+/**
+ * The events of all pages as one file.
+ *
+ * @param onProgress Called with the number of events so far.
+ */
+export async function fileOf(
+  format: ExportFormat,
+  pages: AsyncIterable<readonly AuditEvent[]>,
+  onProgress: (count: number) => void,
+): Promise<ExportedFile> {
+  const parts = [headOf(format)]
+  const file = (isWhole: boolean) => ({ content: new Blob(parts, { type: MEDIA_TYPES[format] }), isWhole })
+  let count = 0
+  for await (const events of pages) {
+    const rest = MOST_EVENTS - count
+    parts.push(linesOf(format, events.slice(0, rest)))
+    if (events.length > rest) return file(false)
+    count += events.length
+    onProgress(count)
+  }
+  return file(true)
 }
 
 /** Events as lines. */

@@ -1,36 +1,43 @@
 /**
- * Saves the events that fit the filters as a file, page by page, and says how far it is.
+ * Saves the events that fit the filters as a file, page by page, and says how far it is. It ends with the page.
  */
-import { useState } from 'preact/hooks'
-import { auditTrail } from '../api/clients.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { auditTrail, IN_BACKGROUND } from '../api/clients.ts'
 import { pagesOf } from '../api/every-page.ts'
 import { useAction } from '../parts/action.ts'
 import { FailureNotice } from '../parts/notice.tsx'
-import { type ExportFormat, headOf, linesOf, MEDIA_TYPES } from './audit-export.ts'
+import { type ExportFormat, fileOf, MOST_EVENTS } from './audit-export.ts'
 import { type AuditFilter, requestOf } from './audit-filter.ts'
 
 export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
   const [count, setCount] = useState(0)
+  const [isCut, setIsCut] = useState(false)
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
   const action = useAction(async (format: ExportFormat) => {
-    const parts = [headOf(format)]
-    let read = 0
+    abort.current = new AbortController()
+    const { signal } = abort.current
     setCount(0)
-    const pages = pagesOf(async (page) => {
-      const { events: items, nextPageToken } = await auditTrail.listAuditEvents({ ...requestOf(filter), ...page })
-      return { items, nextPageToken }
-    })
-    for await (const events of pages) {
-      parts.push(linesOf(format, events))
-      read += events.length
-      setCount(read)
+    setIsCut(false)
+    try {
+      const { content, isWhole } = await fileOf(format, eventsOf(filter, signal), setCount)
+      save(content, `keyturn-audit.${format}`)
+      setIsCut(!isWhole)
+    } catch (error) {
+      if (!signal.aborted) throw error
     }
-    save(new Blob(parts, { type: MEDIA_TYPES[format] }), `keyturn-audit.${format}`)
   })
   return (
     <>
       <span role="status" class="quiet">
         {action.isRunning && `${count} events…`}
+        {isCut && `The file has the newest ${MOST_EVENTS} events only. Filter them to save the others.`}
       </span>
+      {action.isRunning && (
+        <button type="button" class="button" onClick={() => abort.current?.abort()}>
+          Cancel
+        </button>
+      )}
       <button type="button" class="button" disabled={action.isRunning} onClick={() => void action.run('csv')}>
         Export CSV
       </button>
@@ -40,6 +47,16 @@ export function ExportButtons({ filter }: { readonly filter: AuditFilter }) {
       <FailureNotice failure={action.failure} />
     </>
   )
+}
+
+/** Only the first page is caused by a person: an export must not keep a session in use. */
+function eventsOf(filter: AuditFilter, signal: AbortSignal) {
+  return pagesOf(async (page) => {
+    const options = { signal, ...(page.pageToken === '' ? {} : IN_BACKGROUND) }
+    const request = { ...requestOf(filter), ...page }
+    const { events: items, nextPageToken } = await auditTrail.listAuditEvents(request, options)
+    return { items, nextPageToken }
+  })
 }
 
 function save(content: Blob, name: string): void {

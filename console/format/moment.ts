@@ -18,6 +18,14 @@ const UNITS = [
 /** So few of a unit are not rounded. */
 const FEW = 3
 
+/** The greatest distance of a date from 1970, in milliseconds (ECMA-262 §21.4.1.1). */
+const LAST_DATE = 8.64e15
+
+/** Whether a number that was made elsewhere is one that can be formatted, in milliseconds. */
+export function isMoment(at: number): boolean {
+  return Math.abs(at) <= LAST_DATE
+}
+
 /** A date of a message in milliseconds. */
 export function millisecondsOf(timestamp: Timestamp): number
 export function millisecondsOf(timestamp: Timestamp | undefined): number | undefined

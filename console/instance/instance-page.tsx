@@ -1,5 +1,6 @@
 /**
- * The instance: the replica that answers, the database, master keys, settings, and who is signed in at the console.
+ * The instance: the replica that answers and the others, the database, master keys, settings, who calls deprecated methods, and who is
+ * signed in at the console.
  */
 import type { ComponentChildren } from 'preact'
 import type { Instance, MasterKey, Setting } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -11,6 +12,8 @@ import { Notice, sentence } from '../parts/notice.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
+import { DeprecatedCallsSection } from './deprecated-calls-section.tsx'
+import { ReplicasSection } from './replicas-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
 export function InstancePage() {
@@ -25,6 +28,7 @@ export function InstancePage() {
       ) : (
         <>
           <Overview instance={value} />
+          <ReplicasSection instance={value} />
           <section class="card" aria-labelledby="master-keys-title">
             <div class="card-head">
               <h2 id="master-keys-title">Master keys</h2>
@@ -37,6 +41,7 @@ export function InstancePage() {
               empty="None."
             />
           </section>
+          <DeprecatedCallsSection />
           {may('iam.session.read') && <SessionsSection />}
           <section class="card" aria-labelledby="settings-title">
             <div class="card-head">

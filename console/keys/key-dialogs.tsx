@@ -1,7 +1,8 @@
 /**
  * The dialogs before a key is activated, revoked or deleted: each says what that does to verifiers.
  */
-import { useState } from 'preact/hooks'
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { webKeys } from '../api/clients.ts'
 import { formatLength, formatMoment, millisecondsOf } from '../format/moment.ts'
@@ -9,11 +10,14 @@ import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Notice } from '../parts/notice.tsx'
-import type { KeyLife, Lifetimes } from './key-life.ts'
+import { actionsOf, type KeyAction } from './key-actions.ts'
+import { isUnconfirmed, type KeyLife, type Lifetimes, neededUntil } from './key-life.ts'
 import { isNeeded } from './key-sentences.ts'
 
 interface KeyDialogProps {
-  readonly life: KeyLife
+  readonly kind: KeyAction
+  readonly keyId: string
+  readonly lives: readonly KeyLife[]
   /** The life of the key that signs now. */
   readonly signer: KeyLife | undefined
   readonly lifetimes: Lifetimes
@@ -22,7 +26,22 @@ interface KeyDialogProps {
   readonly onDone: (outcome: string) => void
 }
 
-export function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: KeyDialogProps) {
+/** Asks before something is done with a key. It closes when that cannot be done any more: the key is gone, or was changed elsewhere. */
+export function KeyDialog({ kind, keyId, lives, ...shared }: KeyDialogProps) {
+  const life = lives.find(({ id }) => id === keyId)
+  const isPossible = life !== undefined && actionsOf(life).some(({ action }) => action === kind)
+  useEffect(() => {
+    if (!isPossible) shared.onClose()
+  }, [isPossible])
+  if (!isPossible) return null
+  const ActionDialog = DIALOGS[kind]
+  return <ActionDialog life={life} {...shared} />
+}
+
+interface ActionDialogProps extends Pick<KeyDialogProps, 'signer' | 'lifetimes' | 'onClose' | 'onDone'> {
+  readonly life: KeyLife
+}
+function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialogProps) {
   const name = shortened(life.id)
   const isRollback = life.key?.state === WebKeyState.INACTIVE
   const at = now.value
@@ -46,12 +65,13 @@ export function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: Key
       {signer !== undefined && (
         <p>
           {shortened(signer.id)} stops signing and stays published. Tokens that it signed need it until{' '}
-          {formatMoment(at + lifetimes.token, at)}; it can be activated again to roll back.
+          {formatMoment(neededUntil(at, lifetimes), at)}; it can be activated again to roll back.
         </p>
       )}
       {!isRollback && at < life.knownAt && (
         <Notice kind="warning">
           <p>
+            {isUnconfirmed(life) && 'Its publication is not confirmed yet. '}
             Verifiers may not know this key before {formatMoment(life.knownAt, at)}, when their copies of the key set
             have expired. Until then some of them may refuse its tokens.
           </p>
@@ -61,7 +81,7 @@ export function ActivateDialog({ life, signer, lifetimes, onClose, onDone }: Key
   )
 }
 
-export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDialogProps) {
+function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: ActionDialogProps) {
   const [isSure, setIsSure] = useState(false)
   const name = shortened(life.id)
   const isSigner = signer?.id === life.id
@@ -115,7 +135,7 @@ export function RevokeDialog({ life, signer, lifetimes, onClose, onDone }: KeyDi
   )
 }
 
-export function DeleteDialog({ life, onClose, onDone }: KeyDialogProps) {
+function DeleteDialog({ life, onClose, onDone }: ActionDialogProps) {
   const name = shortened(life.id)
   const at = now.value
   const change = async () => {
@@ -137,4 +157,10 @@ export function DeleteDialog({ life, onClose, onDone }: KeyDialogProps) {
       )}
     </ConfirmDialog>
   )
+}
+
+const DIALOGS: Readonly<Record<KeyAction, ComponentType<ActionDialogProps>>> = {
+  activate: ActivateDialog,
+  revoke: RevokeDialog,
+  delete: DeleteDialog,
 }

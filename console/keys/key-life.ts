@@ -3,26 +3,30 @@
  */
 import { type RotationStep, RotationStepKind } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { type WebKey, WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { neededAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
 import { millisecondsOf } from '../format/moment.ts'
 
 /** How long copies of the key set and tokens live, in milliseconds. */
 export interface Lifetimes {
   readonly keySetCache: number
   readonly token: number
+  /** How long a replica goes on without the database. */
+  readonly staleness: number
 }
 
 /** The life of a key. All moments are in milliseconds; one that is undefined is not known to come. */
 export interface KeyLife {
   /** Unique among lives. */
   readonly id: string
-  /** Undefined: it is not created yet. */
+  /** Undefined: it is not created yet, or was deleted. */
   readonly key: WebKey | undefined
+  readonly isDeleted: boolean
   readonly publishedAt: number
   /** From then on, every verifier that respects the cache time of the key set knows the key. */
   readonly knownAt: number
   readonly signsAt: number | undefined
   readonly stopsAt: number | undefined
-  /** When the last token that it signed expires. */
+  /** When the last token that it may have signed expires. */
   readonly neededUntil: number | undefined
   readonly privateKeyGoneAt: number | undefined
   /** When it leaves the key set. */
@@ -46,7 +50,7 @@ export function livesOf(
   steps: readonly RotationStep[],
   { lifetimes, now }: { readonly lifetimes: Lifetimes; readonly now: number },
 ): readonly KeyLife[] {
-  const lives: Draft[] = keys.map((key) => lifeOf(key, lifetimes))
+  const lives: Draft[] = keys.map((key) => lifeOf(key, { lifetimes, now }))
   let signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
   const find = (keyId: string, isNext: (life: Draft) => boolean) =>
     lives.find((life) => (keyId === '' ? life.key === undefined && isNext(life) : life.id === keyId))
@@ -58,7 +62,7 @@ export function livesOf(
         break
       case RotationStepKind.ACTIVATE: {
         const next = find(keyId, ({ signsAt }) => signsAt === undefined)
-        if (signer !== undefined) Object.assign(signer, { stopsAt: at, neededUntil: at + lifetimes.token })
+        if (signer !== undefined) Object.assign(signer, { stopsAt: at, neededUntil: neededUntil(at, lifetimes) })
         if (next !== undefined) next.signsAt = at
         signer = next
         break
@@ -84,17 +88,29 @@ export function livesOf(
   return [...lives.filter(({ key }) => key !== undefined), ...planned].sort((a, b) => a.publishedAt - b.publishedAt)
 }
 
-function lifeOf(key: WebKey, { keySetCache, token }: Lifetimes): Draft {
+/** When the last token expires that a key may have signed which stops signing at a moment. */
+export function neededUntil(stopsAt: number, { token, staleness }: Lifetimes): number {
+  const limits = { tokenLifetimeSeconds: token / 1000, maxStalenessSeconds: staleness / 1000 }
+  return stopsAt + neededAfterSeconds(limits) * 1000
+}
+
+/** Whether an initial key waits for the confirmation that it is published, from which the cache time counts. */
+export function isUnconfirmed({ key }: Pick<KeyLife, 'key'>): boolean {
+  return key?.state === WebKeyState.INITIAL && key.publicationDate === undefined
+}
+
+function lifeOf(key: WebKey, { lifetimes, now }: { readonly lifetimes: Lifetimes; readonly now: number }): Draft {
   const publishedAt = millisecondsOf(key.publicationDate ?? key.creationDate) ?? 0
   const stopsAt = millisecondsOf(key.deactivationDate)
   return {
     id: key.keyId,
     key,
+    isDeleted: false,
     publishedAt,
-    knownAt: publishedAt + keySetCache,
+    knownAt: (isUnconfirmed({ key }) ? now : publishedAt) + lifetimes.keySetCache,
     signsAt: millisecondsOf(key.activationDate),
     stopsAt,
-    neededUntil: stopsAt === undefined ? undefined : stopsAt + token,
+    neededUntil: stopsAt === undefined ? undefined : neededUntil(stopsAt, lifetimes),
     privateKeyGoneAt: undefined,
     goneAt: millisecondsOf(key.revocationDate),
   }
@@ -104,6 +120,7 @@ function plannedLife(number: number, publishedAt: number, { keySetCache }: Lifet
   return {
     id: `planned ${number}`,
     key: undefined,
+    isDeleted: false,
     publishedAt,
     knownAt: publishedAt + keySetCache,
     signsAt: undefined,

@@ -3,7 +3,8 @@
  */
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { formatDistance, formatMoment } from '../format/moment.ts'
-import type { KeyLife } from './key-life.ts'
+import { shortened } from '../format/shortened.ts'
+import { isUnconfirmed, type KeyLife } from './key-life.ts'
 
 /** The name of each state. */
 export const STATE_NAMES: Readonly<Record<WebKeyState, string>> = {
@@ -14,12 +15,19 @@ export const STATE_NAMES: Readonly<Record<WebKeyState, string>> = {
   [WebKeyState.REVOKED]: 'revoked',
 }
 
+/** What the key is called. */
+export function nameOf({ id, key, isDeleted }: KeyLife): string {
+  return key === undefined && !isDeleted ? 'Next key' : shortened(id)
+}
+
 /** What the key does now, in a few words. */
 export function statusOf(life: KeyLife, now: number): string {
-  const { key, publishedAt, knownAt, signsAt, neededUntil } = life
+  const { key, isDeleted, publishedAt, knownAt, signsAt, neededUntil, goneAt } = life
   const say = (at: number) => formatMoment(at, now)
+  if (isDeleted) return `deleted ${formatDistance(goneAt ?? now, now)}`
   switch (key?.state) {
     case WebKeyState.INITIAL:
+      if (isUnconfirmed(life)) return 'its publication is not confirmed yet: verifiers may not know it'
       return now < knownAt ? `verifiers may not know it until ${say(knownAt)}` : 'ready to sign: verifiers know it'
     case WebKeyState.ACTIVE:
       return `signs since ${say(signsAt ?? publishedAt)}`
@@ -35,7 +43,8 @@ export function statusOf(life: KeyLife, now: number): string {
 }
 
 /** What happens to the key next, by itself. Empty: nothing. */
-export function nextOf({ key, signsAt, stopsAt, privateKeyGoneAt, goneAt }: KeyLife, now: number): string {
+export function nextOf({ key, isDeleted, signsAt, stopsAt, privateKeyGoneAt, goneAt }: KeyLife, now: number): string {
+  if (isDeleted) return ''
   const say = (what: string, at: number) => `${what} ${formatDistance(at, now)}`
   switch (key?.state) {
     case WebKeyState.INITIAL:

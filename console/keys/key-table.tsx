@@ -1,7 +1,6 @@
 /**
  * The facts about each key, and what can be done with it.
  */
-import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { linkTo } from '../navigation/route.ts'
@@ -9,12 +8,10 @@ import { Copyable } from '../parts/copyable.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Distance, When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
+import { actionsOf, type KeyAction } from './key-actions.ts'
 import { kindNameOf } from './key-kind.ts'
 import type { KeyLife } from './key-life.ts'
-import { isNeeded, nextOf, STATE_NAMES, statusOf } from './key-sentences.ts'
-
-/** Something that can be done with a key. */
-export type KeyAction = 'activate' | 'revoke' | 'delete'
+import { isNeeded, nameOf, nextOf, STATE_NAMES, statusOf } from './key-sentences.ts'
 
 interface KeyTableProps {
   readonly lives: readonly KeyLife[]
@@ -23,8 +20,8 @@ interface KeyTableProps {
 
 export function KeyTable({ lives, onAction }: KeyTableProps) {
   const columns: Column<KeyLife>[] = [
-    { name: 'Key', kind: 'main', cell: nameOf },
-    { name: 'State', cell: ({ key }) => <StateBadge state={key?.state} /> },
+    { name: 'Key', kind: 'main', cell: nameCell },
+    { name: 'State', cell: (life) => <StateBadge life={life} /> },
     { name: 'Published', cell: ({ publishedAt }) => <When at={publishedAt} /> },
     { name: 'Signs', cell: signing },
     { name: 'Needed until', cell: ({ neededUntil }) => <When at={neededUntil} /> },
@@ -53,33 +50,37 @@ export function KeyTable({ lives, onAction }: KeyTableProps) {
       rows={lives}
       keyOf={({ id }) => id}
       empty="There are no keys: no token can be issued. Create a key and activate it."
-      classOf={({ key }) => (key === undefined ? 'is-planned' : '')}
+      classOf={classOf}
     />
   )
 }
 
-function nameOf(life: KeyLife) {
-  const { key } = life
+function classOf({ key, isDeleted }: KeyLife): string {
+  if (isDeleted) return 'is-deleted'
+  return key === undefined ? 'is-planned' : ''
+}
+
+function nameCell(life: KeyLife) {
+  const { id, key, isDeleted } = life
   const at = now.value
   // What else comes next has columns.
   const next = life.privateKeyGoneAt === undefined ? '' : nextOf(life, at)
   return (
     <div class="key-name">
-      {key === undefined ? (
-        <span>Next key</span>
+      {key === undefined && !isDeleted ? (
+        <span>{nameOf(life)}</span>
       ) : (
         <span>
-          <Copyable text={key.keyId} shown={shortened(key.keyId)} what={`key id ${key.keyId}`} />{' '}
-          <span class="quiet" title={kindNameOf(key.config)}>
-            {key.algorithm}
-          </span>
+          <Copyable text={id} shown={nameOf(life)} what={`key id ${id}`} />{' '}
+          {key !== undefined && (
+            <span class="quiet" title={kindNameOf(key.config)}>
+              {key.algorithm}
+            </span>
+          )}
           {may('iam.audit.read') && (
             <span class="quiet">
-              {' · '}
-              <a
-                href={linkTo(['audit'], { resource: `web_keys/${key.keyId}` })}
-                aria-label={`Events of key ${shortened(key.keyId)}`}
-              >
+              {key === undefined ? '' : ' · '}
+              <a href={linkTo(['audit'], { resource: `web_keys/${id}` })} aria-label={`Events of key ${nameOf(life)}`}>
                 events
               </a>
             </span>
@@ -104,23 +105,8 @@ function signing({ signsAt, stopsAt }: KeyLife) {
 }
 
 /** The state of a key as a badge. */
-function StateBadge({ state }: { readonly state: WebKeyState | undefined }) {
-  if (state === undefined) return <span class="badge">planned</span>
+function StateBadge({ life: { key, isDeleted } }: { readonly life: KeyLife }) {
+  if (key === undefined) return <span class="badge">{isDeleted ? 'deleted' : 'planned'}</span>
+  const { state } = key
   return <span class={`badge is-${STATE_NAMES[state]}`}>{STATE_NAMES[state]}</span>
-}
-
-function actionsOf({ key }: KeyLife): { action: KeyAction; label: string }[] {
-  const activate = may('iam.web_key.write')
-  const remove = may('iam.web_key.delete')
-  const actions: { action: KeyAction; label: string; offered: boolean }[] = [
-    { action: 'activate', label: 'Activate', offered: activate && key?.state === WebKeyState.INITIAL },
-    {
-      action: 'activate',
-      label: 'Roll back',
-      offered: activate && key?.state === WebKeyState.INACTIVE && key.hasPrivateKey,
-    },
-    { action: 'delete', label: 'Delete', offered: remove && key?.state === WebKeyState.INACTIVE },
-    { action: 'revoke', label: 'Revoke', offered: remove && key !== undefined && key.state !== WebKeyState.REVOKED },
-  ]
-  return actions.filter(({ offered }) => offered)
 }

@@ -15,9 +15,11 @@ import { Outcome } from '../parts/outcome.tsx'
 import { PageHeading } from '../parts/page-heading.tsx'
 import { may } from '../session/session.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
-import { ActivateDialog, DeleteDialog, RevokeDialog } from './key-dialogs.tsx'
+import { readDeletedKeys } from './deleted-keys.ts'
+import type { KeyAction } from './key-actions.ts'
+import { KeyDialog } from './key-dialogs.tsx'
 import { type KeyLife, livesOf } from './key-life.ts'
-import { type KeyAction, KeyTable } from './key-table.tsx'
+import { KeyTable } from './key-table.tsx'
 import { Legend } from './legend.tsx'
 import { PolicyCard } from './policy-card.tsx'
 import { PolicyDialog } from './policy-dialog.tsx'
@@ -28,20 +30,22 @@ import { Timeline } from './timeline.tsx'
 const STEPS = 40
 const STATES = [WebKeyState.INITIAL, WebKeyState.ACTIVE, WebKeyState.INACTIVE, WebKeyState.REVOKED]
 
-type Open = { readonly kind: 'create' | 'rotate' | 'policy' } | { readonly kind: KeyAction; readonly life: KeyLife }
+type Open = { readonly kind: 'create' | 'rotate' | 'policy' } | { readonly kind: KeyAction; readonly keyId: string }
 
 export function KeysPage() {
   const withRevoked = route.value.query.has('revoked')
+  const withDeleted = route.value.query.has('deleted') && may('iam.audit.read')
   const scale: ScaleKind = route.value.query.get('scale') === 'even' ? 'even' : 'now'
   const [open, setOpen] = useState<Open>()
   const [outcome, setOutcome] = useState('')
-  const loaded = useLoaded(`keys ${withRevoked}`, async (options) => {
-    const [{ webKeys: keys }, { steps }, { policy }] = await Promise.all([
+  const loaded = useLoaded(`keys ${withRevoked} ${withDeleted}`, async (options) => {
+    const [{ webKeys: keys }, { steps }, { policy }, deleted] = await Promise.all([
       webKeys.listWebKeys({ states: withRevoked ? STATES : [] }, options),
       webKeys.getRotationSchedule({ count: STEPS }, options),
       webKeys.getRotationPolicy({}, options),
+      withDeleted ? readDeletedKeys(options) : [],
     ])
-    return { keys, steps, policy }
+    return { keys, steps, policy, deleted }
   })
   const times = lifetimes.value
   const close = () => setOpen(undefined)
@@ -65,10 +69,11 @@ export function KeysPage() {
       </PageHeading>
       <Outcome text={outcome} onClose={() => setOutcome('')} />
       <LoadedView loaded={times === undefined ? { ...loaded, value: undefined } : loaded}>
-        {({ keys, steps, policy }) => {
+        {({ keys, steps, policy, deleted }) => {
           if (times === undefined) return null
           const lives = livesOf(keys, steps, { lifetimes: times, now: now.value })
           const signer = lives.find(({ key }) => key?.state === WebKeyState.ACTIVE)
+          const shown = [...deleted, ...lives].sort((a, b) => a.publishedAt - b.publishedAt)
           const shared = { lifetimes: times, onClose: close, onDone: setOutcome }
           return (
             <>
@@ -78,10 +83,10 @@ export function KeysPage() {
                   <Legend />
                   <ScaleChoice scale={scale} />
                 </div>
-                <Timeline lives={lives} lifetimes={times} now={now.value} scale={scale} />
+                <Timeline lives={shown} lifetimes={times} now={now.value} scale={scale} />
               </section>
               <section class="card" aria-label="All keys">
-                <KeyTable lives={lives} onAction={(kind, life) => start({ kind, life })} />
+                <KeyTable lives={shown} onAction={(kind, { id }) => start({ kind, keyId: id })} />
                 <label class="check is-small">
                   <input
                     type="checkbox"
@@ -90,6 +95,16 @@ export function KeysPage() {
                   />
                   Show revoked keys
                 </label>
+                {may('iam.audit.read') && (
+                  <label class="check is-small">
+                    <input
+                      type="checkbox"
+                      checked={withDeleted}
+                      onChange={({ currentTarget }) => changeQuery({ deleted: currentTarget.checked ? 'shown' : '' })}
+                    />
+                    Show deleted keys, as far as the audit trail has them
+                  </label>
+                )}
               </section>
               {policy !== undefined && (
                 <PolicyCard
@@ -103,9 +118,9 @@ export function KeysPage() {
               {open?.kind === 'policy' && policy !== undefined && (
                 <PolicyDialog policy={policy} keys={published(keys)} {...shared} />
               )}
-              {open?.kind === 'activate' && <ActivateDialog life={open.life} signer={signer} {...shared} />}
-              {open?.kind === 'revoke' && <RevokeDialog life={open.life} signer={signer} {...shared} />}
-              {open?.kind === 'delete' && <DeleteDialog life={open.life} signer={signer} {...shared} />}
+              {open !== undefined && 'keyId' in open && (
+                <KeyDialog kind={open.kind} keyId={open.keyId} lives={lives} signer={signer} {...shared} />
+              )}
             </>
           )
         }}

@@ -20,7 +20,7 @@ export const PHASES: Readonly<Record<PhaseKind, string>> = {
   published: 'published, known to verifiers',
   signing: 'signs new tokens',
   needed: 'tokens that it signed are still valid',
-  kept: 'still published, needed by no token',
+  kept: 'still published, signs no more',
 }
 
 /** The phases of a life, in order, without empty ones. */
@@ -31,9 +31,9 @@ export function phasesOf(life: KeyLife): readonly Phase[] {
     { kind: 'published', from: knownAt, to: least(signsAt, goneAt) },
   ]
   if (signsAt !== undefined) phases.push({ kind: 'signing', from: signsAt, to: least(stopsAt, goneAt) })
-  if (stopsAt !== undefined && neededUntil !== undefined) {
-    phases.push({ kind: 'needed', from: stopsAt, to: least(neededUntil, goneAt) })
-    phases.push({ kind: 'kept', from: neededUntil, to: goneAt })
+  if (stopsAt !== undefined) {
+    if (neededUntil !== undefined) phases.push({ kind: 'needed', from: stopsAt, to: least(neededUntil, goneAt) })
+    phases.push({ kind: 'kept', from: neededUntil ?? stopsAt, to: goneAt })
   }
   return phases.filter(({ from, to }) => to === undefined || to > from)
 }

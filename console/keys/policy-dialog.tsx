@@ -46,7 +46,9 @@ const DURATIONS = [
   { name: 'retention', label: 'Kept after it has signed', hint: 'Until every token that it signed has expired.' },
 ] as const
 
-export function PolicyDialog({ policy, keys, lifetimes, onClose, onDone }: PolicyDialogProps) {
+export function PolicyDialog({ policy: current, keys, lifetimes, onClose, onDone }: PolicyDialogProps) {
+  // As it was when the form was filled from it, so that what changes elsewhere meanwhile is not taken for a change of the form.
+  const [policy] = useState(current)
   const [draft, setDraft] = useState<Draft>(() => draftOf(policy))
   const change = changeFrom(policy, draft)
   const { steps, warnings, failure } = usePreview(change)

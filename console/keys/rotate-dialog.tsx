@@ -3,13 +3,14 @@
  */
 import type { RotationPolicy } from '../../gen/iam/webkey/v2/rotation_pb.js'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
+import { knownAfterSeconds } from '../../src/domain/keys/rotation-policy.ts'
 import { webKeys } from '../api/clients.ts'
-import { formatLength, formatMoment, millisecondsOf } from '../format/moment.ts'
+import { formatLength, formatMoment, lengthOf, millisecondsOf } from '../format/moment.ts'
 import { shortened } from '../format/shortened.ts'
 import { now } from '../live/clock.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { kindIdOf } from './key-kind.ts'
-import type { KeyLife, Lifetimes } from './key-life.ts'
+import { isUnconfirmed, type KeyLife, type Lifetimes } from './key-life.ts'
 
 interface RotateDialogProps {
   readonly lives: readonly KeyLife[]
@@ -36,7 +37,7 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
   }
   return (
     <ConfirmDialog title="Rotate now?" verb="Rotate" onClose={onClose} change={change}>
-      <p>{effectOf(standby, lifetimes, at)}</p>
+      <p>{effectOf(standby, knownAfter(policy, lifetimes), at)}</p>
       {signer !== undefined && (
         <p>
           {shortened(signer.id)} stays published for the tokens that it signed, and can be activated again to roll back.
@@ -47,13 +48,19 @@ export function RotateDialog({ lives, policy, lifetimes, onClose, onDone }: Rota
   )
 }
 
-function effectOf(standby: KeyLife | undefined, { keySetCache }: Lifetimes, at: number): string {
+function effectOf(standby: KeyLife | undefined, known: number, at: number): string {
   if (standby === undefined) {
-    return `No key stands by. A key is created now, and signs as soon as verifiers know it: after ${formatLength(keySetCache)} or a little more.`
+    return `No key stands by. A key is created now, and signs ${formatLength(known)} after its publication, when every verifier knows it.`
   }
   const name = shortened(standby.id)
-  if (at < standby.knownAt) {
-    return `${name} stands by, but verifiers may not know it until ${formatMoment(standby.knownAt, at)}. It takes over by itself as soon as they do.`
-  }
-  return `${name} stands by and takes over as soon as it is certain that every verifier knows it, which is at once in most cases.`
+  const signsAt = (isUnconfirmed(standby) ? at : standby.publishedAt) + known
+  return at < signsAt
+    ? `${name} stands by. It takes over by itself, not before ${formatMoment(signsAt, at)}, when every verifier knows it.`
+    : `${name} stands by, and every verifier knows it: it takes over at once.`
+}
+
+/** How long after its publication a key may sign, in milliseconds. */
+function knownAfter(policy: RotationPolicy | undefined, { keySetCache, staleness }: Lifetimes): number {
+  const limits = { jwksMaxAgeSeconds: keySetCache / 1000, maxStalenessSeconds: staleness / 1000 }
+  return knownAfterSeconds({ publishAheadSeconds: lengthOf(policy?.publishAhead) / 1000 }, limits) * 1000
 }

@@ -2,12 +2,11 @@
  * The timeline: one row for each key, from its publication to its withdrawal, what has been and what is planned. A drawing for the eye;
  * the table below it has the same facts.
  */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { formatExactly, formatLength } from '../format/moment.ts'
-import { shortened } from '../format/shortened.ts'
 import type { KeyLife, Lifetimes } from './key-life.ts'
-import { isNeeded, nextOf, statusOf } from './key-sentences.ts'
+import { isNeeded, nameOf, nextOf, statusOf } from './key-sentences.ts'
 import { PHASES, type Phase, phasesOf } from './phases.ts'
 import { type ScaleKind, type TimeScale, timeScale } from './time-scale.ts'
 
@@ -23,6 +22,7 @@ const ROW = 54
 const FOOT = 26
 const EDGE = 24
 const SHORTEST = 2
+const LEAST_WIDTH = 240
 const BAR = { top: 28, height: 14 }
 
 /** At least this much is shown on both sides of now, in milliseconds. */
@@ -110,14 +110,13 @@ interface RowProps {
 
 function Row({ life, y, now, scale, width }: RowProps) {
   const { key } = life
-  const name = key === undefined ? 'Next key' : shortened(key.keyId)
   const isWide = width >= 560
   const next = isWide ? nextOf(life, now) : ''
   return (
-    <g class={key?.state === WebKeyState.ACTIVE ? 'key-row is-active' : 'key-row'}>
+    <g class={`key-row ${classOf(life)}`}>
       <line class="row-line" x1={0} x2={width} y1={y} y2={y} />
       <text class="row-text" x={0} y={y + 19}>
-        <tspan class="row-name">{name}</tspan>
+        <tspan class="row-name">{nameOf(life)}</tspan>
         {isWide && key !== undefined && <tspan dx={8}>{key.algorithm}</tspan>}
         <tspan class={isNeeded(life, now) ? 'row-status is-needed' : 'row-status'} dx={8}>
           {statusOf(life, now)}
@@ -134,6 +133,11 @@ function Row({ life, y, now, scale, width }: RowProps) {
       )}
     </g>
   )
+}
+
+function classOf({ key, isDeleted }: KeyLife): string {
+  if (isDeleted) return 'is-deleted'
+  return key?.state === WebKeyState.ACTIVE ? 'is-active' : ''
 }
 
 interface PhaseBarProps extends Omit<RowProps, 'life'> {
@@ -168,15 +172,19 @@ function anchorAt(x: number, width: number): 'start' | 'middle' | 'end' {
 /** The drawing in words, for a screen reader. */
 function summaryOf(lives: readonly KeyLife[], now: number): string {
   const rows = lives.map((life) => {
-    const name = life.key === undefined ? 'Next key' : `Key ${shortened(life.key.keyId)}`
-    return [`${name}: ${statusOf(life, now)}`, nextOf(life, now)].filter(Boolean).join(', ')
+    return [
+      `${life.key === undefined && !life.isDeleted ? '' : 'Key '}${nameOf(life)}: ${statusOf(life, now)}`,
+      nextOf(life, now),
+    ]
+      .filter(Boolean)
+      .join(', ')
   })
   return `Timeline of the keys. ${rows.join('. ')}. The table below has the same facts.`
 }
 
 /** From the first publication to the last planned step of a key that exists, or the next rotation. */
 function rangeOf(lives: readonly KeyLife[], { token }: Lifetimes, now: number): { from: number; to: number } {
-  const existing = lives.filter(({ key }) => key !== undefined)
+  const existing = lives.filter(({ key, isDeleted }) => key !== undefined || isDeleted)
   const planned = existing.flatMap(({ signsAt, neededUntil, goneAt }) => [signsAt, neededUntil, goneAt])
   const from = Math.min(now - LEAST, ...existing.map(({ publishedAt }) => publishedAt))
   const to = Math.max(now + LEAST, now + 2 * token, ...planned.filter((at) => at !== undefined))
@@ -188,11 +196,14 @@ function rangeOf(lives: readonly KeyLife[], { token }: Lifetimes, now: number): 
 function useWidth() {
   const element = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(600)
-  useEffect(() => {
+  // Before it is drawn the first time, so that it is never wider than the page.
+  useLayoutEffect(() => {
     const box = element.current
     if (box === null) return
+    const fit = (available: number) => setWidth(Math.max(LEAST_WIDTH, Math.floor(available)))
+    fit(box.clientWidth)
     const observer = new ResizeObserver(([entry]) => {
-      if (entry !== undefined) setWidth(Math.max(240, Math.floor(entry.contentRect.width)))
+      if (entry !== undefined) fit(entry.contentRect.width)
     })
     observer.observe(box)
     return () => observer.disconnect()

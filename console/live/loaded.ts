@@ -1,24 +1,33 @@
 /**
- * What a view has loaded: loaded again when the instance changes, and kept, with its age, while the server cannot be reached.
+ * What a view has loaded: loaded again when the instance changes and after a failure, and kept, with its age, while the server cannot be
+ * reached.
  */
 import type { CallOptions } from '@connectrpc/connect'
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { IN_BACKGROUND } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { now } from './clock.ts'
-import { version } from './instance.ts'
+import { heardAt, mayFollow, outage, version } from './instance.ts'
+import { createLoader, type Loader } from './loader.ts'
 
 /** What is loaded. */
 export interface Loaded<T> {
   readonly value: T | undefined
-  /** When it was loaded, in milliseconds of this machine's clock. */
+  /** When it was loaded, or was last known to be the same, in milliseconds of this machine's clock. */
   readonly at: number
   /** Why it could not be loaded the last time. */
   readonly failure: Failure | undefined
 }
 
 const NOTHING = { value: undefined, at: 0, failure: undefined }
+
+interface State<T> extends Loaded<T> {
+  readonly key: string
+  /** The version of the instance when the load of the value began. */
+  readonly version: bigint | undefined
+  /** When the last load failed. */
+  readonly failedAt: number
+}
 
 const ownChanges = signal(0)
 
@@ -27,8 +36,11 @@ export function reload(): void {
   ownChanges.value += 1
 }
 
-/** How often that is loaded again of which the version says nothing, in milliseconds. */
+/** How often that is loaded again of which the version says nothing, or nothing to this user, in milliseconds. */
 const PERIOD = 10_000
+
+/** How long after a failure that may pass it is loaded again, in milliseconds. */
+const RETRY = 5000
 
 interface LoadOptions {
   /** Whether something of it changes without a new version, such as the last use of a secret. */
@@ -45,28 +57,41 @@ export function useLoaded<T>(
   load: (options: CallOptions) => Promise<T>,
   { isPeriodic = false }: LoadOptions = {},
 ): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { readonly key: string }>({ key, ...NOTHING })
-  const lastKey = useRef<string>(undefined)
+  const [state, setState] = useState<State<T>>()
+  const shown = state?.key === key ? state : undefined
+  const loader = useRef<Loader>(undefined)
   const current = version.value
+  // Without a version, the next one would be the reason to load it again at once.
+  const isReady = current !== undefined || outage.value !== undefined || !mayFollow()
   const changes = ownChanges.value
-  const period = isPeriodic ? Math.floor(now.value / PERIOD) : 0
+  const period = isPeriodic || !mayFollow() ? Math.floor(now.value / PERIOD) : 0
+  const isRetryDue = shown?.failure?.isTransient === true && now.value > 0 && Date.now() - shown.failedAt >= RETRY
   // The key stands for what `load` does.
   useEffect(() => {
-    const abort = new AbortController()
-    const { signal } = abort
-    const isKnown = lastKey.current === key
-    lastKey.current = key
-    load({ signal, ...(isKnown ? IN_BACKGROUND : {}) }).then(
-      (value) => {
-        if (!signal.aborted) setLoaded({ key, value, at: Date.now(), failure: undefined })
-      },
-      (error: unknown) => {
-        if (signal.aborted) return
-        const failure = failureOf(error)
-        setLoaded((before) => (before.key === key ? { ...before, failure } : { key, ...NOTHING, failure }))
-      },
-    )
-    return () => abort.abort()
-  }, [key, current, changes, period])
-  return loaded.key === key ? loaded : NOTHING
+    loader.current = createLoader(async (options) => {
+      const next = await outcomeOf(load, options)
+      if (!options.signal.aborted) setState((before) => ({ ...(before?.key === key ? before : NEVER), ...next, key }))
+    })
+    return () => loader.current?.stop()
+  }, [key])
+  useEffect(() => {
+    if (isReady) loader.current?.request()
+  }, [key, isReady, current, changes, period])
+  useEffect(() => {
+    if (isRetryDue) loader.current?.request()
+  }, [isRetryDue])
+  if (shown?.failure === undefined || shown.version !== current) return shown ?? NOTHING
+  return { ...shown, at: Math.max(shown.at, heardAt.value) }
+}
+
+const NEVER = { ...NOTHING, version: undefined, failedAt: 0 }
+
+/** What a load changes. A failure leaves the value. */
+async function outcomeOf<T>(load: (options: CallOptions) => Promise<T>, options: CallOptions) {
+  const began = version.value
+  try {
+    return { value: await load(options), version: began, at: Date.now(), failure: undefined }
+  } catch (error) {
+    return { failure: failureOf(error), failedAt: Date.now() }
+  }
 }

@@ -13,9 +13,24 @@ export interface Route {
 /** The place that is shown. */
 export const route = signal<Route>(readRoute())
 
+/** The fragment that stays while the place is held. */
+let held: string | undefined
+
 addEventListener('hashchange', () => {
+  if (held !== undefined && location.hash !== held) history.replaceState(null, '', location.pathname + held)
   route.value = readRoute()
 })
+
+/** Keeps the place, whatever the browser is asked for, because what is shown there cannot be shown again. @returns Lets it go. */
+export function holdPlace(): () => void {
+  const ask = (event: Event) => event.preventDefault()
+  held = location.hash
+  addEventListener('beforeunload', ask)
+  return () => {
+    held = undefined
+    removeEventListener('beforeunload', ask)
+  }
+}
 
 /** The address of a place, for a link. Empty values are left out. */
 export function linkTo(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {

@@ -12,23 +12,37 @@ interface CopyButtonProps {
 }
 
 export function CopyButton({ text, what, onCopied }: CopyButtonProps) {
-  const [isCopied, setIsCopied] = useState(false)
+  const [state, setState] = useState<'failed' | 'copied'>()
+  const isCopied = state === 'copied'
   const copy = async () => {
-    await navigator.clipboard.writeText(text)
-    setIsCopied(true)
+    try {
+      // Browsers offer it on https and on the own machine only, and may refuse it.
+      await navigator.clipboard.writeText(text)
+    } catch {
+      setState('failed')
+      return
+    }
+    setState('copied')
     onCopied?.()
   }
   return (
-    <button
-      type="button"
-      class="icon-button"
-      aria-label={isCopied ? `Copied ${what}` : `Copy ${what}`}
-      title={isCopied ? 'Copied' : 'Copy'}
-      onClick={() => void copy()}
-      onBlur={() => setIsCopied(false)}
-    >
-      <Icon name={isCopied ? 'check' : 'copy'} />
-    </button>
+    <>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label={isCopied ? `Copied ${what}` : `Copy ${what}`}
+        title={isCopied ? 'Copied' : 'Copy'}
+        onClick={() => void copy()}
+        onBlur={() => setState(undefined)}
+      >
+        <Icon name={isCopied ? 'check' : 'copy'} />
+      </button>
+      {state === 'failed' && (
+        <span role="alert" class="quiet">
+          not copied: select it, and copy it by hand
+        </span>
+      )}
+    </>
   )
 }
 

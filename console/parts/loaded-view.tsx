@@ -4,7 +4,7 @@
 import type { ComponentChildren } from 'preact'
 import { formatLength } from '../format/moment.ts'
 import { now } from '../live/clock.ts'
-import { outage } from '../live/instance.ts'
+import { heardAt, outage } from '../live/instance.ts'
 import type { Loaded } from '../live/loaded.ts'
 import { FailureNotice } from './notice.tsx'
 
@@ -25,8 +25,8 @@ export function LoadedView<T>({ loaded: { value, at, failure }, children }: Load
   }
   return (
     <>
-      {/* Of an outage the banner says it. */}
-      {failure !== undefined && outage.value === undefined && (
+      {/* In an outage the banner says how old all is that is not older still. */}
+      {failure !== undefined && (outage.value === undefined || at < heardAt.value) && (
         <FailureNotice failure={{ ...failure, message: `${failure.message}: what is shown is ${ageOf(at)} old` }} />
       )}
       {children(value)}

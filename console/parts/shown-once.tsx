@@ -2,7 +2,8 @@
  * A secret that is shown this once. The dialog closes when it was said that it is saved.
  */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { holdPlace } from '../navigation/route.ts'
 import { CopyButton } from './copyable.tsx'
 import { Dialog } from './dialog.tsx'
 import { Notice } from './notice.tsx'
@@ -18,6 +19,7 @@ interface ShownOnceProps {
 
 export function ShownOnce({ title, secret, what, onClose, children }: ShownOnceProps) {
   const [isSaved, setIsSaved] = useState(false)
+  useEffect(() => (isSaved ? undefined : holdPlace()), [isSaved])
   return (
     <Dialog title={title} onClose={onClose} isHeld={!isSaved}>
       <div class="dialog-body">

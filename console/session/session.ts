@@ -20,7 +20,8 @@ export type Session =
   | { readonly kind: 'opening' }
   | { readonly kind: 'signed-in'; readonly user: SignedIn }
   | SignedOut
-  | { readonly kind: 'unreachable' }
+  | Unreachable
+  | { readonly kind: 'sign-out-failed'; readonly message: string }
 
 interface SignedOut {
   readonly kind: 'signed-out'
@@ -30,11 +31,26 @@ interface SignedOut {
   readonly signInPath: string | undefined
 }
 
+/** It could not be found out who is signed in. */
+interface Unreachable {
+  readonly kind: 'unreachable'
+  /** Why, in the words of the server. */
+  readonly message: string
+  /** What to tell the user later, if there is no session. */
+  readonly notice: string
+  /** Whether a sign-in link has been opened and not been used. */
+  readonly hasLink: boolean
+}
+
 /** The session. */
 export const session = signal<Session>({ kind: 'opening' })
 
 const PATH = '/console/session'
 const UNAUTHENTICATED = 401
+const TOO_MANY_REQUESTS = 429
+
+/** The code of a link that the server has neither taken nor refused: it is gone from the address, and works for its minute. */
+let unusedCode: string | undefined
 
 /**
  * Signs in with the code in the address if there is one, and finds out who is signed in.
@@ -42,12 +58,32 @@ const UNAUTHENTICATED = 401
  * @param reason What to tell the user if there is no session and no code.
  */
 export async function openSession(reason = ''): Promise<void> {
-  const code = takeCode()
+  const opened = takeCode()
+  // Nothing that was shown to another user stays.
+  if (opened !== undefined) session.value = { kind: 'opening' }
+  unusedCode = opened ?? unusedCode
   try {
-    session.value = await readSession(code === undefined ? reason : await redeem(code))
-  } catch {
-    session.value = { kind: 'unreachable' }
+    const notice = unusedCode === undefined ? reason : await redeem(unusedCode)
+    unusedCode = undefined
+    session.value = await readSession(notice)
+  } catch (error) {
+    const hasLink = unusedCode !== undefined
+    session.value = { kind: 'unreachable', message: messageOf(error), notice: reason, hasLink }
   }
+}
+
+/** Opens a session when a sign-in link is opened in this tab: the browser does not load the page again for it. */
+export function followSignInLinks(): void {
+  addEventListener('hashchange', () => {
+    if (codeInAddress() !== null) void openSession()
+  })
+}
+
+/** Finds out again what the signed-in user may do. A failure changes nothing: what fails next says why. */
+export async function updatePermissions(): Promise<void> {
+  const before = session.value
+  const after = await readSession('').catch(() => before)
+  if (session.value === before && after.kind === 'signed-in') session.value = after
 }
 
 /** While the session ends because its user wants that, calls of the page that come too late are no news. */
@@ -57,13 +93,22 @@ let isSigningOut = false
 export async function signOut(): Promise<void> {
   isSigningOut = true
   try {
-    await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
-    session.value = await readSession('You have signed out.')
-  } catch {
-    session.value = { kind: 'unreachable' }
+    const response = await fetch(PATH, { method: 'DELETE', headers: { [HEADER]: PERSON } })
+    if (response.ok) await openSession('You have signed out.')
+    else session.value = await signedOutHereOnly(response)
+  } catch (error) {
+    session.value = { kind: 'sign-out-failed', message: messageOf(error) }
   } finally {
     isSigningOut = false
   }
+}
+
+/** After a refusal that took the cookie away, this browser is signed out all the same. */
+async function signedOutHereOnly(response: Response): Promise<Session> {
+  const { message } = await refusalOf(response)
+  const left = 'You are signed out in this browser only. The session ends by itself, after 30 minutes at the latest'
+  const after = await readSession(`${left}: ${message}`)
+  return after.kind === 'signed-out' ? after : { kind: 'sign-out-failed', message }
 }
 
 /** Goes to the sign-in page if a call failed because the session is over. */
@@ -81,13 +126,17 @@ export function may(permission: string): boolean {
 
 /** The code of the sign-in link. It is removed from the address, so that it is neither shown nor kept in the history. */
 function takeCode(): string | undefined {
-  const code = new URLSearchParams(location.hash.slice(1)).get('code')
+  const code = codeInAddress()
   if (code === null) return undefined
   forgetPlace()
   return code
 }
 
-/** @returns What to say if the code is refused. */
+function codeInAddress(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get('code')
+}
+
+/** @returns What to say if the code is refused. @throws {Refusal} if it was neither refused nor taken. */
 async function redeem(code: string): Promise<string> {
   const response = await fetch(PATH, {
     method: 'POST',
@@ -95,14 +144,30 @@ async function redeem(code: string): Promise<string> {
     body: JSON.stringify({ code }),
   })
   if (response.ok) return ''
-  const { message = 'the sign-in link was refused' } = (await response.json().catch(() => ({}))) as { message?: string }
-  return message
+  const refusal = await refusalOf(response)
+  if (response.status >= 500 || response.status === TOO_MANY_REQUESTS) throw refusal
+  return refusal.message
 }
 
+/** @throws {Refusal} if the server cannot say who is signed in. */
 async function readSession(notice: string): Promise<Session> {
   const response = await fetch(PATH, { headers: { [HEADER]: BACKGROUND } })
   if (response.ok) return { kind: 'signed-in', user: (await response.json()) as SignedIn }
-  if (response.status !== UNAUTHENTICATED) return { kind: 'unreachable' }
+  if (response.status !== UNAUTHENTICATED) throw await refusalOf(response)
   const { signInPath } = (await response.json()) as { signInPath?: string }
   return { kind: 'signed-out', notice, signInPath }
+}
+
+/** What the server says, and not the browser. */
+class Refusal extends Error {}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { message } = (await response.json().catch(() => ({}))) as { message?: string }
+  return new Refusal(message ?? NO_ANSWER)
+}
+
+const NO_ANSWER = 'the server did not answer'
+
+function messageOf(error: unknown): string {
+  return error instanceof Refusal ? error.message : NO_ANSWER
 }

@@ -3,7 +3,6 @@
  */
 import { Icon } from '../parts/icon.tsx'
 import { Notice, sentence } from '../parts/notice.tsx'
-import { openSession } from './session.ts'
 
 interface SignInPageProps {
   readonly notice: string
@@ -41,23 +40,6 @@ export function SignInPage({ notice, signInPath }: SignInPageProps) {
         </pre>
         <p class="quiet">
           The session has the permissions of that service user, and ends after 30 minutes without use.
-        </p>
-      </div>
-    </main>
-  )
-}
-
-/** Without an answer of the server. */
-export function UnreachablePage() {
-  return (
-    <main class="center">
-      <div class="card" role="alert">
-        <h1>The server does not answer</h1>
-        <p>The page could not find out who is signed in.</p>
-        <p>
-          <button type="button" class="button is-primary" onClick={() => void openSession()}>
-            Try again
-          </button>
         </p>
       </div>
     </main>

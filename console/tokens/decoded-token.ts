@@ -30,6 +30,22 @@ export function decodeToken(text: string): DecodedToken | undefined {
   }
 }
 
+/** So many levels of a value are shown. */
+const LEVELS = 20
+
+/** A value of a token as text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(withoutDepths(value, LEVELS), null, 1) ?? 'none')
+}
+
+/** A stranger may have nested it deeper than a stack goes. */
+function withoutDepths(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (levels === 0) return '…'
+  if (Array.isArray(value)) return value.map((item) => withoutDepths(item, levels - 1))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutDepths(item, levels - 1)]))
+}
+
 function objectIn(part: string): Record<string, unknown> {
   const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(part)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('not an object')

@@ -7,11 +7,12 @@ import type { TrustedIssuer } from '../../gen/iam/federation/v2/trusted_issuer_p
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { federatedIdentities } from '../api/clients.ts'
 import { millisecondsOf } from '../format/moment.ts'
+import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Field } from '../parts/field.tsx'
 import { When } from '../parts/when.tsx'
 import { may } from '../session/session.ts'
+import { AddIdentityDialog } from './add-identity-dialog.tsx'
 
 interface IdentitiesSectionProps {
   readonly user: ServiceUser
@@ -24,17 +25,28 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
   const { userId } = user
   const close = () => setOpen(undefined)
   const mayChange = may('iam.user.credential.write')
-  const issuerOf = ({ issuerId }: FederatedIdentity) =>
+  const issuerNameOf = ({ issuerId }: FederatedIdentity) =>
     issuers.find((issuer) => issuer.issuerId === issuerId)?.issuer ?? issuerId
+  const issuerLink = (identity: FederatedIdentity) => (
+    <a href={linkTo(['issuers', identity.issuerId])}>{issuerNameOf(identity)}</a>
+  )
   const columns: Column<FederatedIdentity>[] = [
     { name: 'Subject', kind: 'main', cell: ({ subject }) => <code>{subject}</code> },
-    { name: 'Issuer', kind: 'text', cell: issuerOf },
+    { name: 'Issuer', kind: 'text', cell: issuerLink },
     { name: 'Audience', kind: 'text', cell: ({ audience }) => audience || 'this issuer' },
     {
       name: 'Other claims',
       kind: 'text',
       cell: ({ claims }) => (
-        <span>{claims.map(({ pointer, value }) => `${pointer} = ${value}`).join(', ') || '–'}</span>
+        <span>
+          {claims.length === 0
+            ? '–'
+            : claims.map(({ pointer, value }) => (
+                <code key={pointer} class="claim">
+                  {pointer} = {value}
+                </code>
+              ))}
+        </span>
       ),
     },
     { name: 'Created', cell: ({ creationDate }) => <When at={millisecondsOf(creationDate)} /> },
@@ -69,9 +81,17 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
         columns={columns}
         rows={identities}
         keyOf={({ identityId }) => identityId}
-        empty={issuers.length > 0 ? 'None.' : 'None. Trust an issuer first: keyturn federation issuers.'}
+        empty={
+          issuers.length > 0 ? (
+            'None.'
+          ) : (
+            <>
+              None. First trust an issuer, on the page <a href={linkTo(['issuers'])}>Trusted issuers</a>.
+            </>
+          )
+        }
       />
-      {open === 'add' && <AddDialog userId={userId} issuers={issuers} onClose={close} />}
+      {open === 'add' && <AddIdentityDialog userId={userId} issuers={issuers} onClose={close} />}
       {open !== undefined && open !== 'add' && (
         <ConfirmDialog
           title="Remove the federated identity?"
@@ -81,66 +101,10 @@ export function IdentitiesSection({ user, identities, issuers }: IdentitiesSecti
           change={() => federatedIdentities.removeFederatedIdentity({ userId, identityId: open.identityId })}
         >
           <p>
-            JWTs of <code>{issuerOf(open)}</code> for <code>{open.subject}</code> are refused from then on.
+            JWTs of <code>{issuerNameOf(open)}</code> for <code>{open.subject}</code> are refused from then on.
           </p>
         </ConfirmDialog>
       )}
     </section>
-  )
-}
-
-interface AddDialogProps {
-  readonly userId: string
-  readonly issuers: readonly TrustedIssuer[]
-  readonly onClose: () => void
-}
-
-function AddDialog({ userId, issuers, onClose }: AddDialogProps) {
-  const [issuerId, setIssuerId] = useState(issuers[0]?.issuerId ?? '')
-  const [subject, setSubject] = useState('')
-  const [audience, setAudience] = useState('')
-  return (
-    <ConfirmDialog
-      title="Add a federated identity"
-      verb="Add identity"
-      isIncomplete={subject === ''}
-      onClose={onClose}
-      change={() => federatedIdentities.addFederatedIdentity({ userId, issuerId, subject, audience })}
-    >
-      <Field label="Trusted issuer">
-        {(id) => (
-          <select id={id} value={issuerId} onChange={({ currentTarget }) => setIssuerId(currentTarget.value)}>
-            {issuers.map(({ issuerId: value, issuer }) => (
-              <option key={value} value={value}>
-                {issuer}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Subject" hint="The sub of its JWTs, for example system:serviceaccount:shop:checkout.">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            required
-            autocomplete="off"
-            value={subject}
-            onInput={({ currentTarget }) => setSubject(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="Audience" hint="Empty: the issuer of this service, which is the safest choice.">
-        {(id) => (
-          <input
-            id={id}
-            type="text"
-            autocomplete="off"
-            value={audience}
-            onInput={({ currentTarget }) => setAudience(currentTarget.value)}
-          />
-        )}
-      </Field>
-    </ConfirmDialog>
   )
 }

@@ -6,6 +6,7 @@ import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
 import { formatLength, lengthOf } from '../format/moment.ts'
 import { lifetimes } from '../live/instance.ts'
+import { linkTo } from '../navigation/route.ts'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { DurationField } from '../parts/duration-field.tsx'
 import { Field } from '../parts/field.tsx'
@@ -26,9 +27,14 @@ export function TokenSettingsSection({ user }: { readonly user: ServiceUser }) {
             </button>
           )}
           {may('iam.user.credential.write') && (
-            <button type="button" class="button" onClick={() => setOpen('revoke')}>
-              Revoke all tokens
-            </button>
+            <>
+              <a class="button" href={linkTo(['tokens'], { user: user.clientId })}>
+                Get a token
+              </a>
+              <button type="button" class="button" onClick={() => setOpen('revoke')}>
+                Revoke all tokens
+              </button>
+            </>
           )}
         </div>
       </div>
@@ -79,7 +85,9 @@ function boundnessOf({ boundTokensRequired, certificateBoundTokens }: ServiceUse
   return boundTokensRequired ? `always, to ${what}` : `to ${what}, if the request has one`
 }
 
-function ChangeDialog({ user, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
+function ChangeDialog({ user: current, onClose }: { readonly user: ServiceUser; readonly onClose: () => void }) {
+  // As it was when the form was filled from it, so that what changes elsewhere meanwhile is not taken for a change of the form.
+  const [user] = useState(current)
   const longest = (lifetimes.value?.token ?? 0) / 1000
   const own = user.tokenLifetime === undefined ? undefined : Number(user.tokenLifetime.seconds)
   const [name, setName] = useState(user.name)

@@ -118,8 +118,10 @@ function UserActions({ user }: { readonly user: ServiceUser }) {
           }}
         >
           <p>
-            Its secrets, keys, personal access tokens, roles and scopes are deleted with it. This cannot be undone; to
-            stop it for now, disable it.{isSelf && ' This is the user of your session, which ends too.'}
+            Its secrets, keys, personal access tokens, roles and scopes are deleted with it. Services that verify tokens
+            themselves accept those that it has until they expire. This cannot be undone; to stop it for now, disable
+            it.
+            {isSelf && ' This is the user of your session, which ends too.'}
           </p>
         </ConfirmDialog>
       )}

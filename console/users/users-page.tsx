@@ -1,7 +1,7 @@
 /**
  * The service users: a page at a time, or those that a search finds. Search, project and page are in the address.
  */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Project } from '../../gen/iam/project/v2/project_pb.js'
 import type { ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { serviceUsers } from '../api/clients.ts'
@@ -19,7 +19,6 @@ import { allProjects, nameOfProject } from '../projects/project-names.ts'
 import { may } from '../session/session.ts'
 import { CreateUserDialog } from './create-user-dialog.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
-import { findUsers } from './user-search.ts'
 import { UserState } from './user-state.tsx'
 
 const PAGE_SIZE = 50
@@ -29,17 +28,14 @@ const PAUSE = 250
 
 export function UsersPage() {
   const { query } = route.value
-  const search = query.get('search') ?? ''
+  const search = query.get('search')?.trim() ?? ''
   const projectId = query.get('project') ?? ''
   const pageToken = query.get('page') ?? ''
   const [isCreating, setIsCreating] = useState(false)
   const known = useLoaded('projects', allProjects)
-  const loaded = useLoaded(`users ${search} ${projectId} ${pageToken}`, async (options) => {
-    if (search !== '') return { ...(await findUsers(search, projectId, options)), nextPageToken: '' }
-    const request = { projectId, pageToken, pageSize: PAGE_SIZE }
-    const { serviceUsers: users, nextPageToken } = await serviceUsers.listServiceUsers(request, options)
-    return { users, hasMore: false, nextPageToken }
-  })
+  const loaded = useLoaded(`users ${search} ${projectId} ${pageToken}`, (options) =>
+    serviceUsers.listServiceUsers({ projectId, search, pageToken, pageSize: PAGE_SIZE }, options),
+  )
   const all = known.value ?? []
   return (
     <>
@@ -57,10 +53,9 @@ export function UsersPage() {
         </div>
         <div class="listing">
           <LoadedView loaded={loaded}>
-            {({ users, hasMore, nextPageToken }) => (
+            {({ serviceUsers: users, nextPageToken }) => (
               <>
                 <UserTable users={users} projects={all} />
-                {hasMore && <p class="quiet">There are more: write more of the name.</p>}
                 <Pager pageToken={pageToken} nextPageToken={nextPageToken} />
               </>
             )}
@@ -76,6 +71,7 @@ export function UsersPage() {
 
 function SearchField({ text }: { readonly text: string }) {
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(pause.current), [])
   const search = (value: string) => {
     clearTimeout(pause.current)
     pause.current = setTimeout(() => changeQuery({ search: value, page: '' }), PAUSE)
@@ -83,7 +79,13 @@ function SearchField({ text }: { readonly text: string }) {
   return (
     <Field label="Search by name or client ID">
       {(id) => (
-        <input id={id} type="search" defaultValue={text} onInput={({ currentTarget }) => search(currentTarget.value)} />
+        <input
+          id={id}
+          type="search"
+          maxLength={200}
+          defaultValue={text}
+          onInput={({ currentTarget }) => search(currentTarget.value)}
+        />
       )}
     </Field>
   )

@@ -1,5 +1,5 @@
 /**
- * `keyturn console`: a link with which a browser signs in as the caller.
+ * `keyturn console`: a link with which a browser signs in as the caller. The sessions are in `console-sessions-command.ts`.
  */
 import { Code, ConnectError } from '@connectrpc/connect'
 import { Command } from 'commander'
@@ -10,6 +10,7 @@ import {
 } from '../../gen/iam/console/v2/console_service_pb.js'
 import { openApi } from './api-client.ts'
 import { openInBrowser } from './browser.ts'
+import { endSessionCommand, sessionsCommand } from './console-sessions-command.ts'
 import { withMessage } from './failure.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
@@ -23,7 +24,7 @@ interface ConsoleOptions extends RemoteOptions {
 
 /** The command. */
 export function consoleCommand(io: Io): Command {
-  return withRemoteOptions(new Command('console'))
+  return withRemoteOptions(new Command('console').enablePositionalOptions())
     .option('--no-open', 'print the link only (a browser is opened at a terminal, where there is one)')
     .action(async (options: ConsoleOptions) => {
       const response = await createLink(io, options)
@@ -33,6 +34,8 @@ export function consoleCommand(io: Io): Command {
       const advice = isOpened ? 'it was opened in a browser' : 'open it in a browser'
       io.stderr.write(`The link works once, for a minute: ${advice}. Anyone who has it signs in as you.\n`)
     })
+    .addCommand(sessionsCommand(io))
+    .addCommand(endSessionCommand(io))
 }
 
 async function createLink(io: Io, options: ConsoleOptions): Promise<CreateSignInLinkResponse> {

@@ -136,6 +136,8 @@ export async function createProgram(io: Io, argv?: readonly string[]): Promise<C
       'Issues OAuth 2.0 access tokens to machines, and manages the machines and the keys that sign the tokens.',
     )
     .version(readVersion(), '-V, --version', 'print the version')
+    // Options behind the name of a command are those of the command, also where it has subcommands with the same ones.
+    .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name() })
   const named = GROUPS.find(({ name }) => name === argv?.find((word) => GROUPS.some((group) => group.name === word)))
   for (const group of GROUPS) {

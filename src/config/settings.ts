@@ -188,7 +188,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_OPENID_ROLES',
     default: 'none',
     meaning:
-      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. Of several the greatest counts; people without one may not sign in.',
+      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. People have every role that fits; those without one may not sign in.',
   },
   {
     variable: 'KEYTURN_OPENID_CLIENT_SECRET_FILE',

@@ -32,7 +32,7 @@ const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1']
 
-/** Longer than any chain of certificates below a trusted one. */
+/** Longer than any chain of certificates below a trusted one. More may be presented, in any order. */
 const MAX_INTERMEDIATES = 5
 
 const CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
@@ -112,8 +112,8 @@ function authoritiesAmong(
   const trusted: TrustedAuthority[] = authorities
     .filter(({ x509 }) => isValidAt(x509, now))
     .map((content) => ({ content, maxIntermediates: content.authority?.maxIntermediates ?? 0 }))
-  const waiting = new Set(others.slice(0, MAX_INTERMEDIATES).flatMap(readIntermediate))
-  for (let found = true; found; ) {
+  const waiting = new Set(others.flatMap(readIntermediate))
+  for (let found = true; found && trusted.length < authorities.length + MAX_INTERMEDIATES; ) {
     found = false
     for (const content of waiting) {
       const issuer = issuerOf(content, trusted)

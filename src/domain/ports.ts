@@ -4,13 +4,15 @@
 import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
+import type { DeprecatedCalls, NamedDeprecatedCalls } from './deprecated-calls.ts'
 import type { FederatedSubject, FederatedToken } from './federation/federated-identity.ts'
 import type { FetchedKeys } from './federation/issuer-keys.ts'
 import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
-import type { Project } from './identities/project.ts'
+import type { Project, ProjectMember } from './identities/project.ts'
+import type { Reach } from './identities/reach.ts'
 import type { ServiceUser } from './identities/service-user.ts'
 import type { PresentedCertificate, TokenBinding } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
@@ -18,6 +20,7 @@ import type { WebKeyConfig } from './keys/key-algorithm.ts'
 import type { KeyRing, KeyRingChange, SealedKeyPair } from './keys/key-ring.ts'
 import type { Rotation } from './keys/rotation.ts'
 import type { ActiveWebKey, InitialWebKey, RevokedWebKey } from './keys/web-key.ts'
+import type { Heartbeat, SeenReplicas } from './replicas.ts'
 import type { Revision } from './revision.ts'
 import type { ChangeMoment } from './time.ts'
 
@@ -87,6 +90,16 @@ export interface Page<Cursor> {
   readonly limit: number
 }
 
+/** Which service users a list has. */
+export interface UserFilter {
+  /** Null: of all projects. */
+  readonly projectId: string | null
+  /** Only those whose name or client ID contains it, in any case. Empty: all. */
+  readonly search: string
+  /** Only those within it. */
+  readonly reach: Reach
+}
+
 /**
  * Projects and service users in the database. Every method throws {DomainError} `storage_unavailable` like `KeyStore`, and those that
  * change something `change_outcome_unknown`.
@@ -104,9 +117,10 @@ export interface IdentityStore {
   ): Promise<T>
   /**
    * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
-   * the clock besides the date, because credentials of a user end by the clock.
+   * the clock besides the date, because credentials of a user end by the clock. A user whom the caller may not see is undefined for it, and a
+   * project is too in `changeProject`.
    *
-   * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
+   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
    * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
    */
   changeUser<T>(
@@ -115,12 +129,14 @@ export interface IdentityStore {
     decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
-  /** Ordered by name, which is the cursor. */
-  listProjects(page: Page<string>): Promise<readonly Project[]>
+  /** Those within the reach, ordered by name, which is the cursor. */
+  listProjects(page: Page<string>, reach: Reach): Promise<readonly Project[]>
+  /** The users with a role over a project in the API, ordered by user id, which is the cursor. */
+  listMembers(projectId: string, page: Page<string>): Promise<readonly ProjectMember[]>
   findUser(userId: string): Promise<ServiceUser | undefined>
-  /** Ordered by creation date and id. `projectId` null: of all projects. */
+  /** Those that the filter lets through, ordered by creation date and id. */
   listUsers(
-    projectId: string | null,
+    filter: UserFilter,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]>
   /** The user with a personal access token of this hash, expired or not. */
@@ -152,8 +168,15 @@ export interface IssuersChange<T> {
  * what `KeyStore.update` does.
  */
 export interface ConsoleStore {
-  /** Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event. */
-  change<T>(entry: ChangeEntry, decide: (signIns: SignIns, clock: Date) => SignInsChange<T>): Promise<T>
+  /**
+   * Decides about all links and sessions and stores the difference as one step, like `KeyStore.update`, with `entry` as an audit event.
+   *
+   * `decide` gets the user of a `client` authority, which is not checked before; undefined if there is no such user.
+   */
+  change<T>(
+    entry: ChangeEntry,
+    decide: (signIns: SignIns, clock: Date, user: Pick<ServiceUser, 'enabled'> | undefined) => SignInsChange<T>,
+  ): Promise<T>
   /** Oldest first, also those that have ended and were not deleted yet. */
   listSessions(): Promise<readonly ConsoleSession[]>
   findLink(hash: Uint8Array): Promise<SignInLink | undefined>
@@ -238,6 +261,24 @@ export interface CredentialUses {
    * @returns Whether this was its first use.
    */
   useAssertionOnce(id: string, expiresAt: Date): Promise<boolean>
+}
+
+/** The replicas in the database. No method makes a change of the instance. All throw {DomainError} `storage_unavailable`. */
+export interface ReplicaStore {
+  /** Writes that a replica runs, and forgets others that have been gone for long. */
+  beat(heartbeat: Heartbeat): Promise<void>
+  /** Forgets a replica that stops. */
+  remove(replicaId: string): Promise<void>
+  /** By their start, oldest first. */
+  list(): Promise<SeenReplicas>
+}
+
+/** Who calls deprecated methods, in the database. No method makes a change of the instance. All throw {DomainError} `storage_unavailable`. */
+export interface DeprecatedCallStore {
+  /** Adds calls to those before, without those of users who do not exist. At most one for each user and method. */
+  record(calls: readonly DeprecatedCalls[]): Promise<void>
+  /** Newest first. */
+  list(): Promise<readonly NamedDeprecatedCalls[]>
 }
 
 /** A reading of the database's clock, taken between two moments of a monotonic clock. */

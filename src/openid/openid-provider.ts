@@ -9,6 +9,9 @@ import type { OpenIdProvider, SignInAttempt } from '../domain/ports.ts'
 /** How long the provider may take for an answer, in seconds. */
 const TIMEOUT_SECONDS = 10
 
+/** How far the clocks of the provider and of this server may differ, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 60
+
 /** What is known about the provider. */
 export interface OpenIdProviderOptions {
   readonly issuer: string
@@ -63,6 +66,9 @@ export function createOpenIdProvider(options: OpenIdProviderOptions): OpenIdProv
         })
         const claims = tokens.claims()
         if (claims === undefined) throw failed('the provider sent no ID token')
+        // openid-client checks `exp` and `nbf`.
+        if (claims.iat > Date.now() / 1000 + CLOCK_TOLERANCE_SECONDS)
+          throw failed('the ID token is dated in the future')
         return { issuer: claims.iss, subject: claims.sub, claims } satisfies Person
       }),
   }

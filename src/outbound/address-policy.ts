@@ -5,7 +5,7 @@
  * The special-purpose addresses are those of IANA's registries (RFC 6890) in November 2026. Of IPv6 only the global unicast addresses
  * in use (2000::/3) are taken to be globally reachable, so what is assigned later is refused.
  */
-import { isIP, SocketAddress } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 /** Whether Keyturn may connect to an IP address. */
 export type AddressPolicy = (address: string) => boolean
@@ -36,77 +36,42 @@ const SPECIAL = [
   '2002::/16', // 6to4, which names an IPv4 address
   '2620:4f:8000::/48', // AS112
   '3fff::/20', // documentation
-].map(toNetwork)
+]
 
-const GLOBAL_UNICAST = toNetwork('2000::/3')
+/** An IPv4 address is judged as such also where an IPv6 address is mapped to it (RFC 4291 §2.5.5.2) or translated to it by NAT64 (RFC 6052). */
+const ADDRESSABLE = ['0.0.0.0/0', '2000::/3']
 
-/** Each has an IPv4 address in its last 32 bits, which is what is connected to: mapped addresses (RFC 4291), and NAT64 (RFC 6052). */
-const WITH_IPV4 = ['::ffff:0:0/96', '64:ff9b::/96'].map(toNetwork)
-
-interface Address {
-  readonly version: 4 | 6
-  readonly bits: bigint
-}
-
-interface Network extends Address {
-  readonly prefix: number
-}
+const NAT64 = '64:ff9b::'
 
 /** @param networks Those that the operator lists: IP addresses and networks (CIDR), valid ones. */
 export function createAddressPolicy(networks: readonly string[]): AddressPolicy {
-  const listed = networks.map(toNetwork)
-  const isListed = (address: Address) => listed.some((network) => contains(network, address))
-  return (text) => {
-    if (isIP(text) === 0) return false
-    const given = toAddress(text)
-    const address = embeddedIpv4(given) ?? given
-    return isListed(given) || isListed(address) || isGloballyReachable(address)
+  const [listed, special, addressable] = [networks, SPECIAL, ADDRESSABLE].map(includedIn) as [
+    Includes,
+    Includes,
+    Includes,
+  ]
+  return (address) => isIP(address) !== 0 && (listed(address) || (addressable(address) && !special(address)))
+}
+
+type Includes = (address: string) => boolean
+
+function includedIn(networks: readonly string[]): Includes {
+  // It compares mapped addresses with networks of IPv4 by itself.
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/', 2)
+    if (isIP(address) === 4) {
+      const length = Number(prefix ?? 32)
+      list.addSubnet(address, length, 'ipv4')
+      list.addSubnet(NAT64 + address, 96 + length, 'ipv6')
+    } else {
+      list.addSubnet(withoutZone(address), Number(prefix ?? 128), 'ipv6')
+    }
   }
+  return (address) => list.check(withoutZone(address), isIP(address) === 4 ? 'ipv4' : 'ipv6')
 }
 
-function isGloballyReachable(address: Address): boolean {
-  if (SPECIAL.some((network) => contains(network, address))) return false
-  return address.version === 4 || contains(GLOBAL_UNICAST, address)
-}
-
-function embeddedIpv4(address: Address): Address | undefined {
-  if (!WITH_IPV4.some((network) => contains(network, address))) return undefined
-  return { version: 4, bits: address.bits & 0xffff_ffffn }
-}
-
-function contains(network: Network, { version, bits }: Address): boolean {
-  const rest = BigInt(widthOf(network) - network.prefix)
-  return version === network.version && bits >> rest === network.bits >> rest
-}
-
-function toNetwork(text: string): Network {
-  const [address = '', prefix] = text.split('/', 2)
-  const parsed = toAddress(address)
-  return { ...parsed, prefix: prefix === undefined ? widthOf(parsed) : Number(prefix) }
-}
-
-function widthOf({ version }: Address): number {
-  return version === 4 ? 32 : 128
-}
-
-/** @param text An IP address. A zone (`%eth0`) does not matter: link-local addresses are refused unless they are listed. */
-function toAddress(text: string): Address {
-  const [address = ''] = text.split('%', 1)
-  if (isIP(address) === 4) return { version: 4, bits: ipv4Bits(address) }
-  return { version: 6, bits: ipv6Bits(new SocketAddress({ address, family: 'ipv6' }).address) }
-}
-
-function ipv4Bits(address: string): bigint {
-  return address.split('.').reduce((bits, octet) => (bits << 8n) | BigInt(octet), 0n)
-}
-
-/** @param address In the spelling of `inet_ntop`: at most one `::`, and perhaps an IPv4 address at the end. */
-function ipv6Bits(address: string): bigint {
-  const groups = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) => {
-    const bits = ipv4Bits(tail)
-    return `${(bits >> 16n).toString(16)}:${(bits & 0xffffn).toString(16)}`
-  })
-  const [left = [], right = []] = groups.split('::').map((part) => part.split(':').filter((group) => group !== ''))
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => '0')
-  return [...left, ...zeros, ...right].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
+/** A zone (`%eth0`) does not matter: link-local addresses are refused unless they are listed. */
+function withoutZone(address: string): string {
+  return address.split('%', 1)[0] ?? ''
 }

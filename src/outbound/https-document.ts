@@ -30,7 +30,7 @@ export interface GetOptions {
 /** Gets a document. @throws {FetchFailure} The reason of the signal, if that aborted it. */
 export type GetDocument = (url: string, options: GetOptions) => Promise<HttpsDocument>
 
-/** There is no document to be had. The message is for the operator, and has nothing of the response. */
+/** There is no document to be had. The message is for the operator, and has nothing of the body of the response. */
 export class FetchFailure extends Error {}
 
 /** What getting documents needs. */

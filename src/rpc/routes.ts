@@ -23,6 +23,7 @@ import { WebKeyService as BetaWebKeyService } from '../../gen/iam/webkey/v2beta/
 import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/v2/webkey_service_pb.js'
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
+import type { Introspection } from '../app/access/introspection.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
@@ -32,6 +33,7 @@ import type { ClientCertificates } from '../app/identities/client-certificates.t
 import type { Credentials } from '../app/identities/credentials.ts'
 import type { Projects } from '../app/identities/projects.ts'
 import type { ServiceUsers } from '../app/identities/service-users.ts'
+import type { DeprecatedCallCounter } from '../app/instance/deprecated-call-counter.ts'
 import type { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { KeyRotation } from '../app/keys/key-rotation.ts'
 import type { WebKeys } from '../app/keys/web-keys.ts'
@@ -103,12 +105,14 @@ export interface RpcOptions {
   readonly projects: Projects
   readonly users: ServiceUsers
   readonly credentials: Credentials
+  readonly introspection: Introspection
   readonly certificates: ClientCertificates
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
   readonly instance: InstanceOverview
+  readonly deprecatedCalls: DeprecatedCallCounter
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
   /** The base URL. */
@@ -126,7 +130,7 @@ export interface ConsoleRpc {
   readonly sessions: ConsoleSessions
   readonly access: SessionAccess
   /** Signing people in; null without an OpenID provider. */
-  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts'> | null
+  readonly openId: Pick<OpenIdEndpointOptions, 'provider' | 'people' | 'attempts' | 'digest'> | null
   /** Headers of every response of the console. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -186,7 +190,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 /** What checks the right to a call. */
 type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
-  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'reauthorize'>
 }
 
 /** A router without services, whose calls have to pass a gate. */
@@ -198,19 +202,17 @@ function routerWith(
     isConnectOnly = false,
   }: { readonly options: RpcOptions; readonly callContexts: CallContexts; readonly isConnectOnly?: boolean },
 ): ConnectRouter {
-  const { audit, servesDeprecated, log } = options
+  const { audit, log } = options
   return createConnectRouter({
     ...connectOptions(MAX_MESSAGE_BYTES),
     grpc: !isConnectOnly,
     grpcWeb: !isConnectOnly,
     requestGate: authorize({
+      ...options,
       authenticate,
       access,
-      audit,
       permissionFor: permissionsOf([...SERVICES, ...ZITADEL_SERVICES]),
-      servesDeprecated,
       callContexts,
-      log,
     }),
     interceptors: [
       translateErrors(log, callContexts),
@@ -224,20 +226,19 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, users, credentials, certificates, trustedIssuers, federatedIdentities, audit } =
-    options
-  const { instance, console, baseUrl } = options
+  const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = options
+  const { instance, deprecatedCalls, console, baseUrl } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
-      .service(ProjectService, projectService(projects))
-      .service(ServiceUserService, serviceUserService(users, credentials))
+      .service(ProjectService, projectService(projects, users))
+      .service(ServiceUserService, serviceUserService(options))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
       .service(AuditService, auditService(audit))
-      .service(InstanceService, instanceService(instance))
+      .service(InstanceService, instanceService(instance, deprecatedCalls))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the parts of the console, and of what it shows about the instance.
+ * Makes the parts of the console.
  */
 import { hash, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -7,11 +7,7 @@ import { join } from 'node:path'
 import { ConsoleSessions } from '../app/console/console-sessions.ts'
 import { People } from '../app/console/people.ts'
 import { SessionAccess } from '../app/console/session-access.ts'
-import { InstanceOverview } from '../app/instance/instance-overview.ts'
 import type { Config } from '../config/config.ts'
-import { describeConfig } from '../config/describe-config.ts'
-import { readVersion } from '../config/version.ts'
-import { createKeyResealer } from '../crypto/resealer.ts'
 import { CALLBACK_PATH } from '../domain/console/paths.ts'
 import type { OpenIdProvider } from '../domain/ports.ts'
 import { CONSOLE_HEADERS } from '../http/console/console-headers.ts'
@@ -20,8 +16,6 @@ import type { Route } from '../http/requests/router.ts'
 import type { ConsoleRpc } from '../rpc/routes.ts'
 import { createConsoleStore } from '../storage/console/console-store.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
-import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
-import { readServerVersion } from '../storage/postgres/server-version.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -49,11 +43,11 @@ export function createConsole(options: ServicesOptions): ConsoleRpc | null {
   const digest = (text: string) => hash('sha256', text, 'base64url')
   const shared = { store, secrets, replica, attempts, digest, now }
   const sessions = new ConsoleSessions({ ...shared, audit, clock: systemClock, newId: randomUUID })
-  const people = new People({ store: users, replica, sessions, rules: config.openId?.roles ?? [], idOf })
+  const people = new People({ store: users, replica, sessions, audit, rules: config.openId?.roles ?? [], idOf })
   return {
     sessions,
     access: new SessionAccess({ ...shared, users }),
-    openId: provider === null ? null : { provider, people, attempts },
+    openId: provider === null ? null : { provider, people, attempts, digest },
     headers: CONSOLE_HEADERS,
   }
 }
@@ -87,22 +81,4 @@ function idOf(...texts: readonly string[]): string {
 /** The routes of the page; none if the console is switched off. */
 export async function createConsolePage({ console }: Pick<Config, 'console'>): Promise<[string, Route][]> {
   return console ? consolePageRoutes(await readBuiltConsole(BUILT)) : []
-}
-
-/** What the instance is made of. */
-export function createInstanceOverview(options: ServicesOptions): InstanceOverview {
-  const { config, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } = options
-  return new InstanceOverview({
-    issuer: baseUrl,
-    replica,
-    readiness,
-    clockOffsetSeconds,
-    readServerVersion: () => readServerVersion(database),
-    sealedKeys: rows.around(createSealedKeyStore(database)),
-    masterKeys: createKeyResealer(masterKeys),
-    settings: describeConfig(config),
-    keyturnVersion: readVersion(),
-    startedAt: now(),
-    now,
-  })
 }

@@ -59,7 +59,8 @@ import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
-import { createConsole, createInstanceOverview } from './console.ts'
+import { createConsole } from './console.ts'
+import { startInstanceParts } from './instance.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What the services share. */
@@ -159,6 +160,10 @@ function startIssuerKeyRefresher({
   return refresher
 }
 
+function createIntrospection({ replica, baseUrl, now }: ServicesOptions): Introspection {
+  return new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now })
+}
+
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
   const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
@@ -181,7 +186,7 @@ export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
       readServiceUser: (userId) => replica.readServiceUser(userId),
       secrets,
     },
-    introspection: new Introspection({ replica, verifier: createIssuedTokenVerifier({ issuer: baseUrl, now }), now }),
+    introspection: createIntrospection(options),
     revocations: new TokenRevocations({ store, replica }),
     federation: {
       verify: (assertion, issuers) => verifyFederatedToken(assertion, issuers, now()),
@@ -254,7 +259,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
-    instance: createInstanceOverview(options),
+    ...startInstanceParts(options),
     console: createConsole(options),
     baseUrl,
     webKeys: new WebKeys({
@@ -277,6 +282,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
     }),
+    introspection: createIntrospection(options),
     certificates: new ClientCertificates({ store, replica, newId: randomUUID }),
     trustedIssuers: new TrustedIssuers({
       store: issuers,

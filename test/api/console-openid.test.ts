@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { openBrowser, PAGE } from '../support/console-browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess, temporaryFolder } from '../support/keyturn.ts'
 import { PersonBrowser, startOpenIdProvider, type TestOpenIdProvider } from '../support/openid-person.ts'
@@ -132,6 +133,36 @@ describe('signing in with an OpenID provider', () => {
     expect((await admin.users.listServiceUsers({ pageSize: 1000 })).serviceUsers).toHaveLength(before)
   })
 
+  it('notes refusals in the audit trail, with the user if there is one', async () => {
+    const { browser } = await signIn('dave:dev')
+    const { userId } = (await sessionOf(browser)).body
+    await signIn('dave:nothing')
+    await signIn('eve:nothing')
+    await browser.open(`${server.baseUrl}/console/sign-in`)
+    await browser.open(`${callbackUrl()}?code=a&state=b`)
+    await eventually(async () => {
+      const { events } = await admin.audit.listAuditEvents({ actor: 'anonymous', pageSize: 1000 })
+      const refused = events.filter(({ action }) => action === 'console/sign_in')
+      expect(refused.map(({ outcome, resource }) => `${outcome} ${resource}`)).toEqual(
+        expect.arrayContaining([`SIGN_IN_NOT_ALLOWED users/${userId}`, 'SIGN_IN_NOT_ALLOWED ', 'SIGN_IN_FAILED ']),
+      )
+    })
+  })
+
+  it('goes on at an address from which other sign-ins fail', async () => {
+    const failing = new PersonBrowser()
+    await failing.open(`${server.baseUrl}/console/sign-in`)
+    const cookies = new Map(failing.cookies)
+    let status = 0
+    for (let attempt = 0; attempt < 130 && status !== 429; attempt += 1) {
+      // A failure makes a browser forget its sign-in.
+      for (const [name, value] of cookies) failing.cookies.set(name, value)
+      status = (await failing.open(`${callbackUrl()}?code=a&state=${attempt}`)).status
+    }
+    expect(status).toBe(429)
+    expect((await signIn('frank:dev')).response.status).toBe(303)
+  })
+
   it('refuses a person whose user is disabled, and ends the sessions', async () => {
     const { browser } = await signIn('carol:dev')
     const { userId } = (await sessionOf(browser)).body
@@ -150,6 +181,41 @@ describe('signing in with an OpenID provider', () => {
     expect((await other.open(url)).status).toBe(401)
     expect((await browser.open(url)).status).toBe(303)
     expect((await browser.open(url)).status).toBe(401)
+  })
+
+  it('refuses a return with two cookies, because another host of the domain may have set one', async () => {
+    const { browser, url } = await authenticated('frank:dev')
+    const [name, value] = [...browser.cookies].find(([key]) => key.endsWith('keyturn_console_sign_in'))!
+    const pair = `${name.split(' ')[1]}=${value}`
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie: `${pair}; ${pair}` } })
+    expect(response.status).toBe(401)
+    expect(await response.text()).toContain('began elsewhere')
+    expect((await browser.open(url)).status).toBe(303)
+  })
+
+  it('sets over https a cookie that browsers take from its host alone, and reads no other', async () => {
+    const secure = await startKeyturnInProcess({
+      env: {
+        KEYTURN_BASE_URL: 'https://keyturn.example.com',
+        KEYTURN_OPENID_ISSUER: provider.issuer,
+        KEYTURN_OPENID_CLIENT_ID: 'keyturn',
+        KEYTURN_OPENID_ROLES: '{"IAM_OWNER":{"groups":"platform"}}',
+      },
+    })
+    const response = await fetch(`${secure.listenUrl}/console/sign-in`, { redirect: 'manual' })
+    const [line = ''] = response.headers.getSetCookie()
+    expect(line).toMatch(
+      /^__Host-keyturn_console_sign_in=[\w-]+; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    )
+    const callback = async (cookie: string) => {
+      const returned = await fetch(`${secure.listenUrl}/console/callback?code=c&state=s`, { headers: { cookie } })
+      return await returned.text()
+    }
+    const [pair = ''] = line.split(';', 1)
+    expect(await callback(pair)).toContain('the OpenID provider did not confirm the sign-in')
+    expect(await callback(pair.replace('__Host-', ''))).toContain('began elsewhere')
+    await secure.stop()
+    await removeFolder(secure.dataDir)
   })
 
   it.each([

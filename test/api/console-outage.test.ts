@@ -41,12 +41,14 @@ afterAll(async () => {
 describe('without the database', () => {
   it('every request of the console is answered with 503 and a time to try again, and the session lasts', async () => {
     const code = await newCode(admin)
+    const leaving = openBrowser(server)
+    leaving.cookie = browser.cookie
     await proxy.close()
     const requests: [string, () => Promise<Response>][] = [
       ['a call', () => browser.call(GET_INSTANCE)],
       ['the session', () => browser.send('/console/session')],
       ['signing in', () => openBrowser(server).signIn(code)],
-      ['signing out', () => browser.send('/console/session', { method: 'DELETE' })],
+      ['signing out', () => leaving.send('/console/session', { method: 'DELETE' })],
     ]
     await eventually(async () => expect((await browser.call(GET_INSTANCE)).status).toBe(503))
     for (const [name, request] of requests) {
@@ -60,6 +62,8 @@ describe('without the database', () => {
       })
     }
     expect(browser.cookie).toBeDefined()
+    // Signing out takes the cookie away all the same, so that the browser is not signed in afterwards.
+    expect(leaving.cookie).toBeUndefined()
 
     proxy = await startTcpProxy(databasePort, proxy.port)
     await eventually(async () => expect((await browser.call(GET_INSTANCE)).status).toBe(200))

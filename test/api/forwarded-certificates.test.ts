@@ -125,6 +125,12 @@ describe('the header of a trusted proxy', () => {
     expect(await seen(await asked(clientCert, forged, form))).toEqual(refusal(401, 'invalid_client'))
   })
 
+  it('may have other members more than once, as Envoy sends those of each name and each proxy certificate', async () => {
+    const names = 'By=spiffe://example.org/proxy;By=spiffe://example.org/other;Hash=ab;DNS=a.example;DNS=b.example'
+    const headers = { 'x-forwarded-client-cert': `${names};Cert="${escaped(own)}";URI=spiffe://a/b;URI=spiffe://a/c` }
+    expect(await boundTo(await asked(xfcc, headers))).toBe(own.thumbprint)
+  })
+
   it('counts over HTTP/2 too', async () => {
     const session = connect(clientCert.listenUrl)
     const stream = session.request({

@@ -142,3 +142,23 @@ describe('a key whose creation hangs in its commit', () => {
     expect(await publicationOf(row!.key_id, administrationWith(other, token))).toEqual(row!.publication_date)
   })
 })
+
+describe('a heartbeat while commits hang', () => {
+  it('is written all the same, and so are calls of deprecated methods, and a replica can stop', async () => {
+    const server = await startReplica(await settings())
+    const { webKeys, instance } = await administrationOf(server)
+    const seenAt = async () => {
+      const [replica] = (await instance.getInstance({})).instance!.replicas
+      return timestampDate(replica!.lastSeenDate!).getTime()
+    }
+    const before = await eventually(seenAt)
+    await setStandby('away')
+    await webKeys.listWebKeys({})
+    await eventually(async () => expect((await instance.listDeprecatedCalls({})).deprecatedCalls).toHaveLength(1))
+    await eventually(async () => expect(await seenAt()).toBeGreaterThan(before + 5000))
+    const hanging = `select query from pg_stat_activity where wait_event = 'SyncRep' and datname is not null`
+    expect(await postgres.query(hanging)).toEqual([])
+    await server.stop()
+    expect(await postgres.query('select 1 from replicas', [], url)).toEqual([])
+  })
+})

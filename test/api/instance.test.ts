@@ -1,11 +1,14 @@
+import { hostname } from 'node:os'
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
+import { type Instance, ReplicaPresence } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { readVersion } from '../../src/config/version.ts'
 import { generateMasterKey } from '../../src/crypto/master-keys.ts'
-import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import { type Administration, administrationOf, administrationWith, refusalOf } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
 
@@ -41,6 +44,78 @@ describe('GetInstance', () => {
     const after = await get()
     expect(after.version).toBe(before.version + 1n)
     expect(Number(after.changeDate!.seconds)).toBeGreaterThanOrEqual(Number(before.changeDate!.seconds))
+  })
+
+  it('lists every replica, as each replica answers about itself', async () => {
+    const own = async (server: Keyturn) => (await get(server)).replica!
+    const answering = await Promise.all([instance.keyturn, other].map(own))
+    expect(new Set(answering.map(({ replicaId }) => replicaId)).size).toBe(2)
+    for (const { lastSeenDate, presence, hostName } of answering) {
+      expect([lastSeenDate, presence]).toEqual([undefined, ReplicaPresence.SEEN])
+      expect(hostName).toBe(/^localhost(\.|$)/.test(hostname()) ? '' : hostname())
+    }
+    for (const server of [instance.keyturn, other]) {
+      await eventually(async () => {
+        const { replicas } = await get(server)
+        expect(replicas.map(({ replicaId }) => replicaId)).toEqual(answering.map(({ replicaId }) => replicaId))
+        expect(replicas).toMatchObject(
+          answering.map(({ hostName, keyturnVersion, startDate }) => ({
+            hostName,
+            keyturnVersion,
+            startDate,
+            ready: true,
+            reason: '',
+            versionsBehind: 0n,
+            presence: ReplicaPresence.SEEN,
+          })),
+        )
+      })
+    }
+  })
+
+  it('shows that a change has reached every replica', async () => {
+    await admin.projects.createProject({ name: 'spread' })
+    const { version } = await get()
+    await eventually(async () => {
+      const { replicas } = await get()
+      expect(replicas.map((replica) => [replica.version, replica.versionsBehind])).toEqual([
+        [version, 0n],
+        [version, 0n],
+      ])
+    })
+    // The first one made every change itself, or read it with its own; the other one has learned of it.
+    const { replica } = await get(other)
+    const { replicas } = await get()
+    expect(replicas.find(({ replicaId }) => replicaId === replica!.replicaId)?.lag).toBeDefined()
+  })
+
+  it('takes a replica that stops from the list, and shows one that is lost as such', async () => {
+    const third = await instance.startReplica({ KEYTURN_MASTER_KEYS: old })
+    const { replicaId } = (await get(third)).replica!
+    const listed = async () => (await get()).replicas.find((replica) => replica.replicaId === replicaId)
+    await eventually(async () => expect(await listed()).toBeDefined())
+    await third.stop()
+    await eventually(async () => expect(await listed()).toBeUndefined())
+
+    const { db } = instance.database
+    const lost = async (interval: string) => {
+      await sql`
+        insert into replicas (replica_id, host_name, keyturn_version, start_date, last_seen_date, version, versions_behind, ready, reason)
+        values (${replicaId}, 'lost', '1.2.3', clock_timestamp(), clock_timestamp() - ${interval}::interval, 1, 0, true, '')
+        on conflict (replica_id) do update set last_seen_date = excluded.last_seen_date`.execute(db)
+    }
+    const { version } = await get()
+    for (const [interval, presence] of [
+      ['20 seconds', ReplicaPresence.OVERDUE],
+      ['2 minutes', ReplicaPresence.GONE],
+    ] as const) {
+      await lost(interval)
+      await eventually(async () =>
+        expect(await listed()).toMatchObject({ hostName: 'lost', presence, versionsBehind: version - 1n }),
+      )
+    }
+    await lost('2 hours')
+    await eventually(async () => expect(await listed()).toBeUndefined())
   })
 
   it('names the version of PostgreSQL, and how far its clock is off', async () => {
@@ -86,5 +161,48 @@ describe('GetInstance', () => {
     })
     const text = JSON.stringify(values)
     for (const secret of [old, old.split(':')[1]!]) expect(text).not.toContain(secret)
+  })
+})
+
+describe('ListDeprecatedCalls', () => {
+  const METHOD = 'iam.webkey.v2beta.WebKeyService/ListWebKeys'
+  const list = async (server = instance.keyturn) =>
+    (await administrationWith(server, admin.token).instance.listDeprecatedCalls({})).deprecatedCalls
+
+  it('names who calls a deprecated method, how often and when, of all replicas, also if the call is refused', async () => {
+    expect(await list()).toEqual([])
+    const robot = await instance.addRobot({ name: 'old-script' })
+    const token = await instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE)
+    await admin.keys.listWebKeys({})
+    await admin.webKeys.listWebKeys({})
+    await administrationWith(other, admin.token).webKeys.listWebKeys({})
+    for (const server of [instance.keyturn, other, other]) {
+      expect(await refusalOf(administrationWith(server, token).webKeys.listWebKeys({}))).toMatchObject({
+        reason: 'PERMISSION_MISSING',
+      })
+    }
+    const stranger = administrationWith(instance.keyturn, 'nothing')
+    expect(await refusalOf(stranger.webKeys.listWebKeys({}))).toMatchObject({ code: 'Unauthenticated' })
+
+    const adminId = (await instance.keyturn.admin()).client_id.split('@')[0]
+    await eventually(async () => {
+      const calls = (await list(other)).map(({ userId, userName, method, count }) => [userId, userName, method, count])
+      expect(calls.toSorted((one, two) => Number(one[3]) - Number(two[3]))).toEqual([
+        [adminId, expect.any(String), METHOD, 2n],
+        [robot.userId, 'old-script', METHOD, 3n],
+      ])
+    })
+    for (const { firstCallDate, lastCallDate } of await list()) {
+      const [first, last] = [firstCallDate, lastCallDate].map((date) => timestampDate(date!).getTime())
+      expect(first).toBeLessThanOrEqual(last!)
+      expect(Math.abs(last! - Date.now())).toBeLessThan(120_000)
+    }
+  })
+
+  it('forgets a user who is deleted', async () => {
+    const { serviceUsers } = await admin.users.listServiceUsers({})
+    const { userId } = serviceUsers.find(({ name }) => name === 'old-script')!
+    await admin.users.deleteServiceUser({ userId })
+    expect((await list()).map(({ userName }) => userName)).not.toContain('old-script')
   })
 })

@@ -210,6 +210,30 @@ describe('the list of service users', () => {
     expect(all.length).toBeGreaterThan(made.length + 1)
   })
 
+  it('has only those that a search finds, on every page, and takes the token of a page for the same search alone', async () => {
+    const { project } = await admin.projects.createProject({ name: 'found' })
+    const made: string[] = []
+    for (let i = 0; i < 3; i += 1) made.push(await newUser(`Night Export ${i}`, project!.projectId))
+    await newUser('import', project!.projectId)
+    const list = (search: string) =>
+      pagesOf((pageToken) => admin.users.listServiceUsers({ search, pageSize: 2, pageToken }))
+    const pages = await list('night ex')
+    expect(pages.map(({ serviceUsers }) => serviceUsers.map(({ userId }) => userId))).toEqual([
+      made.slice(0, 2),
+      made.slice(2),
+    ])
+    expect((await list('@found')).flatMap(({ serviceUsers }) => serviceUsers)).toHaveLength(4)
+    const { nextPageToken: pageToken } = pages[0]!
+    for (const search of ['', 'night']) {
+      expect(await refusalOf(admin.users.listServiceUsers({ search, pageSize: 2, pageToken }))).toMatchObject({
+        message: expect.stringContaining('page_token'),
+      })
+    }
+    expect(await refusalOf(admin.users.listServiceUsers({ search: 'x'.repeat(201) }))).toMatchObject({
+      message: expect.stringContaining('search'),
+    })
+  })
+
   it('is empty for a project that does not exist, and refused for what is no project', async () => {
     expect((await admin.users.listServiceUsers({ projectId: NOBODY })).serviceUsers).toEqual([])
     expect(await refusalOf(admin.users.listServiceUsers({ projectId: 'billing' }))).toMatchObject({

@@ -192,3 +192,35 @@ describe('RevokeTokens', () => {
     expect(await judged(token)).toEqual(GOOD)
   })
 })
+
+describe('introspection by an administrator', () => {
+  const reasonOf = async (token: string) => {
+    const { active, reason } = await admin.users.introspectToken({ token })
+    expect(active).toBe(reason === '')
+    return reason
+  }
+
+  it('says why a token is not active: revoked, of a disabled user, or none of this instance', async () => {
+    const robot = await instance.addRobot()
+    const [token, other] = [await instance.accessToken(robot, 'openid'), await instance.accessToken(robot, 'openid')]
+    expect(await reasonOf(token)).toBe('')
+    await revoke(robot, token)
+    expect(await reasonOf(token)).toBe('the access token has been revoked: get a new one')
+    expect(await reasonOf(other)).toBe('')
+    await admin.users.disableServiceUser({ userId: robot.userId })
+    expect(await reasonOf(other)).toBe('the service user of the access token is disabled or has been deleted')
+    expect(await reasonOf(`${other.slice(0, -4)}AAAA`)).toBe('the access token is not valid')
+  })
+
+  it('takes a role, and no GET: a token must not be in an address', async () => {
+    const robot = await instance.addRobot()
+    const token = await instance.accessToken(robot, SERVICE_AUDIENCE)
+    const path = '/iam.user.v2.ServiceUserService/IntrospectToken'
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ token })
+    const answer = await instance.fetch(path, { method: 'POST', headers, body })
+    expect([answer.status, await answer.json()]).toMatchObject([403, { code: 'permission_denied' }])
+    const message = encodeURIComponent(body)
+    expect((await instance.fetch(`${path}?connect=v1&encoding=json&message=${message}`, { headers })).status).toBe(405)
+  })
+})

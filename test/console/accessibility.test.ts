@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import type { Administration } from '../support/administration.ts'
 import { signIn } from './browser.ts'
 import { type ConsoleTest, describeConsole } from './console-tests.ts'
 
@@ -13,16 +14,30 @@ async function violationsIn(page: Page): Promise<unknown[]> {
   )) as unknown[]
 }
 
+const ISSUER = 'https://unreachable.example.com:8443/realms/a-cluster-with-a-long-name/workloads'
+
+/** A trusted issuer whose keys cannot be fetched. */
+async function issuerOf({ issuers }: Administration): Promise<string> {
+  const { trustedIssuers } = await issuers.listTrustedIssuers({})
+  if (trustedIssuers[0] !== undefined) return trustedIssuers[0].issuerId
+  const keys = { source: { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } } as const
+  const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: ISSUER, keys })
+  return trustedIssuer!.issuerId
+}
+
 /** Each place, and a text that is there once it is loaded. */
 async function placesOf({ owner }: ConsoleTest): Promise<[place: string, text: string | RegExp][]> {
   const { serviceUsers } = await owner.users.listServiceUsers({})
   const { userId = '', projectId = '' } = serviceUsers[0] ?? {}
+  const issuerId = await issuerOf(owner)
   return [
     ['/keys', 'What happens next'],
     ['/users', 'administrator'],
     [`/users/${userId}`, 'Federated identities'],
     ['/projects', /A project is a group/],
     [`/projects/${projectId}`, 'Custom scopes'],
+    ['/issuers', ISSUER],
+    [`/issuers/${issuerId}`, 'The last fetch failed'],
     ['/audit', 'CreateSignInLink'],
     ['/tokens', /Paste an access token/],
     ['/instance', 'Sessions of the console'],
@@ -30,11 +45,19 @@ async function placesOf({ owner }: ConsoleTest): Promise<[place: string, text: s
   ]
 }
 
+/** Buttons that open a dialog, by place. */
+const DIALOGS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  '/keys': ['Create key', 'Rotate now', 'Change policy', /^Revoke/],
+  '/users': ['Create user'],
+  '/issuers': ['Trust issuer'],
+  '/tokens': ['Get a token'],
+}
+
 describeConsole('the console for everyone', (test) => {
   const visit = async (page: Page, [place, text]: [string, string | RegExp]) => {
     await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
     await page.getByRole('main').getByText(text).first().waitFor()
-    await page.getByText('Loading…').waitFor({ state: 'detached' })
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' })
   }
 
   it.each(['light', 'dark'] as const)('has no page in which axe finds something, in %s', async (colorScheme) => {
@@ -45,14 +68,16 @@ describeConsole('the console for everyone', (test) => {
       const violations = await violationsIn(page)
       if (violations.length > 0) found[place[0]] = violations
     }
-    await visit(page, ['/keys', 'What happens next'])
-    for (const name of ['Create key', 'Rotate now', 'Change policy', /^Revoke/]) {
-      await page.getByRole('button', { name }).first().click()
-      await page.getByRole('dialog').waitFor()
-      const violations = await violationsIn(page)
-      if (violations.length > 0) found[String(name)] = violations
-      await page.keyboard.press('Escape')
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    for (const [place, names] of Object.entries(DIALOGS)) {
+      await page.evaluate(`location.hash = '#${place}'`)
+      for (const name of names) {
+        await page.getByRole('main').getByRole('button', { name }).first().click()
+        await page.getByRole('dialog').waitFor()
+        const violations = await violationsIn(page)
+        if (violations.length > 0) found[`${place} ${name}`] = violations
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+      }
     }
     expect(found).toEqual({})
     await close()

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from '@jest/globals'
+import type { Request } from 'playwright-core'
 import { describeConsole } from './console-tests.ts'
 
 describeConsole('the audit trail in the console', (test) => {
@@ -37,6 +38,21 @@ describeConsole('the audit trail in the console', (test) => {
     )
     const lines = (await exported('Export JSON lines')).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ outcome: 'ok' }])
+  })
+
+  it.each([
+    ['it is cancelled', () => test.page.getByRole('button', { name: 'Cancel' }).click()],
+    ['its page is left', () => test.console.goTo('/projects')],
+  ])('is not saved any more when %s', async (_, leave) => {
+    const isExport = (request: Request) => request.postData()?.includes('1000') === true
+    // It is not answered.
+    await test.page.route('**/ListAuditEvents', (route) => (isExport(route.request()) ? undefined : route.continue()))
+    const ended = test.page.waitForEvent('requestfailed', isExport)
+    await test.page.getByRole('button', { name: 'Export CSV' }).click()
+    await test.page.getByText('0 events…').waitFor()
+    await leave()
+    await ended
+    await test.page.unroute('**/ListAuditEvents')
   })
 
   it('shows who was refused', async () => {

@@ -1,3 +1,4 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { expect, it } from '@jest/globals'
 import { WebKeyState } from '../../gen/iam/webkey/v2/web_key_pb.js'
 import { describeConsole } from './console-tests.ts'
@@ -57,12 +58,59 @@ describeConsole('the keys in the console', (test) => {
     await rowOf(first).getByText('active', { exact: true }).waitFor()
   })
 
+  it('have dialogs that close when the key is changed elsewhere', async () => {
+    const { webKey } = await test.owner.keys.createWebKey({ config: { config: { case: 'rsa', value: {} } } })
+    const { keyId } = webKey!
+    await rowOf(keyId).getByRole('button', { name: 'Activate' }).click()
+    await dialog()
+      .getByText(`${shortened(first)} stops signing`)
+      .waitFor()
+    await test.owner.keys.activateWebKey({ keyId })
+    await dialog().waitFor({ state: 'detached' })
+    await rowOf(second).getByRole('button', { name: 'Roll back' }).click()
+    await dialog()
+      .getByText(`${shortened(keyId)} stops signing`)
+      .waitFor()
+    await test.owner.keys.activateWebKey({ keyId: first })
+    await dialog()
+      .getByText(`${shortened(first)} stops signing`)
+      .waitFor()
+    await dialog().getByRole('button', { name: 'Cancel' }).click()
+    await rowOf(keyId).getByRole('button', { name: 'Delete' }).click()
+    await dialog().waitFor()
+    await test.owner.keys.deleteWebKey({ keyId })
+    await dialog().waitFor({ state: 'detached' })
+  })
+
   it('are deleted after a warning about the tokens that still need them', async () => {
     await rowOf(second).getByRole('button', { name: 'Delete' }).click()
     expect(await dialog().textContent()).toMatch(
       /Tokens until .* still need this key\. Without it verifiers refuse them/,
     )
     await confirm('Delete')
+    await rowOf(second).waitFor({ state: 'detached' })
+  })
+
+  it('are shown after they were deleted, as the audit trail has them', async () => {
+    await test.page.getByLabel('Show deleted keys').check()
+    await rowOf(second).getByText('deleted', { exact: true }).waitFor()
+    expect(test.page.url()).toContain('deleted=shown')
+    const { events } = await test.owner.audit.listAuditEvents({ resource: `web_keys/${second}` })
+    const [deleted, activated, created] = events.map(({ eventDate }) => timestampMs(eventDate!))
+    const times = await rowOf(second).locator('time').all()
+    const moments = await Promise.all(
+      times.map(async (time) => Date.parse((await time.getAttribute('datetime')) ?? '')),
+    )
+    expect(moments).toEqual(expect.arrayContaining([created, activated, deleted]))
+    expect(
+      await rowOf(second)
+        .getByRole('button', { name: /^(?!Copy)/ })
+        .count(),
+    ).toBe(0)
+    expect(await test.page.getByRole('img', { name: /^Timeline/ }).getAttribute('aria-label')).toContain(
+      `Key ${shortened(second)}: deleted`,
+    )
+    await test.page.getByLabel('Show deleted keys').uncheck()
     await rowOf(second).waitFor({ state: 'detached' })
   })
 
@@ -84,6 +132,19 @@ describeConsole('the keys in the console', (test) => {
     await confirm('Change policy')
     const { policy } = await test.owner.keys.getRotationPolicy({})
     expect(Number(policy?.rotationInterval?.seconds)).toBe(30 * 86_400)
+  })
+
+  it('rotate by a policy of which a change here undoes no change elsewhere', async () => {
+    await test.page.getByRole('button', { name: 'Change policy' }).click()
+    await dialog().getByLabel('A key signs for', { exact: true }).fill('40')
+    const retention = { seconds: BigInt(21 * 86_400) }
+    await test.owner.keys.updateRotationPolicy({ policy: { retention }, updateMask: { paths: ['retention'] } })
+    await test.page.getByRole('definition').filter({ hasText: '21 d' }).waitFor()
+    await confirm('Change policy')
+    const { policy } = await test.owner.keys.getRotationPolicy({})
+    expect([policy?.rotationInterval, policy?.retention].map((length) => Number(length?.seconds) / 86_400)).toEqual([
+      40, 21,
+    ])
   })
 
   // The last one: the token of the administration is refused from then on.

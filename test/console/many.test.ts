@@ -26,8 +26,16 @@ describeConsole('a large instance in the console', (test) => {
     await page.getByLabel('Search by name or client ID').fill(`service ${USERS}`)
     await table.getByRole('link', { name: `service ${USERS}` }).waitFor()
     expect(await table.getByRole('row').count()).toBe(2)
-    await page.getByLabel('Search by name or client ID').fill('service')
-    await page.getByText('There are more: write more of the name.').waitFor()
+    await page.getByLabel('Search by name or client ID').fill('SERVICE 99')
+    await table.getByRole('row').nth(50).waitFor()
+    const onFirst = await table.getByRole('link').allTextContents()
+    await page.getByRole('link', { name: 'Next page' }).click()
+    await table.getByRole('link', { name: onFirst[0]! }).waitFor({ state: 'detached' })
+    await table.getByRole('row').nth(50).waitFor()
+    const onSecond = await table.getByRole('link').allTextContents()
+    expect(onSecond.filter((name) => onFirst.includes(name))).toEqual([])
+    for (const name of [...onFirst, ...onSecond]) expect(name).toMatch(/^service 99/)
+    expect(new URL(page.url()).hash).toMatch(/^#\/users\?search=SERVICE\+99&page=/)
   })
 
   it('shows 1,000 pages of the audit trail one at a time, and saves all of them', async () => {

@@ -18,7 +18,10 @@ describeConsole(
       const before = await newToken()
       const old = await kidOf(before)
       await page.getByRole('button', { name: 'Rotate now' }).click()
-      await page.getByRole('dialog').getByText('No key stands by. A key is created now').waitFor()
+      await page
+        .getByRole('dialog')
+        .getByText('No key stands by. A key is created now, and signs 6 s after its publication')
+        .waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
       await page
         .getByRole('status')

@@ -1,8 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { eventually } from '../support/eventually.ts'
+import { type HttpsIssuer, newIssuerKey, startHttpsIssuer } from '../support/https-issuer.ts'
 import { seedProject, seedSecret, seedUser } from '../support/seed.ts'
+import { createAuthority } from '../support/server-certificates.ts'
 import { signIn } from './browser.ts'
 import { type ConsoleTest, describeConsole } from './console-tests.ts'
 
@@ -58,46 +61,107 @@ async function seedUsers({ instance }: ConsoleTest): Promise<string> {
   return user.userId
 }
 
-describeConsole('the pages of the console', (test) => {
-  it.each(['light', 'dark'] as const)('are drawn in %s', async (colorScheme) => {
-    const { owner, browser, server } = test
-    const { serviceUsers } = await owner.users.listServiceUsers({})
-    let userId = serviceUsers.find(({ name }) => name === 'checkout')?.userId
-    if (userId === undefined) {
-      userId = await seedUsers(test)
-      await seedKeys(test)
-      // The token of the administration was signed by a key that signs no more, and is as good as before.
-      await owner.projects.createProject({ name: 'billing' })
-    }
-    const { projects } = await owner.projects.listProjects({})
-    const shop = projects.find(({ name }) => name === 'shop')!
-    const { page, faults, close } = await signIn(browser, server, {
-      user: owner,
-      colorScheme,
-      viewport: { width: 1280, height: 860 },
-    })
-    const places = {
-      keys: '/keys',
-      users: '/users',
-      user: `/users/${userId}`,
-      project: `/projects/${shop.projectId}`,
-      audit: '/audit',
-      tokens: '/tokens',
-      instance: '/instance',
-    }
-    for (const [name, place] of Object.entries(places)) {
-      await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
-      await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
-      if (name === 'tokens') {
-        await page.getByLabel('Access token').fill(owner.token)
-        await page.getByText('yes', { exact: true }).waitFor()
-      }
-      await page.getByText('Loading…').waitFor({ state: 'detached' })
-      if (FOLDER === undefined) continue
-      mkdirSync(FOLDER, { recursive: true })
-      await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
-    }
-    expect(faults).toEqual([])
-    await close()
+/** Another replica, names for both that are not those of this machine, and a caller of a deprecated method. */
+async function seedInstance({ instance, owner }: ConsoleTest): Promise<void> {
+  const { db } = instance.database
+  await instance.startReplica()
+  await eventually(async () => expect((await owner.instance.getInstance({})).instance?.replicas).toHaveLength(2))
+  await sql`
+    update replicas r set host_name = 'keyturn-' || n.number
+    from (select replica_id, row_number() over (order by start_date) - 1 as number from replicas) n
+    where r.replica_id = n.replica_id`.execute(db)
+  await sql`
+    insert into deprecated_calls (user_id, method, call_count, first_call_date, last_call_date)
+    select user_id, 'iam.webkey.v2beta.WebKeyService/ListWebKeys', 96, clock_timestamp() - interval '4 days', clock_timestamp() - interval '50 minutes'
+    from service_users where name = 'nightly-export'`.execute(db)
+}
+
+const authority = createAuthority()
+
+/** Issuers of three kinds: fetched, given, and one that cannot be reached. @returns The id of one to show. */
+async function seedIssuers({ owner }: ConsoleTest, server: HttpsIssuer): Promise<string> {
+  const [key, next] = [newIssuerKey('2026-10', { alg: 'ES256' }), newIssuerKey('2026-11', { alg: 'ES256' })]
+  server.publish(key, next)
+  const fetched = { source: { case: 'jwksUrl', value: `${server.url}/jwks` }, caCertificates: authority.cert } as const
+  const given = { source: { case: 'jwks', value: JSON.stringify({ keys: [key.jwk] }) } } as const
+  // A port that no server listens on.
+  const unreached = { source: { case: 'spiffeBundleUrl', value: 'https://127.0.0.1:1/bundle' } } as const
+  await owner.issuers.createTrustedIssuer({ issuer: 'https://kubernetes.default.svc.cluster.local', keys: given })
+  await owner.issuers.createTrustedIssuer({ issuer: 'spiffe://shop.example', keys: unreached })
+  const { trustedIssuer } = await owner.issuers.createTrustedIssuer({
+    issuer: 'https://ci.shop.example',
+    keys: fetched,
   })
-})
+  const { issuerId } = trustedIssuer!
+  await eventually(async () => {
+    const { trustedIssuers } = await owner.issuers.listTrustedIssuers({})
+    expect(trustedIssuers.map(({ fetchedKeys }) => fetchedKeys?.fetchDate ?? fetchedKeys?.failureDate)).toEqual([
+      expect.anything(),
+      undefined,
+      expect.anything(),
+    ])
+  })
+  return issuerId
+}
+
+describeConsole(
+  'the pages of the console',
+  (test) => {
+    let issuerServer: HttpsIssuer
+    beforeAll(async () => {
+      issuerServer = await startHttpsIssuer(authority)
+    })
+    afterAll(() => issuerServer?.stop())
+
+    it.each(['light', 'dark'] as const)('are drawn in %s', async (colorScheme) => {
+      const { owner, browser, server } = test
+      const { serviceUsers } = await owner.users.listServiceUsers({})
+      let userId = serviceUsers.find(({ name }) => name === 'checkout')?.userId
+      if (userId === undefined) {
+        userId = await seedUsers(test)
+        await seedKeys(test)
+        await seedInstance(test)
+        // The token of the administration was signed by a key that signs no more, and is as good as before.
+        await owner.projects.createProject({ name: 'billing' })
+      }
+      const { trustedIssuers } = await owner.issuers.listTrustedIssuers({})
+      const issuerId = trustedIssuers[0]?.issuerId ?? (await seedIssuers(test, issuerServer))
+      const { projects } = await owner.projects.listProjects({})
+      const shop = projects.find(({ name }) => name === 'shop')!
+      const { page, faults, close } = await signIn(browser, server, {
+        user: owner,
+        colorScheme,
+        viewport: { width: 1280, height: 860 },
+      })
+      const places = {
+        keys: '/keys',
+        users: '/users',
+        user: `/users/${userId}`,
+        project: `/projects/${shop.projectId}`,
+        issuers: '/issuers',
+        issuer: `/issuers/${issuerId}`,
+        audit: '/audit',
+        tokens: '/tokens',
+        instance: '/instance',
+      }
+      for (const [name, place] of Object.entries(places)) {
+        await page.evaluate(`location.hash = ${JSON.stringify(`#${place}`)}`)
+        await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
+        if (name === 'tokens') {
+          await page.getByLabel('Access token').fill(owner.token)
+          await page.getByText('yes', { exact: true }).waitFor()
+        }
+        await page
+          .getByText(/^(Loading…|not known yet)$/)
+          .first()
+          .waitFor({ state: 'detached' })
+        if (FOLDER === undefined) continue
+        mkdirSync(FOLDER, { recursive: true })
+        await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) })
+      }
+      expect(faults).toEqual([])
+      await close()
+    })
+  },
+  { KEYTURN_ISSUER_NETWORKS: '127.0.0.0/8, ::1' },
+)

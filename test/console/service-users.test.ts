@@ -29,7 +29,14 @@ describeConsole('the service users in the console', (test) => {
     await test.page.keyboard.press('Escape')
     await test.page.keyboard.press('Escape')
     expect(await dialog().getByRole('button', { name: 'Close' }).isDisabled()).toBe(true)
+    const mayBeLeft = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    const { page } = test
+    const place = page.url()
+    await page.evaluate("new Promise((go) => { addEventListener('hashchange', go, { once: true }); history.back() })")
+    expect([page.url(), await page.evaluate(mayBeLeft)]).toEqual([place, false])
+    expect(await dialog().textContent()).toContain(secret)
     await dialog().getByLabel('I have saved it').check()
+    expect(await page.evaluate(mayBeLeft)).toBe(true)
     await dialog().getByRole('button', { name: 'Close' }).click()
     await dialog().waitFor({ state: 'detached' })
     expect(await test.page.content()).not.toContain(secret)
@@ -86,12 +93,20 @@ describeConsole('the service users in the console', (test) => {
     await test.page.getByRole('button', { name: 'Change settings' }).click()
     const userId = clientId.split('@')[0]!
     await test.owner.users.updateServiceUser({ userId, name: 'renamed', updateMask: { paths: ['name'] } })
+    await test.page.getByRole('heading', { name: 'renamed', exact: true }).waitFor()
     await dialog().getByLabel('A token lifetime of its own').check()
     await dialog().getByLabel('Lifetime of its tokens', { exact: true }).fill('0.25')
     await dialog().getByRole('button', { name: 'Save' }).click()
-    await test.page.getByRole('heading', { name: 'renamed' }).waitFor()
+    await dialog().waitFor({ state: 'detached' })
     const { serviceUser } = await test.owner.users.getServiceUser({ userId })
     expect(serviceUser).toMatchObject({ name: 'renamed', tokenLifetime: { seconds: 900n } })
+  })
+
+  it('have identifiers of which is said if they cannot be copied', async () => {
+    await test.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    await test.page.getByRole('button', { name: 'Copy the client ID' }).click()
+    await test.page.getByRole('alert').getByText('not copied: select it, and copy it by hand').waitFor()
+    await test.page.evaluate('delete navigator.clipboard')
   })
 
   it('are found by a part of their name, which is in the address', async () => {
@@ -108,5 +123,17 @@ describeConsole('the service users in the console', (test) => {
     await test.page.reload()
     await test.page.getByRole('link', { name: 'invoices' }).waitFor()
     expect(await test.page.getByRole('link', { name: 'checkout' }).count()).toBe(0)
+  })
+
+  it('are searched on their own page only', async () => {
+    await test.console.goTo('/users')
+    await test.page.getByLabel('Search by name or client ID').fill('left')
+    await test.console.goTo('/projects')
+    await test.page.getByRole('heading', { name: 'Projects', exact: true }).waitFor()
+    // The page asks once a second, and a search begins sooner.
+    for (let poll = 0; poll < 2; poll += 1) {
+      await test.page.waitForResponse((response) => response.url().endsWith('/GetInstance'))
+    }
+    expect(new URL(test.page.url()).hash).toBe('#/projects')
   })
 })

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Browser } from 'playwright-core'
 import { type Administration, administrationOf } from '../support/administration.ts'
 import { newCode } from '../support/console-browser.ts'
+import { seedLink } from '../support/console-seed.ts'
 import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
 import { describeUnless } from '../support/unless.ts'
 import { NO_BROWSER, openBrowser, openPage, signIn } from './browser.ts'
+import { describeConsole } from './console-tests.ts'
 
 describeUnless(NO_BROWSER)('signing in at the console', () => {
   let server: Keyturn
@@ -31,6 +33,16 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     const { page, faults, close } = await signIn(browser, server, { user: owner })
     expect(page.url()).toBe(`${server.baseUrl}/console/`)
     expect(await page.evaluate('document.cookie')).toBe('')
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  it('takes a link that is opened in a tab that has no session', async () => {
+    const { page, goTo, faults, close } = await openPage(browser, server)
+    await page.getByText('npx keyturn console').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    expect(page.url()).toBe(`${server.baseUrl}/console/`)
     expect(faults).toEqual([])
     await close()
   })
@@ -67,11 +79,62 @@ describeUnless(NO_BROWSER)('signing in at the console', () => {
     await close()
   })
 
-  it('leads back to the sign-in page when the session was revoked', async () => {
+  it('says that the session goes on if signing out failed, and tries again', async () => {
     const { page, close } = await signIn(browser, server, { user: owner })
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Back to the console' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await page.route('**/console/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await close()
+  })
+
+  it('leads back to the sign-in page when the session was revoked', async () => {
+    const { page, goTo, close } = await signIn(browser, server, { user: owner })
     const { sessions } = await owner.console.listSessions({})
     for (const { sessionId } of sessions) await owner.console.revokeSession({ sessionId })
     await page.getByText('Your session has ended.').waitFor()
+    await goTo(`code=${await newCode(owner)}`)
+    await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
+    await close()
+  })
+})
+
+describeConsole('a link of the console', (test) => {
+  const refusedAt = async (at: string) => {
+    const { page, faults, close } = await openPage(test.browser, test.server, { at })
+    await page.getByText('npx keyturn console').waitFor()
+    expect(await page.getByRole('status').textContent()).toMatch(/link/)
+    expect(page.url()).not.toContain('code')
+    expect(faults).toEqual([])
+    await close()
+  }
+
+  it('is refused a second after its minute', async () => {
+    const robot = await test.instance.addRobot({ instanceRoles: ['IAM_OWNER'] })
+    await refusedAt(`#code=${await seedLink(test.instance, robot.userId, -1)}`)
+  })
+
+  it('is refused when it was made up', async () => {
+    await refusedAt('#code=ktn_code_made-up')
+  })
+
+  it('is refused in the browser that used it, once that has signed out', async () => {
+    const at = `#code=${await newCode(test.owner)}`
+    const { page, close } = await openPage(test.browser, test.server, { at })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You have signed out.').waitFor()
+    await page.goto('about:blank')
+    await page.goto(`${test.server.baseUrl}/console/${at}`)
+    await page.getByText('npx keyturn console').waitFor()
+    expect(await page.getByRole('status').textContent()).toMatch(/link/)
     await close()
   })
 })

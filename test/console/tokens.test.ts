@@ -9,23 +9,118 @@ describeConsole('a token in the console', (test) => {
   const verdict = (text: string) =>
     test.page.getByRole('region', { name: 'Would it verify now?' }).getByText(text, { exact: true })
 
-  it('is decoded and verified with the published keys, and sent nowhere', async () => {
+  /** What the page sends from now on. */
+  const sentRequests = () => {
     const sent: string[] = []
     test.page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
+    return sent
+  }
+
+  it('is decoded and verified with the published keys, and shown to Keyturn alone', async () => {
+    const sent = sentRequests()
     await paste(test.owner.token)
     await verdict('yes').waitFor()
+    await test.page.getByText('says that it is active: not revoked, and its user is enabled').waitFor()
     await test.page.getByRole('region', { name: 'Claims' }).getByText('client_id').waitFor()
     const [, claims = ''] = test.owner.token.split('.')
-    expect(sent.filter((request) => request.includes(claims))).toEqual([])
+    expect(sent.filter((request) => request.includes(claims))).toEqual([
+      `${test.server.baseUrl}/console/api/iam.user.v2.ServiceUserService/IntrospectToken ${JSON.stringify({ token: test.owner.token })}`,
+    ])
     expect(sent.some((request) => request.includes('/.well-known/openid-configuration/jwks'))).toBe(true)
   })
 
-  it('does not verify when it was altered', async () => {
+  it('does not verify when it was altered, and is sent nowhere then', async () => {
+    const sent = sentRequests()
     const [header, , signature] = test.owner.token.split('.')
     const claims = Buffer.from(JSON.stringify({ iss: test.server.baseUrl, exp: 2 ** 40 })).toString('base64url')
     await paste(`${header}.${claims}.${signature}`)
     await verdict('no').waitFor()
     await test.page.getByText('is wrong: the token was altered').waitFor()
+    expect(sent.filter((request) => request.includes(claims))).toEqual([])
+  })
+
+  const tokenOf = (claims: string) =>
+    `${Buffer.from('{"alg":"RS256","kid":"k"}').toString('base64url')}.${Buffer.from(claims).toString('base64url')}.AAAA`
+
+  it.each([
+    ['a date after all dates', `{"sub":"late","exp":${8.64e12 + 1}}`],
+    ['a number that is no date', '{"sub":"huge","exp":1e300}'],
+    ['a number without an end', '{"sub":"endless","exp":1e999}'],
+    ['a value that is nested deeply', `{"sub":"deep","a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+    ['a date before all dates', '{"sub":"early","nbf":-1e300}'],
+  ])('is shown with %s, and without parts of the token before', async (_, claims) => {
+    const [card, input] = [test.page.getByRole('region', { name: 'Claims' }), test.page.getByLabel('Access token')]
+    await paste(test.owner.token)
+    await verdict('yes').waitFor()
+    await input.fill(tokenOf(claims))
+    await card.getByText(JSON.parse(claims.replace(/"a":.*/, '"a":0}')).sub, { exact: true }).waitFor()
+    await verdict('no').waitFor()
+    expect(await card.getByText('client_id').count()).toBe(0)
+  })
+
+  it('is verified again when its time comes', async () => {
+    await paste(tokenOf(JSON.stringify({ nbf: Math.ceil(Date.now() / 1000) + 3 })))
+    await test.page.getByText('Not before has not come').waitFor()
+    await test.page.getByText('Not before has not come').waitFor({ state: 'detached' })
+  })
+
+  it('fits into a narrow window', async () => {
+    const size = test.page.viewportSize()!
+    await test.page.setViewportSize({ width: 360, height: 800 })
+    await paste(test.owner.token)
+    await verdict('yes').waitFor()
+    expect(await test.page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await test.page.setViewportSize(size)
+  })
+
+  it('is shown as refused by Keyturn as soon as it is revoked, and what accepts it still', async () => {
+    const robot = await test.instance.addRobot()
+    await paste(await test.instance.accessToken(robot, 'openid'))
+    await verdict('yes').waitFor()
+    await test.owner.users.revokeTokens({ userId: robot.userId })
+    await verdict('not at Keyturn').waitFor()
+    await test.page.getByText('refuses it: the access token has been revoked').waitFor()
+    await test.page.getByText('Services that verify tokens themselves accept it').waitFor()
+    const other = await test.instance.addRobot()
+    await paste(await test.instance.accessToken(other, 'openid'))
+    await verdict('yes').waitFor()
+    await test.owner.users.disableServiceUser({ userId: other.userId })
+    await test.page.getByText('the service user of the access token is disabled or has been deleted').waitFor()
+  })
+
+  it('is got for a service user without its secret, with one that is deleted at once', async () => {
+    const robot = await test.instance.addRobot()
+    const { secrets: before } = await test.owner.users.listClientSecrets({ userId: robot.userId })
+    await test.console.goTo(`/users/${robot.userId}`)
+    await test.page.getByRole('link', { name: 'Get a token' }).click()
+    const dialog = test.page.getByRole('dialog')
+    expect(await dialog.getByLabel('Service user').inputValue()).toBe(robot.clientId)
+    await dialog.getByRole('button', { name: 'Get token' }).click()
+    await verdict('yes').waitFor()
+    const [, claims = ''] = (await test.page.getByLabel('Access token').inputValue()).split('.')
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({ client_id: robot.clientId })
+    const { secrets } = await test.owner.users.listClientSecrets({ userId: robot.userId })
+    expect(secrets.map(({ secretId }) => secretId)).toEqual(before.map(({ secretId }) => secretId))
+    expect(await test.page.content()).not.toContain('ktn_cs_')
+    const { events } = await test.owner.audit.listAuditEvents({ resource: `users/${robot.userId}/secrets` })
+    expect(events.map(({ action }) => action.split('/').at(-1))).toEqual(['DeleteClientSecret', 'GenerateClientSecret'])
+  })
+
+  it('is not got for a user who may not have one, and leaves no secret behind', async () => {
+    const robot = await test.instance.addRobot()
+    const { userId } = robot
+    const updateMask = { paths: ['client_credentials_enabled'] }
+    await test.owner.users.updateServiceUser({ userId, clientCredentialsEnabled: false, updateMask })
+    const { secrets: before } = await test.owner.users.listClientSecrets({ userId })
+    await test.console.goTo('/tokens')
+    await test.page.getByRole('button', { name: 'Get a token' }).click()
+    const dialog = test.page.getByRole('dialog')
+    await dialog.getByLabel('Service user').fill(userId)
+    await dialog.getByRole('button', { name: 'Get token' }).click()
+    await dialog.getByText('The token endpoint refused').waitFor()
+    const { secrets } = await test.owner.users.listClientSecrets({ userId })
+    expect(secrets).toHaveLength(before.length)
+    await test.page.keyboard.press('Escape')
   })
 
   it.each(['RSA 2048, SHA-256 (RS256)', 'ECDSA P-256 (ES256)', 'ECDSA P-521 (ES512)', 'Ed25519 (EdDSA)'])(

@@ -225,6 +225,7 @@ export function describeTwoRoles({
         await users(method, { userId })
       }
       await users('ListServiceUsers', {})
+      await users('IntrospectToken', { token: 'unknown' })
       await users('RevokeTokens', { userId })
       await users('DisableServiceUser', { userId })
       await users('EnableServiceUser', { userId })
@@ -290,6 +291,19 @@ export function describeTwoRoles({
       await keys('RotateWebKey')
       await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
       await call('iam.instance.v2.InstanceService/GetInstance')
+      // Written a few seconds later, by the runtime role.
+      await eventually(async () => {
+        const { deprecatedCalls = [] } = await call<{ deprecatedCalls?: { method: string }[] }>(
+          'iam.instance.v2.InstanceService/ListDeprecatedCalls',
+        )
+        expect(deprecatedCalls).toHaveLength(4)
+      })
+      await eventually(async () => {
+        const { instance } = await call<{ instance: { replicas?: object[] } }>(
+          'iam.instance.v2.InstanceService/GetInstance',
+        )
+        expect(instance.replicas).toHaveLength(1)
+      })
 
       const all = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`))
       expect([...called].sort()).toEqual(all.sort())

@@ -70,6 +70,7 @@ const PART = /^export (?:class|(?:async )?function (?=create|open|start)) ?(\w+)
 const ALLOWED_IN_CONSOLE = [
   '../src/domain/keys/key-algorithm.ts',
   '../src/domain/keys/kind-warnings.ts',
+  '../src/domain/keys/rotation-policy.ts',
   'preact',
   '@preact/signals',
   '@connectrpc/connect',

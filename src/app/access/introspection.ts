@@ -16,6 +16,11 @@ export interface IntrospectionOptions {
   readonly now: () => Date
 }
 
+/** What is known about a token: what it says if it is active, otherwise why it is not. */
+export type Examined =
+  | { readonly kind: 'active'; readonly issued: IssuedAccessToken }
+  | { readonly kind: 'inactive'; readonly reason: string }
+
 export class Introspection {
   readonly #options: IntrospectionOptions
 
@@ -24,22 +29,30 @@ export class Introspection {
   }
 
   /**
-   * An access token that is active: signed by a key that is published, neither expired nor revoked, and of an enabled user. Undefined for
-   * any other text. Memory may affirm; what depends on the database is denied only as the database has it (decision 12).
+   * An access token is active that was signed by a key that is published, has neither expired nor been revoked, and is of an enabled user. Any
+   * other text is not. Memory may affirm; what depends on the database is denied only as the database has it (decision 12).
    *
    * @throws {DomainError} `storage_unavailable`.
    */
-  async introspect(token: string): Promise<IssuedAccessToken | undefined> {
+  async examine(token: string): Promise<Examined> {
     const { replica, now } = this.#options
     try {
       const issued = await this.#verify(token)
       const user = await this.#subjectOf(issued)
       authenticated(issued.credential, { user, ring: replica.keys().ring, now: now() })
-      return issued
+      return { kind: 'active', issued }
     } catch (error) {
-      if (error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')) return
+      if (error instanceof DomainError && (error.code === 'token_invalid' || error.code === 'token_key_unknown')) {
+        return { kind: 'inactive', reason: error.message }
+      }
       throw error
     }
+  }
+
+  /** The token if it is active, otherwise undefined: for callers who must not learn why. @throws {DomainError} `storage_unavailable`. */
+  async introspect(token: string): Promise<IssuedAccessToken | undefined> {
+    const examined = await this.examine(token)
+    return examined.kind === 'active' ? examined.issued : undefined
   }
 
   /** An unknown key may be a new one, so memory is refreshed once. */

@@ -11,12 +11,13 @@ import {
   invalidLink,
   isOpen,
   openSession,
-  openSessionFor,
+  openSessionOf,
   type SignInLink,
   type SignIns,
 } from '../../domain/console/sign-ins.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Actor, ChangeEntry } from '../../domain/identities/authority.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore } from '../../domain/ports.ts'
 import type { Clock } from '../../domain/time.ts'
@@ -27,7 +28,8 @@ import { userResource } from '../audit/audit-resources.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
 
-const SIGN_IN = 'console/sign_in'
+/** The action of signing in, in the audit trail. */
+export const SIGN_IN = 'console/sign_in'
 const SIGN_OUT = 'console/sign_out'
 /** The end of a session that had to give way to a new one of its user. */
 const REPLACED = 'console/replaced'
@@ -125,10 +127,12 @@ export class ConsoleSessions {
     }
   }
 
-  /** Opens a session of a user who has been proved otherwise. @throws {DomainError} `console_limit_reached`. */
+  /** Opens a session of a user who has been proved otherwise. @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`. */
   async openFor(userId: string, request: BrowserRequest): Promise<OpenedSession> {
     this.#assertMaySignIn(userId)
-    return this.#startSession(userId, request, (signIns, facts) => openSessionFor(signIns, { ...facts, userId }))
+    return this.#startSession(userId, request, (signIns, facts, user) =>
+      openSessionOf(user, signIns, { ...facts, userId }),
+    )
   }
 
   /** Ends a session of its own user. One that has ended already stays so. */
@@ -180,19 +184,19 @@ export class ConsoleSessions {
   async #startSession(
     userId: string,
     request: BrowserRequest,
-    decide: (signIns: SignIns, facts: SessionFacts) => ReturnType<typeof openSession>,
+    decide: (
+      signIns: SignIns,
+      facts: SessionFacts,
+      user: Pick<ServiceUser, 'enabled'> | undefined,
+    ) => ReturnType<typeof openSession>,
   ): Promise<OpenedSession> {
     const { store, secrets, newId } = this.#options
     const sessionId = newId()
     const { cookie, hash } = secrets.generateCookie()
     const entry = { ...request, actor: userId, action: SIGN_IN, resource: resourceOf({ sessionId, userId }) }
-    const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock) => {
-      const { next, session, replaced } = decide(signIns, {
-        sessionId,
-        hash,
-        clientAddress: request.clientAddress,
-        clock,
-      })
+    const session = await store.change({ ...entry, authority: { kind: 'client', userId } }, (signIns, clock, user) => {
+      const facts = { sessionId, hash, clientAddress: request.clientAddress, clock }
+      const { next, session, replaced } = decide(signIns, facts, user)
       const events = replaced.map((other) => ({ action: REPLACED, resource: resourceOf(other) }))
       return { next, result: session, replaced: events }
     })

@@ -1,25 +1,29 @@
 /**
- * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the role that the provider's claims give.
+ * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the roles that the provider's claims give.
  *
  * The change of the user is the right of the system, because the operator has configured who gets which role. All that the person does
  * afterwards is done by the right of the user.
  */
-import { nameOf, notAllowed, type Person, planPerson, type RoleRule, roleOf } from '../../domain/console/person.ts'
+import { ANONYMOUS } from '../../domain/audit.ts'
+import { nameOf, notAllowed, type Person, planPerson, type RoleRule, rolesOf } from '../../domain/console/person.ts'
+import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
 import { projectResource, userResource } from '../audit/audit-resources.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { Replica } from '../replica/replica.ts'
-import type { BrowserRequest, ConsoleSessions, OpenedSession } from './console-sessions.ts'
+import { type BrowserRequest, type ConsoleSessions, type OpenedSession, SIGN_IN } from './console-sessions.ts'
 
 /** The project of people. Nothing else should be in it. */
 const PROJECT_NAME = 'people'
 
 /** What it needs. */
 export interface PeopleOptions {
-  readonly store: Pick<IdentityStore, 'findProject' | 'changeProject' | 'changeUser'>
+  readonly store: Pick<IdentityStore, 'findUser' | 'findProject' | 'changeProject' | 'changeUser'>
   readonly replica: Pick<Replica, 'assertCurrent' | 'refreshAfterWrite'>
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
+  readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
   /** The UUID that stands for these texts, always the same. */
   readonly idOf: (...texts: readonly string[]) => string
@@ -39,19 +43,34 @@ export class People {
    * of the project of people; `storage_unavailable`, `change_outcome_unknown`.
    */
   async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
-    const { store, replica, sessions, rules, idOf } = this.#options
+    const { store, replica, idOf, audit } = this.#options
     replica.assertCurrent()
-    const role = roleOf(person, rules)
+    const userId = idOf(person.issuer, person.subject)
+    const before = await store.findUser(userId)
+    try {
+      return await this.#signIn(person, userId, before !== undefined, request)
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'sign_in_not_allowed') {
+        const resource = before === undefined ? '' : userResource(userId)
+        audit.refuse({ ...request, actor: ANONYMOUS, action: SIGN_IN, resource }, 'SIGN_IN_NOT_ALLOWED')
+      }
+      throw error
+    }
+  }
+
+  async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
+    const { store, replica, sessions, rules, idOf } = this.#options
+    const instanceRoles = rolesOf(person, rules)
+    if (instanceRoles.length === 0 && !isKnown) throw notAllowed()
     const projectId = idOf(PROJECT_NAME)
     await this.#makeProject(projectId, request)
-    const userId = idOf(person.issuer, person.subject)
-    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), role }
+    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
     await store.changeUser(userId, entry, (user, { date }) => {
       return { next: planPerson(user, facts, date), result: undefined }
     })
     await replica.refreshAfterWrite()
-    if (role === undefined) throw notAllowed()
+    if (instanceRoles.length === 0) throw notAllowed()
     return await sessions.openFor(userId, request)
   }
 

@@ -15,6 +15,7 @@ import {
   isSameSource,
   type KeyFetchOutcome,
   type KeySource,
+  releaseFetch,
 } from '../../domain/federation/issuer-keys.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import { type ChangeEntry, SYSTEM } from '../../domain/identities/authority.ts'
@@ -126,7 +127,7 @@ export class IssuerKeyRefresher {
     }
     for (const issuerId of this.#wanted.keys()) if (!issuers.has(issuerId)) this.#wanted.delete(issuerId)
     for (const issuer of issuers.values()) {
-      if (!this.#running.has(issuer.issuerId) && this.#isDue(issuer, now())) this.#begin(issuer)
+      if (!this.#running.has(issuer.issuerId) && this.#looksDue(issuer, now())) this.#begin(issuer)
     }
   }
 
@@ -134,13 +135,21 @@ export class IssuerKeyRefresher {
     return this.#options.replica.trustedIssuers().filter(isFetching)
   }
 
-  #isDue({ issuerId, keys }: Pick<FetchingIssuer, 'issuerId' | 'keys'>, now: Date): boolean {
+  /** By what is in memory, where the lease of another replica stays that has long recorded that nothing changed: the claim has the newest. */
+  #looksDue({ issuerId, keys }: FetchingIssuer, now: Date): boolean {
+    const isWanted = this.#isWanted(issuerId, keys)
+    if (!isWanted) this.#wanted.delete(issuerId)
+    return isFetchDue(isWanted ? { ...keys, fetch: { ...keys.fetch, lease: null } } : keys, { now, isWanted })
+  }
+
+  /** A fetch that began later has what there was then. */
+  #isWanted(issuerId: string, { fetch: { attemptedAt } }: FetchedKeys): boolean {
     const wantedAt = this.#wanted.get(issuerId)
-    const { attemptedAt } = keys.fetch
-    // A fetch that began later has what there was then.
-    const isWanted = wantedAt !== undefined && (attemptedAt === null || attemptedAt <= wantedAt)
-    if (wantedAt !== undefined && !isWanted) this.#wanted.delete(issuerId)
-    return isFetchDue(keys, { now, isWanted })
+    return wantedAt !== undefined && (attemptedAt === null || attemptedAt <= wantedAt)
+  }
+
+  #isDue({ issuerId, keys }: Pick<FetchingIssuer, 'issuerId' | 'keys'>, now: Date): boolean {
+    return isFetchDue(keys, { now, isWanted: this.#isWanted(issuerId, keys) })
   }
 
   #begin(issuer: FetchingIssuer): void {
@@ -159,8 +168,9 @@ export class IssuerKeyRefresher {
     if (claimed === undefined) return
     running.source = claimed.keys.source
     const outcome = await this.#fetch(claimed, signal)
-    // The lease ends by itself. What was fetched for an issuer that is not trusted any more is not stored.
-    if (!signal.aborted) await this.#record(claimed, lease, outcome)
+    // What was fetched for an issuer that is not trusted any more is not stored.
+    if (signal.aborted) await this.#release(issuerId, lease)
+    else await this.#record(claimed, lease, outcome)
   }
 
   /** The issuer, if this process is to fetch its keys. Undefined: another one has done so, or does. */
@@ -188,6 +198,15 @@ export class IssuerKeyRefresher {
       log.error({ err: error, issuer }, 'fetching the keys of a trusted issuer failed unexpectedly')
       return { kind: 'failed', reason: 'an unexpected error, which is in the log of the server' }
     }
+  }
+
+  /** So that another replica need not wait until the lease ends. */
+  async #release(issuerId: string, lease: string): Promise<void> {
+    const { store, now } = this.#options
+    await store.update(entryOf(issuerId), issuerId, (keys) => ({
+      next: keys.fetch.lease === lease ? releaseFetch(keys, now()) : keys,
+      isChange: false,
+    }))
   }
 
   async #record(claimed: FetchingIssuer, lease: string, outcome: KeyFetchOutcome): Promise<void> {

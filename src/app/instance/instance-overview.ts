@@ -1,16 +1,26 @@
 /**
  * What the instance is made of, and how the replica that answers is doing.
  *
- * It is asked every second by each open console. Most of it is in memory; what is not is read once for each version of the instance.
+ * It is asked every second by each open console. Most of it is in memory; what is not is read once for each version of the instance,
+ * and the replicas once a second.
  */
 import type { KeyResealer, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
-import type { Readiness } from '../../domain/ports.ts'
+import type { Readiness, ReplicaStore } from '../../domain/ports.ts'
+import type { SeenReplicas } from '../../domain/replicas.ts'
+import type { Clock } from '../../domain/time.ts'
+import type { ReplicaIdentity } from '../replica/heartbeat-writer.ts'
 import type { Replica, ReplicaStatus } from '../replica/replica.ts'
+
+/** How long a list of the replicas is good for, in milliseconds: many open consoles cost no more than one. */
+const LIST_REUSED_FOR = 1000
 
 /** What it needs. */
 export interface InstanceOverviewOptions {
   readonly issuer: string
+  /** Of the replica that answers. */
+  readonly identity: ReplicaIdentity
   readonly replica: Pick<Replica, 'status'>
+  readonly replicas: Pick<ReplicaStore, 'list'>
   readonly readiness: () => Readiness
   readonly clockOffsetSeconds: () => number
   /** Reads the version of PostgreSQL. */
@@ -19,9 +29,7 @@ export interface InstanceOverviewOptions {
   readonly masterKeys: Pick<KeyResealer, 'masterKeyIds' | 'masterKeyOf'>
   /** By the name of their variable, without secrets. */
   readonly settings: Readonly<Record<string, string | number | null>>
-  /** The version of this program. */
-  readonly keyturnVersion: string
-  readonly startedAt: Date
+  readonly clock: Pick<Clock, 'monotonic'>
   /** The time of the instance. */
   readonly now: () => Date
 }
@@ -37,9 +45,10 @@ export interface MasterKeyFacts {
 
 /** The state at one moment. */
 export interface InstanceFacts
-  extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'keyturnVersion' | 'startedAt'>,
+  extends Pick<InstanceOverviewOptions, 'issuer' | 'settings' | 'identity'>,
     Pick<ReplicaStatus, 'version' | 'changedAt' | 'stalenessSeconds' | 'lagSeconds'>,
-    StoredFacts {
+    StoredFacts,
+    SeenReplicas {
   readonly now: Date
   readonly readiness: Readiness
   readonly clockOffsetSeconds: number
@@ -54,6 +63,7 @@ interface StoredFacts {
 export class InstanceOverview {
   readonly #options: InstanceOverviewOptions
   #stored: { readonly version: number; readonly facts: Promise<StoredFacts> } | undefined
+  #listed: { readonly at: number; readonly seen: Promise<SeenReplicas> } | undefined
 
   constructor(options: InstanceOverviewOptions) {
     this.#options = options
@@ -61,13 +71,12 @@ export class InstanceOverview {
 
   /** @throws {DomainError} `storage_unavailable`. */
   async get(): Promise<InstanceFacts> {
-    const { issuer, settings, keyturnVersion, startedAt, replica, readiness, clockOffsetSeconds, now } = this.#options
+    const { issuer, settings, identity, replica, readiness, clockOffsetSeconds, now } = this.#options
     const { version, changedAt, stalenessSeconds, lagSeconds } = replica.status()
     return {
       issuer,
       settings,
-      keyturnVersion,
-      startedAt,
+      identity,
       version,
       changedAt,
       stalenessSeconds,
@@ -75,8 +84,21 @@ export class InstanceOverview {
       readiness: readiness(),
       clockOffsetSeconds: clockOffsetSeconds(),
       ...(await this.#storedAt(version)),
+      ...(await this.#seenReplicas()),
       now: now(),
     }
+  }
+
+  #seenReplicas(): Promise<SeenReplicas> {
+    const { replicas, clock } = this.#options
+    const at = clock.monotonic()
+    if (this.#listed !== undefined && at - this.#listed.at < LIST_REUSED_FOR) return this.#listed.seen
+    const listed = { at, seen: replicas.list() }
+    this.#listed = listed
+    listed.seen.catch(() => {
+      if (this.#listed === listed) this.#listed = undefined
+    })
+    return listed.seen
   }
 
   #storedAt(version: number): Promise<StoredFacts> {

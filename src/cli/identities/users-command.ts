@@ -67,12 +67,13 @@ function listCommand(io: Io): Command {
   return withRemoteOptions(new Command('list'))
     .description('List users, oldest first. The client ID is the user id, an @ and the project.')
     .option('--project <project>', 'only users of this project: its name or id')
-    .action(async (options: RemoteOptions & { readonly project?: string }) => {
+    .option('--search <text>', 'only users whose name or client ID contains this text, in any case')
+    .action(async (options: RemoteOptions & { readonly project?: string; readonly search?: string }) => {
       const api = await openApi(io, options)
       const client = createClient(ServiceUserService, api)
       const projectId = options.project === undefined ? '' : await resolveProject(api, options.project)
       const serviceUsers = await everyItemOf(
-        (page) => client.listServiceUsers({ projectId, ...page }),
+        (page) => client.listServiceUsers({ projectId, search: options.search ?? '', ...page }),
         (response) => response.serviceUsers,
       )
       const all = create(ListServiceUsersResponseSchema, { serviceUsers })

@@ -17,7 +17,10 @@ export interface Person {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Gives a role to the people with one of these values in a claim, which is a text or a list of texts. */
+/**
+ * Gives a role to the people with one of these values in a claim, which is a text or a list of texts. An `email` counts only if it is
+ * verified: at some providers people write it themselves.
+ */
 export interface RoleRule {
   readonly role: InstanceRole
   readonly claim: string
@@ -30,18 +33,21 @@ const MAX_NAME_LENGTH = 200
 /** The claims that may name a person, the best first (OpenID Connect Core §5.1). */
 const NAMES = ['name', 'preferred_username', 'email']
 
-/** The role of a person: the greatest one, if several rules fit. Undefined: none fits. */
-export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): InstanceRole | undefined {
-  const given = rules.filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
-  const roles = given.map(({ role }) => role)
-  return roles.includes('IAM_OWNER') ? 'IAM_OWNER' : roles[0]
+/** The roles of a person: all that rules give, or only the greatest one. Empty: no rule fits. */
+export function rolesOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): readonly InstanceRole[] {
+  const given = rules
+    .filter(({ claim }) => claim !== 'email' || claims.email_verified === true)
+    .filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
+  const roles = new Set(given.map(({ role }) => role))
+  return roles.has('IAM_OWNER') ? ['IAM_OWNER'] : [...roles].sort()
 }
 
 /** The name that a person gets here. */
 export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>): string {
   const names = [...NAMES.flatMap((claim) => textsIn(claims, claim)), subject].map((name) =>
     name
-      .replaceAll(/\p{Cc}/gu, ' ')
+      // Neither control characters nor those that are not seen or turn the direction of what follows.
+      .replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
       .trim()
       .slice(0, MAX_NAME_LENGTH)
       .toWellFormed(),
@@ -50,22 +56,29 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
 }
 
 /**
- * The user of a person with the role that the person has now. A person who has lost it loses the role of the user too.
+ * The user of a person with the roles that the person has now. A person who has lost all of them loses those of the user too, also those
+ * over projects, which only people with another role can use.
  *
  * @param before Undefined at the first sign-in.
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
  */
 export function planPerson(
   before: ServiceUser | undefined,
-  { role, ...facts }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly role: InstanceRole | undefined },
+  {
+    instanceRoles,
+    ...facts
+  }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly instanceRoles: readonly InstanceRole[] },
   at: Date,
 ): ServiceUser {
-  if (before === undefined && role === undefined) throw notAllowed()
+  if (before === undefined && instanceRoles.length === 0) throw notAllowed()
   if (before?.enabled === false) throw notAllowed()
   const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, at)
-  const instanceRoles = role === undefined ? [] : [role]
-  const isSame = user.name === facts.name && user.instanceRoles.join() === instanceRoles.join()
-  return before !== undefined && isSame ? before : { ...user, name: facts.name, instanceRoles }
+  const managedProjects: ServiceUser['managedProjects'] = instanceRoles.length === 0 ? new Map() : user.managedProjects
+  const isSame =
+    user.name === facts.name &&
+    user.instanceRoles.join() === instanceRoles.join() &&
+    user.managedProjects.size === managedProjects.size
+  return before !== undefined && isSame ? before : { ...user, name: facts.name, instanceRoles, managedProjects }
 }
 
 /** The refusal of a person whom the provider knows, and who may not sign in here. */

@@ -2,7 +2,9 @@
  * Sign-in links and sessions of the console, with their limits and their end. What a session may do is what its user may do.
  */
 import { DomainError } from '../errors.ts'
+import type { ServiceUser } from '../identities/service-user.ts'
 import { after } from '../time.ts'
+import { notAllowed } from './person.ts'
 
 const LINK_LIFETIME_SECONDS = 60
 /** How long a session may live, in seconds. */
@@ -57,6 +59,9 @@ interface OpenedNow {
   readonly replaced: readonly ConsoleSession[]
 }
 
+/** What is known about a session before it begins. */
+export type NewSession = Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId'>
+
 /** Whether a session has not ended. */
 export function isOpen({ expiresAt, lastUsedAt }: SessionDates, now: Date): boolean {
   return now < expiresAt && now < after(lastUsedAt, SESSION_IDLE_SECONDS)
@@ -92,7 +97,7 @@ export function addLink(
 export function openSession(
   signIns: SignIns,
   linkHash: Uint8Array,
-  { clock, ...facts }: Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress'> & { readonly clock: Date },
+  { clock, ...facts }: Omit<NewSession, 'userId'> & { readonly clock: Date },
 ): OpenedNow {
   const open = openSignIns(signIns, clock)
   const link = open.links.find(({ hash }) => isSame(hash, linkHash))
@@ -102,14 +107,23 @@ export function openSession(
   return { ...opened, next: { ...opened.next, links: open.links.filter((other) => other !== link) } }
 }
 
-/** Opens a session of a user who has been proved otherwise. @throws {DomainError} `console_limit_reached`. */
-export function openSessionFor(
+/**
+ * Opens a session of a user who has been proved otherwise.
+ *
+ * @param user As it is now; undefined if there is none. A user who is disabled has no links, so only this way of signing in asks.
+ * @throws {DomainError} `sign_in_not_allowed`; `console_limit_reached`.
+ */
+export function openSessionOf(
+  user: Pick<ServiceUser, 'enabled'> | undefined,
   signIns: SignIns,
-  {
-    clock,
-    ...facts
-  }: Pick<ConsoleSession, 'sessionId' | 'hash' | 'clientAddress' | 'userId'> & { readonly clock: Date },
+  facts: NewSession & { readonly clock: Date },
 ): OpenedNow {
+  if (user?.enabled !== true) throw notAllowed()
+  return openSessionFor(signIns, facts)
+}
+
+/** @throws {DomainError} `console_limit_reached`. */
+function openSessionFor(signIns: SignIns, { clock, ...facts }: NewSession & { readonly clock: Date }): OpenedNow {
   const open = openSignIns(signIns, clock)
   const { userId } = facts
   const expiresAt = after(clock, SESSION_LIFETIME_SECONDS)

@@ -61,7 +61,7 @@ export interface KeyFetch {
 export type KeyFetchOutcome =
   /** `freshSeconds`: for how long the issuer says that they may be reused; null if it does not. */
   | { readonly kind: 'fetched'; readonly keys: readonly IssuerKey[]; readonly freshSeconds: number | null }
-  /** `reason`: for the operator, with nothing of the response. */
+  /** `reason`: for the operator, with nothing of the response but the address that a discovery document names. */
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** An issuer that is away for a day keeps working by default. */
@@ -75,6 +75,11 @@ const COOLDOWN_SECONDS = 30
 
 /** How far the clocks of two replicas may differ, in seconds. */
 const MAX_AHEAD_SECONDS = 30
+
+/** The keys after a fetch that ended without an outcome: another one is due. */
+export function releaseFetch(known: FetchedKeys, now: Date): FetchedKeys {
+  return { ...known, fetch: { ...known.fetch, nextFetchAt: now, lease: null } }
+}
 
 /** A fetch is aborted long before that. */
 const LEASE_SECONDS = 60

@@ -127,11 +127,11 @@ export function noteKeyFetch(
   issuers: readonly TrustedIssuer[],
   { issuerId, keys }: TrustedIssuer,
 ): readonly TrustedIssuer[] {
-  return issuers.map((issuer) => {
-    if (issuer.issuerId !== issuerId || issuer.keys.kind !== 'fetched' || keys.kind !== 'fetched') return issuer
-    if (!isSameSource(issuer.keys.source, keys.source) || !isSameSet(issuer.keys.keys, keys.keys)) return issuer
-    return { ...issuer, keys: { ...issuer.keys, fetch: keys.fetch } }
-  })
+  const known = issuers.find((issuer) => issuer.issuerId === issuerId)
+  if (known?.keys.kind !== 'fetched' || keys.kind !== 'fetched') return issuers
+  if (!isSameSource(known.keys.source, keys.source) || !isSameSet(known.keys.keys, keys.keys)) return issuers
+  const noted = { ...known, keys: { ...known.keys, fetch: keys.fetch } }
+  return issuers.map((issuer) => (issuer === known ? noted : issuer))
 }
 
 /** The issuer with this id. @throws {DomainError} `trusted_issuer_not_found`. */
@@ -151,7 +151,7 @@ export function isIssuerName(text: string): boolean {
  * of a trust domain itself, which no workload has.
  */
 export function trustDomainOf(spiffeId: string): string | undefined {
-  return /^(spiffe:\/\/[a-z0-9._-]{1,255})(?:\/[\w.-]+)+$/.exec(spiffeId)?.[1]
+  return /^(spiffe:\/\/[a-z0-9._-]{1,255})(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)+$/.exec(spiffeId)?.[1]
 }
 
 /** Whether an issuer may speak of a subject. A SPIFFE trust domain has its own workloads only. */
@@ -164,7 +164,10 @@ function chosenKeys(choice: IssuerKeyChoice, before: IssuerKeys | undefined, clo
   if (choice.kind === 'given') return choice
   const { source } = choice
   const stays = before?.kind === 'fetched' && isSameSource(before.source, source)
-  return stays ? { ...before, source } : notFetched(source, clock)
+  if (!stays) return notFetched(source, clock)
+  // The next fetch is due within the time that was.
+  const isShorter = source.maxStalenessSeconds < before.source.maxStalenessSeconds
+  return isShorter ? requestFetch({ ...before, source }, clock) : { ...before, source }
 }
 
 /** A SPIFFE trust domain publishes a bundle and no discovery document, and is the only issuer with a bundle. */

@@ -4,7 +4,9 @@
  *
  * Every value is compared as a whole. Whether an authority is trusted is decided elsewhere.
  */
+
 import { DomainError } from '../errors.ts'
+import { trustDomainOf } from '../federation/trusted-issuer.ts'
 import { isLive } from './credential.ts'
 import { formatDistinguishedName, parseDistinguishedName } from './distinguished-name.ts'
 import type { ServiceUser } from './service-user.ts'
@@ -51,8 +53,6 @@ const DNS_NAME =
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/
 /** 256 bits in the one spelling of base64url. */
 const THUMBPRINT = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/
-/** With a path: without one, a SPIFFE ID stands for the authority itself (X.509-SVID §2). */
-const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]+(?:\/[A-Za-z0-9._-]+)+$/
 
 /**
  * A value as it is compared.
@@ -75,7 +75,8 @@ export function parseCertificateValue(match: ClientCertificate['match'], text: s
       return name
     }
     case 'san_uri': {
-      const isGood = text.startsWith('spiffe:') ? SPIFFE_ID.test(text) : URI.test(text)
+      // A SPIFFE ID has a path: without one it stands for the authority itself (X.509-SVID §2).
+      const isGood = text.startsWith('spiffe:') ? trustDomainOf(text) !== undefined : URI.test(text)
       if (!isGood) throw invalidCertificate('the URI must be one, and a SPIFFE ID must be that of a workload')
       return text
     }

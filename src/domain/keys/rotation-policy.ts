@@ -134,17 +134,11 @@ export function changed(policy: RotationPolicy, changes: Partial<RotationPolicy>
  * The effective times of a policy. If the settings have changed since the policy was checked, the settings take precedence.
  */
 export function timesOf(policy: RotationPolicy, limits: RotationLimits): RotationTimes {
-  const { jwksMaxAgeSeconds: cached, tokenLifetimeSeconds, maxStalenessSeconds } = limits
-  // A replica that is cut off publishes what it knows for as long as it may, so waiting that long as well is safest. A
-  // policy that publishes keys for a shorter time than that has decided otherwise.
-  const known = Math.max(
-    cached + PROPAGATION_SECONDS,
-    Math.min(policy.publishAheadSeconds, cached + maxStalenessSeconds),
-  )
-  // Such a replica also signs on with the key that it knows, and what it signs lives from then on.
+  const known = knownAfterSeconds(policy, limits)
   const retention = Math.max(
     policy.retentionSeconds,
-    tokenLifetimeSeconds + Math.max(cached, maxStalenessSeconds) + PROPAGATION_SECONDS,
+    neededAfterSeconds(limits),
+    limits.tokenLifetimeSeconds + limits.jwksMaxAgeSeconds + PROPAGATION_SECONDS,
   )
   return {
     interval: policy.rotationIntervalSeconds,
@@ -153,6 +147,25 @@ export function timesOf(policy: RotationPolicy, limits: RotationLimits): Rotatio
     retention,
     rollback: policy.rollbackWindowSeconds,
   }
+}
+
+/** How long after its publication a key may sign if its turn has come already, in seconds. */
+export function knownAfterSeconds(
+  { publishAheadSeconds }: Pick<RotationPolicy, 'publishAheadSeconds'>,
+  { jwksMaxAgeSeconds: cached, maxStalenessSeconds }: Pick<RotationLimits, 'jwksMaxAgeSeconds' | 'maxStalenessSeconds'>,
+): number {
+  // A replica that is cut off publishes what it knows for as long as it may, so waiting that long as well is safest. A
+  // policy that publishes keys for a shorter time than that has decided otherwise.
+  return Math.max(cached + PROPAGATION_SECONDS, Math.min(publishAheadSeconds, cached + maxStalenessSeconds))
+}
+
+/** How long after a key has stopped signing a token that it signed may be valid, in seconds. */
+export function neededAfterSeconds({
+  tokenLifetimeSeconds,
+  maxStalenessSeconds,
+}: Pick<RotationLimits, 'tokenLifetimeSeconds' | 'maxStalenessSeconds'>): number {
+  // A replica that is cut off signs on with the key that it knows, and what it signs lives from then on.
+  return tokenLifetimeSeconds + maxStalenessSeconds + PROPAGATION_SECONDS
 }
 
 /**

@@ -42,9 +42,14 @@ export function createHeaderReader(name: CertificateHeader, trustedProxies: read
   const read = READERS[name]
   return (req) => {
     const peer = peerAddressOf(req)
-    if (peer === undefined) return CLOSED
-    // A proxy may send an empty header for no certificate.
-    return isTrusted(peer) && req.headers[name] ? toPresented(name, () => read(req.headers)) : NONE
+    if (peer === undefined) return () => CLOSED
+    const { headers } = req
+    let known: PresentedCertificate | undefined
+    return () => {
+      // A proxy may send an empty header for no certificate.
+      known ??= isTrusted(peer) && headers[name] ? toPresented(name, () => read(headers)) : NONE
+      return known
+    }
   }
 }
 
@@ -78,10 +83,15 @@ function readForwardedClientCert(headers: IncomingHttpHeaders): readonly Buffer[
   for (let at = 0, separator = ';'; separator !== ''; ) {
     MEMBER.lastIndex = at
     const [found, name = '', value = '', next = ''] = MEMBER.exec(text) ?? []
-    if (found === undefined || members.has(name.toLowerCase())) throw new MalformedHeader('it is malformed')
+    if (found === undefined) throw new MalformedHeader('it is malformed')
     if (next === ',')
       throw new MalformedHeader('it has more than one element: the proxy must replace the header, not append to it')
-    members.set(name.toLowerCase(), value)
+    const member = name.toLowerCase()
+    // Others may be there more than once, such as `DNS` for each name of the certificate, and say nothing that it does not.
+    if (member === 'cert' || member === 'chain') {
+      if (members.has(member)) throw new MalformedHeader('it has a member twice')
+      members.set(member, value)
+    }
     at += found.length
     separator = next
   }

@@ -29,8 +29,11 @@ type MutableFacts = { -readonly [name in keyof RequestFacts]: RequestFacts[name]
 const NO_FACTS: RequestFacts = { address: '' }
 
 const FACTS = Symbol('facts')
+const CERTIFICATE = Symbol('certificate')
 
-type Request = object & { [FACTS]?: MutableFacts }
+type Request = object & { [FACTS]?: MutableFacts; [CERTIFICATE]?: () => PresentedCertificate }
+
+const NOT_BEGUN: PresentedCertificate = { kind: 'unreadable', reason: 'its request has not begun' }
 
 /** The contexts of all requests that are being answered. */
 export class RequestContexts implements RequestContext {
@@ -43,12 +46,13 @@ export class RequestContexts implements RequestContext {
     this.#certificateFrom = certificateFrom
   }
 
-  /** Reads the address, which is unknown once the connection is closed. */
+  /** Reads what is unknown once the connection is closed. */
   begin(req: IncomingMessage): void {
     const forwardedFor = req.headers['x-forwarded-for']
     const line = Array.isArray(forwardedFor) ? forwardedFor.join() : forwardedFor
     const request: Request = req
     request[FACTS] = { address: this.#addressFrom(peerAddressOf(req), line) }
+    request[CERTIFICATE] = this.#certificateFrom(req)
   }
 
   /** What is known about a request that has begun. */
@@ -61,7 +65,7 @@ export class RequestContexts implements RequestContext {
   }
 
   certificateOf(request: Request): PresentedCertificate {
-    return this.#certificateFrom(request as IncomingMessage | Http2ServerRequest)
+    return request[CERTIFICATE]?.() ?? NOT_BEGUN
   }
 
   connectionOf(request: Partial<IncomingMessage & Http2ServerRequest>): object {

@@ -8,8 +8,10 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { PresentedCertificate } from '../../domain/identities/token-binding.ts'
 
-/** Reads the certificate of a request's client. */
-export type CertificateReader = (req: IncomingMessage | Http2ServerRequest) => PresentedCertificate
+/**
+ * Called when a request begins; what it returns reads the certificate of the client, also when the connection has been closed since then.
+ */
+export type CertificateReader = (req: IncomingMessage | Http2ServerRequest) => () => PresentedCertificate
 
 export const NONE: PresentedCertificate = { kind: 'none' }
 export const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its connection is closed' }
@@ -18,19 +20,20 @@ export const CLOSED: PresentedCertificate = { kind: 'unreadable', reason: 'its c
 const MAX_CHAIN = 10
 
 /** Certificates mean nothing. */
-export const noCertificates: CertificateReader = () => NONE
+export const noCertificates: CertificateReader = () => () => NONE
 
 /** Makes a reader of certificates that were presented in TLS handshakes of this server. */
 export function createHandshakeReader(): CertificateReader {
   // Node.js returns the certificates that came with the first one only when they are read for the first time.
-  const known = new WeakMap<object, PresentedCertificate>()
+  const known = new WeakMap<object, () => PresentedCertificate>()
   return (req) => {
     // `socket` of an HTTP/2 request would create a Proxy for each request.
     const connection = 'stream' in req ? req.stream.session : req.socket
-    if (connection === undefined || connection.destroyed) return CLOSED
+    if (connection === undefined || connection.destroyed) return () => CLOSED
     const before = known.get(connection)
     if (before !== undefined) return before
-    const read = presentedBy(('socket' in connection ? connection.socket : connection) as TLSSocket)
+    const certificate = presentedBy(('socket' in connection ? connection.socket : connection) as TLSSocket)
+    const read = () => certificate
     known.set(connection, read)
     return read
   }

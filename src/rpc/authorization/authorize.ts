@@ -1,19 +1,21 @@
 /**
- * Lets a call through only if its caller has the method's permission: once when the headers are there, and again when the whole
- * request has been received. Changes check it a third time, under their lock.
+ * Lets a call through only if its caller has the method's permission over anything: once when the headers are there, and again when the
+ * whole request has been received. What the call is about is checked where that is read: use cases return only what is within the reach of
+ * the authority, and changes look at it once more, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
 import type { AuditTrail } from '../../app/audit/audit-trail.ts'
+import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-counter.ts'
 import { ANONYMOUS } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
-import { successorOf } from '../protocol/deprecation.ts'
+import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
 import { auditRefusal } from './refusal-audit.ts'
 
@@ -46,6 +48,7 @@ export interface GateOptions {
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
   readonly servesDeprecated: boolean
+  readonly deprecatedCalls: Pick<DeprecatedCallCounter, 'note'>
   readonly callContexts: CallContexts
   readonly log: Log
 }
@@ -60,6 +63,7 @@ export function authorize({
   audit,
   permissionFor,
   servesDeprecated,
+  deprecatedCalls,
   callContexts,
   log,
 }: GateOptions): (context: HandlerContext) => Promise<void> {
@@ -79,6 +83,7 @@ export function authorize({
       if (caller.nextNonce !== null) responseHeader.set('dpop-nonce', caller.nextNonce)
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
+      if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
       const authority = await access.authorize(caller, permissionFor(method))
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
@@ -102,11 +107,12 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
  * Refuses calls whose right was lost after the gate, before the rules for the fields of a request are applied: a client can take
  * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then.
  */
-export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
+export function reauthorize(access: Pick<Access, 'reauthorize'>): Interceptor {
   return (next) => async (req) => {
     // The messages of a stream would come after this. Every method is unary today.
     if (req.stream) throw new Error(`${req.method.name} streams, and its rights would not be checked after the gate`)
-    await access.assertStillAuthorized(actorOf({ values: req.contextValues }).authority)
+    const actor = actorOf({ values: req.contextValues })
+    setActor(req.contextValues, { ...actor, authority: await access.reauthorize(actor.authority) })
     return next(req)
   }
 }

@@ -41,6 +41,7 @@ const NO_REFUSALS: readonly DomainErrorCode[] = [
   'change_not_in_force',
   'change_outcome_unknown',
   'dpop_nonce_required',
+  'openid_provider_unavailable',
 ]
 
 /** Audits an error if it is a refusal. */
@@ -71,6 +72,7 @@ export function resourceOf(request: object): string {
     if (identityId !== undefined) return userResource(userId, 'federated_identities', identityId)
     if (certificateId !== undefined) return userResource(userId, 'certificates', certificateId)
     if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
+    if (projectId !== undefined) return userResource(userId, 'managed_projects', projectId)
     return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
   }
   if (projectId !== undefined) {

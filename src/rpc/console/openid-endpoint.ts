@@ -2,23 +2,27 @@
  * `/console/sign-in` and `/console/callback`: signing in with an OpenID provider (authorization code, OpenID Connect Core §3.1).
  *
  * The browser comes to both by a navigation, which can carry no header of the page. What binds the return to the browser that was sent away
- * is a cookie with state, nonce and the code verifier, which lives for ten minutes and is sent to the callback only.
+ * is a cookie with state, nonce and the code verifier, which lives for ten minutes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect'
+import { assertMayTry } from '../../app/access/access.ts'
 import type { AttemptLimiter } from '../../app/access/attempt-limiter.ts'
+import type { AuditTrail } from '../../app/audit/audit-trail.ts'
+import { SIGN_IN } from '../../app/console/console-sessions.ts'
 import type { People } from '../../app/console/people.ts'
-import { CALLBACK_PATH, CONSOLE_PATH } from '../../domain/console/paths.ts'
+import { ANONYMOUS } from '../../domain/audit.ts'
+import { CONSOLE_PATH } from '../../domain/console/paths.ts'
+import type { Person } from '../../domain/console/person.ts'
 import { DomainError, databaseBusy } from '../../domain/errors.ts'
-import type { Log, OpenIdProvider, RequestContext, SignInAttempt } from '../../domain/ports.ts'
+import type { Log, OpenIdProvider, RequestContext } from '../../domain/ports.ts'
 import { Semaphore } from '../../domain/semaphore.ts'
-import { reasonOf, toConnectError } from '../messages/errors.ts'
+import { auditRefusal } from '../authorization/refusal-audit.ts'
+import { toConnectError } from '../messages/errors.ts'
+import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../routes.ts'
+import { attemptCookie } from './attempt-cookie.ts'
 import { setCookie } from './session-cookie.ts'
-
-const NAME = 'keyturn_console_sign_in'
-const ATTRIBUTES = `Path=${CALLBACK_PATH}; HttpOnly; SameSite=Lax`
-const MAX_AGE_SECONDS = 600
 
 /** Each asks the provider. */
 const RETURNS = { maxRunning: 10, maxWaiting: 50, refusal: databaseBusy }
@@ -28,6 +32,9 @@ export interface OpenIdEndpointOptions {
   readonly provider: OpenIdProvider
   readonly people: Pick<People, 'signIn'>
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
+  readonly audit: Pick<AuditTrail, 'refuse'>
+  /** The SHA-256 of a text, as a text. */
+  readonly digest: (text: string) => string
   readonly baseUrl: string
   readonly requestContext: Pick<RequestContext, 'addressOf' | 'identified' | 'refused'>
   readonly log: Log
@@ -41,10 +48,10 @@ export interface OpenIdAnswers {
 
 /** Makes the answers. */
 export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
-  const { provider, people, attempts, baseUrl, requestContext, log } = options
-  const secure = new URL(baseUrl).protocol === 'https:' ? '; Secure' : ''
+  const { provider, people, attempts, audit, digest, baseUrl, requestContext, log } = options
+  const isSecure = new URL(baseUrl).protocol === 'https:'
+  const departures = attemptCookie(isSecure)
   const returns = new Semaphore(RETURNS)
-  const forget = `${NAME}=; ${ATTRIBUTES}; Max-Age=0${secure}`
 
   const refusing =
     (answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Answer =>
@@ -54,66 +61,51 @@ export function openIdEndpoint(options: OpenIdEndpointOptions): OpenIdAnswers {
         await answer(req, res)
       } catch (error) {
         const refusal = toConnectError(error, new Headers({ 'x-request-id': String(req.headers['x-request-id']) }), log)
-        requestContext.refused(req, error instanceof DomainError ? reasonOf(error.code) : 'INTERNAL')
+        requestContext.refused(req, labelOf(refusal))
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
         res.writeHead(codeToHttpStatus(refusal.code), {
           'content-type': 'text/plain; charset=utf-8',
-          'set-cookie': forget,
+          'set-cookie': departures.clear,
         })
         res.end(`${refusal.rawMessage}\n\nTo try again, open ${baseUrl}${CONSOLE_PATH}\n`)
       }
     }
 
+  /** The person whom the provider confirms. A failure counts for its sign-in, and for the address. */
+  const confirmed = async (req: IncomingMessage, address: string): Promise<Person> => {
+    const attempt = departures.read(req.headers.cookie)
+    if (attempt === undefined) throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
+    const from = { name: digest(attempt.state), address }
+    assertMayTry(from, attempts)
+    const query = (req.url ?? '').replace(/^[^?]*/, '')
+    try {
+      return await returns.run(() => provider.finish(query, attempt))
+    } catch (error) {
+      log.warn({ err: error }, 'a person could not be signed in by the OpenID provider')
+      if (error instanceof DomainError && error.code === 'sign_in_failed') attempts.fail(from)
+      throw error
+    }
+  }
+
   return {
     signIn: refusing(async (_req, res) => {
       const { url, attempt } = await provider.begin()
-      const cookie = Buffer.from(JSON.stringify(attempt)).toString('base64url')
-      res.writeHead(303, {
-        location: url,
-        'set-cookie': `${NAME}=${cookie}; ${ATTRIBUTES}; Max-Age=${MAX_AGE_SECONDS}${secure}`,
-      })
-      res.end()
+      res.writeHead(303, { location: url, 'set-cookie': departures.set(attempt) }).end()
     }),
 
     callback: refusing(async (req, res) => {
-      const clientAddress = requestContext.addressOf(req)
-      const from = { name: NAME, address: clientAddress }
-      const attempt = readAttempt(req.headers.cookie)
-      if (attempt === undefined)
-        throw new DomainError('sign_in_failed', 'the sign-in took too long, or began elsewhere')
-      const seconds = attempts.blockedForSeconds(from)
-      if (seconds > 0) {
-        throw new DomainError('too_many_failures', 'too many failed sign-ins: try again later', {
-          metadata: { retry_after_seconds: String(seconds) },
-        })
+      const request = {
+        requestId: String(req.headers['x-request-id'] ?? ''),
+        clientAddress: requestContext.addressOf(req),
       }
-      const query = (req.url ?? '').replace(/^[^?]*/, '')
-      const person = await returns
-        .run(() => provider.finish(query, attempt))
-        .catch((error: unknown) => {
-          log.warn({ err: error }, 'a person could not be signed in by the OpenID provider')
-          if (error instanceof DomainError && error.code === 'sign_in_failed') attempts.fail(from)
-          throw error
-        })
-      const request = { requestId: String(req.headers['x-request-id'] ?? ''), clientAddress }
+      const person = await confirmed(req, request.clientAddress).catch((error: unknown) => {
+        auditRefusal(audit, { ...request, actor: ANONYMOUS, action: SIGN_IN, resource: '' }, error)
+        throw error
+      })
       const { session, cookie } = await people.signIn(person, request)
       requestContext.identified(req, session.userId)
-      res.writeHead(303, { location: CONSOLE_PATH, 'set-cookie': [setCookie(cookie, secure !== ''), forget] })
+      res.writeHead(303, { location: CONSOLE_PATH, 'set-cookie': [setCookie(cookie, isSecure), departures.clear] })
       res.end()
     }),
   }
-}
-
-function readAttempt(header: string | undefined): SignInAttempt | undefined {
-  const pair = (header ?? '').split(';').find((text) => text.trim().startsWith(`${NAME}=`))
-  try {
-    const text = Buffer.from(pair?.split('=', 2)[1] ?? '', 'base64url').toString()
-    const { state, nonce, verifier }: Record<string, unknown> = JSON.parse(text)
-    if ([state, nonce, verifier].every((value) => typeof value === 'string' && value !== '')) {
-      return { state, nonce, verifier } as SignInAttempt
-    }
-  } catch {
-    // Not a cookie of this server.
-  }
-  return undefined
 }

@@ -4,20 +4,14 @@
  * It is sent to the paths of the console only, never by requests of other sites, and scripts cannot read it.
  */
 import { SESSION_LIFETIME_SECONDS } from '../../domain/console/sign-ins.ts'
+import { cookieValue } from './cookies.ts'
 
 const NAME = 'keyturn_console'
 const ATTRIBUTES = 'Path=/console; HttpOnly; SameSite=Strict'
 
-/**
- * The value of the cookie in a `Cookie` header. Undefined if it is missing, or there are several: another host of the domain may have set
- * one of them, and the order does not tell which.
- */
+/** The value of the cookie in a `Cookie` header. Undefined if it is missing, or there are several. */
 export function readCookie(header: string | null | undefined): string | undefined {
-  const values = (header ?? '').split(';').flatMap((pair) => {
-    const [name, value] = pair.trim().split('=', 2)
-    return name === NAME && value !== undefined ? [value] : []
-  })
-  return values.length === 1 ? values[0] : undefined
+  return cookieValue(header, NAME)
 }
 
 /** The `Set-Cookie` header of a new session. @param isSecure Whether browsers use https. */

@@ -10,10 +10,11 @@ import type { ConsoleSessions } from '../../app/console/console-sessions.ts'
 import type { SessionAccess, SessionCaller } from '../../app/console/session-access.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
-import { allows, PERMISSIONS } from '../../domain/identities/permission.ts'
+import { permissionsAnywhere } from '../../domain/identities/reach.ts'
 import type { Log, RequestContext } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
-import { invalidArgument, reasonOf, toConnectError } from '../messages/errors.ts'
+import { invalidArgument, toConnectError } from '../messages/errors.ts'
+import { labelOf } from '../protocol/call-context.ts'
 import type { Answer } from '../routes.ts'
 import { isUse } from './same-origin.ts'
 import { clearCookie, readCookie, setCookie } from './session-cookie.ts'
@@ -57,7 +58,7 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
         await answer(req, res)
       } catch (error) {
         const refusal = toConnectError(error, headerOf(req), log)
-        requestContext.refused(req, error instanceof DomainError ? reasonOf(error.code) : 'INVALID_ARGUMENT')
+        requestContext.refused(req, labelOf(refusal))
         for (const [name, value] of refusal.metadata) res.setHeader(name, value)
         const signIn = signInPath === null ? {} : { signInPath }
         sendJson(req, res, codeToHttpStatus(refusal.code), { ...errorToJson(refusal, undefined), ...signIn })
@@ -74,14 +75,15 @@ export function sessionEndpoint(options: SessionEndpointOptions): Readonly<Recor
     }),
 
     DELETE: refusing(async (req, res) => {
+      // The cookie goes all the same, with a refusal too: then this browser at least is not signed in any more.
+      res.setHeader('set-cookie', clearCookie(isSecure))
       try {
         const { session } = await callerOf(req)
         await sessions.signOut(session, browserOf(req))
       } catch (error) {
-        // The cookie goes all the same.
         if (!(error instanceof DomainError) || error.code !== 'console_session_invalid') throw error
       }
-      res.writeHead(204, { 'set-cookie': clearCookie(isSecure) }).end()
+      res.writeHead(204).end()
     }),
   }
 }
@@ -92,7 +94,7 @@ function describe({ user, session }: SessionCaller): object {
     name: user.name,
     clientId: formatClientId(user),
     expiresAt: session.expiresAt.toISOString(),
-    permissions: PERMISSIONS.filter((permission) => allows(user.instanceRoles, permission)),
+    permissions: permissionsAnywhere(user),
   }
 }
 

@@ -4,6 +4,7 @@
 import type { Duration } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { ServiceUserService } from '../../../gen/iam/user/v2/service_user_service_pb.js'
+import type { Introspection } from '../../app/access/introspection.ts'
 import type { Credentials } from '../../app/identities/credentials.ts'
 import type { ServiceUserEdit, ServiceUsers } from '../../app/identities/service-users.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -19,11 +20,19 @@ const USERS = byDate(
   ({ date, id }) => ({ createdAt: date, userId: id }),
 )
 
+/** What answering needs. */
+export interface ServiceUserServiceOptions {
+  readonly users: ServiceUsers
+  readonly credentials: Credentials
+  readonly introspection: Pick<Introspection, 'examine'>
+}
+
 /** Answers the calls of the service. */
-export function serviceUserService(
-  users: ServiceUsers,
-  credentials: Credentials,
-): ServiceImpl<typeof ServiceUserService> {
+export function serviceUserService({
+  users,
+  credentials,
+  introspection,
+}: ServiceUserServiceOptions): ServiceImpl<typeof ServiceUserService> {
   return {
     ...credentialCalls(users, credentials),
 
@@ -33,13 +42,13 @@ export function serviceUserService(
       return answer(await users.create(actorOf(context), facts))
     },
 
-    async getServiceUser(req) {
-      return answer(await users.get(req.userId))
+    async getServiceUser(req, context) {
+      return answer(await users.get(actorOf(context), req.userId))
     },
 
-    async listServiceUsers(req) {
-      const projectId = req.projectId === '' ? null : req.projectId
-      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(projectId, page))
+    async listServiceUsers(req, context) {
+      const filter = { projectId: req.projectId === '' ? null : req.projectId, search: req.search }
+      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(actorOf(context), filter, page))
       return { serviceUsers: items.map(fromServiceUser), nextPageToken }
     },
 
@@ -80,6 +89,11 @@ export function serviceUserService(
     async revokeTokens(req, context) {
       await users.revokeTokens(actorOf(context), req.userId)
       return {}
+    },
+
+    async introspectToken(req) {
+      const examined = await introspection.examine(req.token)
+      return examined.kind === 'active' ? { active: true } : { active: false, reason: examined.reason }
     },
 
     async setInstanceRoles(req, context) {

@@ -5,41 +5,107 @@ import { create } from '@bufbuild/protobuf'
 import { durationFromMs, timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
+  DeprecatedCallsSchema,
   InstanceSchema,
   type InstanceService,
+  ReplicaPresence,
+  ReplicaSchema,
+  type DeprecatedCalls as WireDeprecatedCalls,
   type Instance as WireInstance,
+  type Replica as WireReplica,
 } from '../../../gen/iam/instance/v2/instance_service_pb.js'
+import type { DeprecatedCallCounter } from '../../app/instance/deprecated-call-counter.ts'
 import type { InstanceFacts, InstanceOverview } from '../../app/instance/instance-overview.ts'
+import type { NamedDeprecatedCalls } from '../../domain/deprecated-calls.ts'
+import { changesLacking, type Heartbeat, type Presence, presenceOf, type SeenReplica } from '../../domain/replicas.ts'
 import { fromDate } from '../messages/fields.ts'
 
+const PRESENCES = {
+  seen: ReplicaPresence.SEEN,
+  overdue: ReplicaPresence.OVERDUE,
+  gone: ReplicaPresence.GONE,
+} as const satisfies Record<Presence, ReplicaPresence>
+
 /** Answers the calls of the service. */
-export function instanceService(instance: Pick<InstanceOverview, 'get'>): ServiceImpl<typeof InstanceService> {
+export function instanceService(
+  instance: Pick<InstanceOverview, 'get'>,
+  deprecatedCalls: Pick<DeprecatedCallCounter, 'list'>,
+): ServiceImpl<typeof InstanceService> {
   return {
     async getInstance() {
       return { instance: fromInstance(await instance.get()) }
+    },
+
+    async listDeprecatedCalls() {
+      return { deprecatedCalls: (await deprecatedCalls.list()).map(fromDeprecatedCalls) }
     },
   }
 }
 
 function fromInstance(facts: InstanceFacts): WireInstance {
-  const { readiness, stalenessSeconds, lagSeconds, clockOffsetSeconds } = facts
+  const { replicas, newestVersion, clockOffsetSeconds } = facts
   return create(InstanceSchema, {
     version: BigInt(facts.version),
     ...fromDate('changeDate', facts.changedAt),
     currentDate: timestampFromDate(facts.now),
     issuer: facts.issuer,
-    replica: {
-      keyturnVersion: facts.keyturnVersion,
-      startDate: timestampFromDate(facts.startedAt),
-      staleness: toDuration(stalenessSeconds),
-      ...(lagSeconds === null ? {} : { lag: toDuration(lagSeconds) }),
-      ready: readiness.ready,
-      reason: readiness.ready ? '' : readiness.reason,
-      warnings: readiness.ready ? [...readiness.warnings] : [],
-    },
+    replica: fromAnsweringReplica(facts),
+    replicas: replicas.map((replica) => fromSeenReplica(replica, newestVersion)),
     database: { postgresqlVersion: facts.serverVersion, clockOffset: toDuration(clockOffsetSeconds) },
     masterKeys: [...facts.masterKeys],
     settings: Object.entries(facts.settings).map(([name, value]) => ({ name, value: String(value ?? '') })),
+  })
+}
+
+function fromAnsweringReplica(facts: InstanceFacts): WireReplica {
+  const { identity, readiness, version, newestVersion, lagSeconds, stalenessSeconds } = facts
+  const reason = readiness.ready ? '' : readiness.reason
+  return create(ReplicaSchema, {
+    ...fieldsOf({ ...identity, version, lagSeconds, ready: readiness.ready, reason }),
+    staleness: toDuration(stalenessSeconds),
+    warnings: readiness.ready ? [...readiness.warnings] : [],
+    versionsBehind: BigInt(Math.max(0, newestVersion - version)),
+    presence: ReplicaPresence.SEEN,
+  })
+}
+
+function fromSeenReplica(replica: SeenReplica, newestVersion: number): WireReplica {
+  return create(ReplicaSchema, {
+    ...fieldsOf(replica),
+    versionsBehind: BigInt(changesLacking(replica, newestVersion)),
+    lastSeenDate: timestampFromDate(replica.lastSeenAt),
+    presence: PRESENCES[presenceOf(replica)],
+  })
+}
+
+function fieldsOf({ replicaId, hostName, keyturnVersion, startedAt, version, lagSeconds, ready, reason }: Heartbeat) {
+  return {
+    replicaId,
+    hostName,
+    keyturnVersion,
+    startDate: timestampFromDate(startedAt),
+    version: BigInt(version),
+    ...(lagSeconds === null ? {} : { lag: toDuration(lagSeconds) }),
+    ready,
+    reason,
+  }
+}
+
+function fromDeprecatedCalls({
+  userId,
+  userName,
+  method,
+  count,
+  firstAt,
+  lastAt,
+}: NamedDeprecatedCalls): WireDeprecatedCalls {
+  return create(DeprecatedCallsSchema, {
+    userId,
+    userName,
+    method,
+    count: BigInt(count),
+    firstCallDate: timestampFromDate(firstAt),
+    lastCallDate: timestampFromDate(lastAt),
   })
 }
 

@@ -42,6 +42,7 @@ const WIRE = {
   user_not_found: [Code.NotFound, 'USER_NOT_FOUND'],
   last_owner: [Code.FailedPrecondition, 'LAST_OWNER'],
   client_secret_not_found: [Code.NotFound, 'CLIENT_SECRET_NOT_FOUND'],
+  client_secret_missing: [Code.FailedPrecondition, 'CLIENT_SECRET_MISSING'],
   client_secret_limit_reached: [Code.ResourceExhausted, 'CLIENT_SECRET_LIMIT_REACHED'],
   user_key_not_found: [Code.NotFound, 'USER_KEY_NOT_FOUND'],
   user_key_limit_reached: [Code.ResourceExhausted, 'USER_KEY_LIMIT_REACHED'],
@@ -79,6 +80,7 @@ const WIRE = {
   dpop_proof_invalid: [Code.Unauthenticated, 'DPOP_PROOF_INVALID'],
   dpop_nonce_required: [Code.Unauthenticated, 'DPOP_NONCE_REQUIRED'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  permission_not_held: [Code.PermissionDenied, 'PERMISSION_NOT_HELD'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   // Neither is `unavailable`: clients retry that automatically, and a stored change would be made twice.

@@ -76,7 +76,7 @@ export class CallContexts {
 }
 
 /** The reason of an error. Without a reason its code, such as `DEADLINE_EXCEEDED`. */
-function labelOf(error: ConnectError): string {
+export function labelOf(error: ConnectError): string {
   const code = Code[error.code].replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase()
   return error.findDetails(ErrorInfoSchema)[0]?.reason ?? code
 }

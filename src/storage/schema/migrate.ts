@@ -36,6 +36,8 @@ import { boundTokens } from '../migrations/0012-bound-tokens.ts'
 import { issuerKeys } from '../migrations/0013-issuer-keys.ts'
 import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import { consoleSessions } from '../migrations/0015-console.ts'
+import { replicas } from '../migrations/0016-replicas.ts'
+import { roles } from '../migrations/0017-roles.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
@@ -64,6 +66,8 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0013-issuer-keys': issuerKeys,
   '0014-client-certificates': clientCertificates,
   '0015-console': consoleSessions,
+  '0016-replicas': replicas,
+  '0017-roles': roles,
 })
 
 /** Gives an existing instance an integrity key. */

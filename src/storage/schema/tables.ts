@@ -27,6 +27,10 @@ export interface Tables {
   used_assertions: UsedAssertionTable
   sign_in_links: SignInLinkTable
   console_sessions: ConsoleSessionTable
+  replicas: ReplicaTable
+  deprecated_calls: DeprecatedCallTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -139,6 +143,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 
@@ -270,4 +280,28 @@ interface ConsoleSessionTable {
   expiration_date: Date
   last_use_date: Date
   mac: Uint8Array
+}
+
+interface ReplicaTable {
+  replica_id: string
+  host_name: string
+  keyturn_version: string
+  start_date: Date
+  last_seen_date: Date
+  /** pg reads a bigint as text. */
+  version: string
+  versions_behind: string
+  /** Null: it has not learned of a change yet. */
+  lag_seconds: number | null
+  ready: boolean
+  reason: string
+}
+
+interface DeprecatedCallTable {
+  user_id: string
+  method: string
+  /** pg reads a bigint as text. */
+  call_count: string
+  first_call_date: Date
+  last_call_date: Date
 }

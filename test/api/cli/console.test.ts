@@ -57,6 +57,27 @@ describe('keyturn console', () => {
   })
 })
 
+describe('the sessions of the console', () => {
+  it('are listed with their user, and end one by one', async () => {
+    const browser = openBrowser(server)
+    const link = await runKeyturnInProcess(['console'], settings())
+    await browser.signIn(codeIn(link.stdout.trim()))
+    const { userId } = (await (await browser.send('/console/session')).json()) as { userId: string }
+    const listed = await runKeyturnInProcess(['console', 'sessions', '--json'], settings())
+    const { sessions } = JSON.parse(listed.stdout) as { sessions: { sessionId: string; userId: string }[] }
+    const newest = sessions.at(-1)!
+    expect(newest.userId).toBe(userId)
+
+    const table = await runKeyturnInProcess(['console', 'sessions'], settings())
+    expect(table.stdout).toContain(newest.sessionId)
+    const ended = await runKeyturnInProcess(['console', 'end-session', newest.sessionId], settings())
+    expect(ended).toMatchObject({ code: 0, stdout: 'the session has ended\n' })
+    expect((await browser.send('/console/session')).status).toBe(401)
+    const again = await runKeyturnInProcess(['console', 'end-session', newest.sessionId], settings())
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such session') })
+  })
+})
+
 describeUnless(platform() === 'linux' ? undefined : 'browsers are started by another program here')(
   'keyturn console at a terminal',
   () => {

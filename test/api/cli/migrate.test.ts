@@ -33,6 +33,8 @@ const MIGRATIONS = [
   '0013-issuer-keys',
   '0014-client-certificates',
   '0015-console',
+  '0016-replicas',
+  '0017-roles',
 ]
 
 const APPLIED = {

@@ -58,6 +58,15 @@ describe('keyturn users create and list', () => {
     expect(some.slice(1)).toEqual([expect.stringMatching(new RegExp(`^${UUID}@other  enabled  elsewhere$`))])
   })
 
+  it('lists those whose name or client ID contains a text', async () => {
+    const clientId = await createUser('Night Export')
+    for (const text of ['night', clientId.slice(0, 36).toUpperCase()]) {
+      const found = await terminal.lines('users', 'list', '--search', text)
+      expect(found.slice(1)).toEqual([`${clientId}  enabled  Night Export`])
+    }
+    expect(await terminal.lines('users', 'list', '--search', 'night', '--project', 'other')).toHaveLength(1)
+  })
+
   it('prints what the API returns with --json', async () => {
     expect(await terminal.json('users', 'list')).toEqual(
       await terminal.call('iam.user.v2.ServiceUserService/ListServiceUsers', {}),
@@ -82,6 +91,7 @@ describe('keyturn users show', () => {
     await terminal.lines('users', 'grant', clientId, '--role', 'billing:reader')
     await terminal.lines('users', 'grant', clientId, '--scope', 'invoices:read')
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    await terminal.lines('projects', 'members', 'set', 'billing', clientId, '--role', 'PROJECT_OWNER_VIEWER')
     expect(await terminal.lines('users', 'show', clientId)).toEqual([
       `client ID           ${clientId}`,
       'name                shown',
@@ -91,6 +101,7 @@ describe('keyturn users show', () => {
       'bound tokens        optional',
       'certificate bound   off',
       'instance roles      IAM_OWNER_VIEWER',
+      'manages             billing:PROJECT_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
       'token lifetime      -',
@@ -251,7 +262,8 @@ describe('keyturn users grant and revoke', () => {
     )
     expect(await keyturn('grant', NOBODY, '--instance-role', 'KING')).toEqual(
       rejects(
-        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are IAM_OWNER, IAM_OWNER_VIEWER.",
+        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are " +
+          'IAM_OWNER, IAM_OWNER_VIEWER, IAM_KEY_OPERATOR, IAM_AUDITOR, IAM_USER_ADMINISTRATOR.',
       ),
     )
   })

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { addLink, endSession, openSession } from '../../../src/domain/console/sign-ins.ts'
+import { addLink, endSession, openSession, openSessionOf } from '../../../src/domain/console/sign-ins.ts'
 import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
@@ -77,6 +77,27 @@ export function describeConsoleStore(current: () => Database): void {
       expect(await store().listSessions()).toEqual([kept])
       const { rows } = await sql`select 1 from sign_in_links`.execute(current().db)
       expect(rows).toEqual([])
+    })
+
+    it.each([
+      ['is deleted', null],
+      ['is disabled', { enabled: false }],
+    ])('do not begin when their user %s while a provider proves it', async (_, edit) => {
+      const userId = await newUser()
+      const entry = { ...anEntry('open'), authority: { kind: 'client', userId } as const }
+      const open = () => {
+        const facts = { sessionId: randomUUID(), hash: secrets.generateCookie().hash, clientAddress: '', userId }
+        return store().change(entry, (signIns, clock, user) => {
+          const { next, session } = openSessionOf(user, signIns, { ...facts, clock })
+          return { next, result: session }
+        })
+      }
+      await open()
+      await createIdentityStore(current(), TEST_MACS).changeUser(userId, anEntry('change'), (user) => {
+        return { next: edit === null ? null : { ...user!, ...edit }, result: null }
+      })
+      await expect(open()).rejects.toMatchObject({ code: 'sign_in_not_allowed' })
+      expect(await store().listSessions()).toEqual([])
     })
 
     it('stay when their user is renamed', async () => {

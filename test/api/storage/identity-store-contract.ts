@@ -1,10 +1,12 @@
 /**
  * The part of the contract about `IdentityStore`. Random changes are in `identity-properties-contract.ts`.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { createProject } from '../../../src/domain/identities/project.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -383,7 +385,8 @@ export function describeIdentityStore(current: () => Database): void {
     it.each(['', 'x', "'", '{}', randomUUID()])('finds nothing by the id %j', async (id) => {
       expect(await store().findProject(id)).toBeUndefined()
       expect(await store().findUser(id)).toBeUndefined()
-      expect(await store().listUsers(id, { after: null, limit: 10 })).toEqual([])
+      const filter = { projectId: id, search: '', reach: WHOLE_INSTANCE }
+      expect(await store().listUsers(filter, { after: null, limit: 10 })).toEqual([])
     })
 
     it('lists all projects in pages that neither overlap nor skip, though others come and go', async () => {
@@ -391,7 +394,7 @@ export function describeIdentityStore(current: () => Database): void {
       for (const name of names) await seedProject(current(), { name, roles: ['r'] })
       const listed: string[] = []
       for (;;) {
-        const page = await store().listProjects({ after: listed.at(-1) ?? null, limit: 3 })
+        const page = await store().listProjects({ after: listed.at(-1) ?? null, limit: 3 }, WHOLE_INSTANCE)
         listed.push(...page.map(({ name }) => name))
         for (const { roles } of page) expect(roles).toEqual(['r'])
         if (page.length < 3) break
@@ -422,11 +425,45 @@ export function describeIdentityStore(current: () => Database): void {
       async function listAll(projectId: string | null): Promise<readonly ServiceUser[]> {
         const users: ServiceUser[] = []
         for (;;) {
-          const page = await store().listUsers(projectId, { after: users.at(-1) ?? null, limit: 2 })
+          const filter = { projectId, search: '', reach: WHOLE_INSTANCE }
+          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 2 })
           users.push(...page)
           if (page.length < 2) return users
         }
       }
+    })
+
+    it('lists the users whose name or client ID contains a text in any case, in complete pages', async () => {
+      const [shop, depot] = [
+        await seedProject(current(), { name: 'shop' }),
+        await seedProject(current(), { name: 'depot' }),
+      ]
+      const named = new Map<string, string>()
+      for (const name of ['Checkout', 'checkin', '100% fee_a', 'a\\b', 'depot of shop']) {
+        named.set((await seedUser(current(), { project: shop, name })).userId, name)
+      }
+      const { userId: robot } = await seedUser(current(), { project: depot, name: 'ROBOT' })
+      named.set(robot, 'ROBOT')
+      const search = async (text: string, projectId: string | null = null) => {
+        const users: ServiceUser[] = []
+        for (;;) {
+          const filter = { projectId, search: text, reach: WHOLE_INSTANCE }
+          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 1 })
+          users.push(...page)
+          if (page.length < 1) return users.map(({ userId }) => named.get(userId))
+        }
+      }
+      expect(await search('CHECK')).toEqual(['Checkout', 'checkin'])
+      expect(await search('rob')).toEqual(['ROBOT'])
+      // No character is a wildcard.
+      expect(await search('%')).toEqual(['100% fee_a'])
+      expect(await search('e_a')).toEqual(['100% fee_a'])
+      expect(await search('\\')).toEqual(['a\\b'])
+      expect(await search(robot.toUpperCase())).toEqual(['ROBOT'])
+      expect(await search('@Depot')).toEqual(['ROBOT'])
+      expect(await search('depot')).toEqual(['depot of shop', 'ROBOT'])
+      expect(await search('depot', depot.projectId)).toEqual(['ROBOT'])
+      expect(await search('no such text')).toEqual([])
     })
 
     it('finds a user by the hash of a personal access token, until it is revoked', async () => {

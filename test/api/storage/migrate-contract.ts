@@ -34,6 +34,8 @@ const ALL = [
   '0013-issuer-keys',
   '0014-client-certificates',
   '0015-console',
+  '0016-replicas',
+  '0017-roles',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -67,7 +69,8 @@ async function undoPublication({ db }: Database): Promise<void> {
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
   await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
-  await sql`drop table sign_in_links, console_sessions`.execute(db)
+  await sql`drop table sign_in_links, console_sessions, replicas, deprecated_calls`.execute(db)
+  await sql`drop table limited_instance_members, project_members`.execute(db)
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
 }
 

@@ -13,6 +13,7 @@ import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
+import { describeDeprecatedCallStore } from './deprecated-call-store-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
 import { describeForgedRows } from './forged-rows-contract.ts'
 import { describeIdentityModel } from './identity-model-contract.ts'
@@ -23,6 +24,7 @@ import { describeInstanceReader } from './instance-reader-contract.ts'
 import { describeIssuerKeyStore } from './issuer-key-store-contract.ts'
 import { describeKeyStore } from './key-store-contract.ts'
 import { describeMigrations } from './migrate-contract.ts'
+import { describeReplicaStore } from './replica-store-contract.ts'
 import { describeSchema } from './schema-contract.ts'
 import { describeSealedKeyStore } from './sealed-key-store-contract.ts'
 
@@ -50,6 +52,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeConsoleStore(current)
     describeAuditLog(current)
     describeCredentialUses(current)
+    describeReplicaStore(current)
+    describeDeprecatedCallStore(current)
     describeForgedRows(current)
     describeMigrations(openEmpty)
   })
@@ -98,6 +102,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('projects').execute()
     await trx.deleteFrom('audit_events').execute()
     await trx.deleteFrom('used_assertions').execute()
+    await trx.deleteFrom('replicas').execute()
     const dates = { initialised_at: null, changed_at: null, latest_at: null }
     const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null }
     await trx.updateTable('instance').set(nothing).execute()

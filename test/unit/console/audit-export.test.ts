@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { describe, expect, it } from '@jest/globals'
-import { headOf, linesOf } from '../../../console/audit/audit-export.ts'
+import { fileOf, headOf, linesOf } from '../../../console/audit/audit-export.ts'
 import { AuditEventSchema } from '../../../gen/iam/audit/v2/audit_service_pb.js'
 
 const event = create(AuditEventSchema, {
@@ -24,5 +24,19 @@ describe('saved events of the audit trail', () => {
     expect(headOf('jsonl')).toBe('')
     const [line = ''] = linesOf('jsonl', [event, event]).split('\n')
     expect(JSON.parse(line)).toMatchObject({ eventDate: '1970-01-01T00:00:00Z', actor: 'system', outcome: 'ok' })
+  })
+
+  it.each([
+    ['whole', 100, true, 100_000],
+    ['cut off after 100 000 events', 101, false, 100_000],
+  ])('are a file that is %s', async (_, pageCount, isWhole, lines) => {
+    async function* pages() {
+      for (let page = 0; page < pageCount; page += 1) yield Array.from({ length: 1000 }, () => event)
+    }
+    const counts: number[] = []
+    const file = await fileOf('jsonl', pages(), (count) => counts.push(count))
+    expect(file.isWhole).toBe(isWhole)
+    expect((await file.content.text()).split('\n')).toHaveLength(lines + 1)
+    expect(counts.slice(0, 2)).toEqual([1000, 2000])
   })
 })

@@ -2,7 +2,7 @@
 // @generated from file iam/instance/v2/instance_service.proto (package iam.instance.v2, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
@@ -80,7 +80,7 @@ export declare type Instance = Message<"iam.instance.v2.Instance"> & {
   replica?: Replica | undefined;
 
   /**
-   * The database. It could be reached, or there would be no answer.
+   * The database, as it was at `version`: a replica that is cut off answers from memory.
    *
    * @generated from field: iam.instance.v2.Database database = 5;
    */
@@ -106,6 +106,15 @@ export declare type Instance = Message<"iam.instance.v2.Instance"> & {
    * @generated from field: google.protobuf.Timestamp current_date = 8;
    */
   currentDate?: Timestamp | undefined;
+
+  /**
+   * The replicas of the instance, the one that answers included, by their start: at most 200, those that were seen last. Each is as it was
+   * when it was last seen, without `staleness` and `warnings`. A replica that stops in an orderly way leaves the list at once. Replicas
+   * of versions of Keyturn that do not know this field are not in it.
+   *
+   * @generated from field: repeated iam.instance.v2.Replica replicas = 9;
+   */
+  replicas: Replica[];
 };
 
 /**
@@ -168,6 +177,48 @@ export declare type Replica = Message<"iam.instance.v2.Replica"> & {
    * @generated from field: repeated string warnings = 7;
    */
   warnings: string[];
+
+  /**
+   * Its id: random, and another one after each start.
+   *
+   * @generated from field: string replica_id = 8;
+   */
+  replicaId: string;
+
+  /**
+   * The name of its machine, pod or container. Workers of one process share it. Empty: it has none of its own.
+   *
+   * @generated from field: string host_name = 9;
+   */
+  hostName: string;
+
+  /**
+   * The version of the instance that it has in memory.
+   *
+   * @generated from field: int64 version = 10;
+   */
+  version: bigint;
+
+  /**
+   * How many changes of the instance it lacked when it was last seen. Of one that is overdue or gone, with those that were made since.
+   *
+   * @generated from field: int64 versions_behind = 11;
+   */
+  versionsBehind: bigint;
+
+  /**
+   * When it last wrote to the database that it runs, by the database's clock. Absent in `Instance.replica`.
+   *
+   * @generated from field: google.protobuf.Timestamp last_seen_date = 12;
+   */
+  lastSeenDate?: Timestamp | undefined;
+
+  /**
+   * Whether that is recent.
+   *
+   * @generated from field: iam.instance.v2.ReplicaPresence presence = 13;
+   */
+  presence: ReplicaPresence;
 };
 
 /**
@@ -272,6 +323,135 @@ export declare type Setting = Message<"iam.instance.v2.Setting"> & {
 export declare const SettingSchema: GenMessage<Setting>;
 
 /**
+ * Request of `ListDeprecatedCalls`.
+ *
+ * @generated from message iam.instance.v2.ListDeprecatedCallsRequest
+ */
+export declare type ListDeprecatedCallsRequest = Message<"iam.instance.v2.ListDeprecatedCallsRequest"> & {
+};
+
+/**
+ * Describes the message iam.instance.v2.ListDeprecatedCallsRequest.
+ * Use `create(ListDeprecatedCallsRequestSchema)` to create a new message.
+ */
+export declare const ListDeprecatedCallsRequestSchema: GenMessage<ListDeprecatedCallsRequest>;
+
+/**
+ * Response of `ListDeprecatedCalls`.
+ *
+ * @generated from message iam.instance.v2.ListDeprecatedCallsResponse
+ */
+export declare type ListDeprecatedCallsResponse = Message<"iam.instance.v2.ListDeprecatedCallsResponse"> & {
+  /**
+   * The calls.
+   *
+   * @generated from field: repeated iam.instance.v2.DeprecatedCalls deprecated_calls = 1;
+   */
+  deprecatedCalls: DeprecatedCalls[];
+};
+
+/**
+ * Describes the message iam.instance.v2.ListDeprecatedCallsResponse.
+ * Use `create(ListDeprecatedCallsResponseSchema)` to create a new message.
+ */
+export declare const ListDeprecatedCallsResponseSchema: GenMessage<ListDeprecatedCallsResponse>;
+
+/**
+ * The calls of a deprecated method by one service user.
+ *
+ * @generated from message iam.instance.v2.DeprecatedCalls
+ */
+export declare type DeprecatedCalls = Message<"iam.instance.v2.DeprecatedCalls"> & {
+  /**
+   * The service user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: string user_name = 2;
+   */
+  userName: string;
+
+  /**
+   * The method, for example `iam.webkey.v2beta.WebKeyService/ListWebKeys`.
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * How many calls. One more than once if the database did not confirm that it was counted.
+   *
+   * @generated from field: int64 count = 4;
+   */
+  count: bigint;
+
+  /**
+   * The first of them.
+   *
+   * @generated from field: google.protobuf.Timestamp first_call_date = 5;
+   */
+  firstCallDate?: Timestamp | undefined;
+
+  /**
+   * The last of them.
+   *
+   * @generated from field: google.protobuf.Timestamp last_call_date = 6;
+   */
+  lastCallDate?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message iam.instance.v2.DeprecatedCalls.
+ * Use `create(DeprecatedCallsSchema)` to create a new message.
+ */
+export declare const DeprecatedCallsSchema: GenMessage<DeprecatedCalls>;
+
+/**
+ * Whether a replica is still seen. Each writes to the database every 5 seconds that it runs.
+ *
+ * @generated from enum iam.instance.v2.ReplicaPresence
+ */
+export enum ReplicaPresence {
+  /**
+   * Not used.
+   *
+   * @generated from enum value: REPLICA_PRESENCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It answers, or was seen less than 12 seconds ago.
+   *
+   * @generated from enum value: REPLICA_PRESENCE_SEEN = 1;
+   */
+  SEEN = 1,
+
+  /**
+   * It was not seen for 12 seconds: it cannot write to the database, or it ended without saying so.
+   *
+   * @generated from enum value: REPLICA_PRESENCE_OVERDUE = 2;
+   */
+  OVERDUE = 2,
+
+  /**
+   * It was not seen for a minute. After an hour it leaves the list.
+   *
+   * @generated from enum value: REPLICA_PRESENCE_GONE = 3;
+   */
+  GONE = 3,
+}
+
+/**
+ * Describes the enum iam.instance.v2.ReplicaPresence.
+ */
+export declare const ReplicaPresenceSchema: GenEnum<ReplicaPresence>;
+
+/**
  * Shows the state of the instance, and of the replica that answers.
  *
  * Every call needs `Authorization: Bearer <token>`, as in `iam.user.v2.ServiceUserService`, whose common errors apply.
@@ -288,6 +468,18 @@ export declare const InstanceService: GenService<{
     methodKind: "unary";
     input: typeof GetInstanceRequestSchema;
     output: typeof GetInstanceResponseSchema;
+  },
+  /**
+   * Lists who called deprecated methods, such as those of `iam.webkey.v2beta.WebKeyService`, on any replica: the latest first, at most
+   * 1000 pairs of caller and method. Calls are counted from the version of Keyturn on that has this method, also those that were refused
+   * after the caller was authenticated, and are listed up to five seconds later. They go with their user.
+   *
+   * @generated from rpc iam.instance.v2.InstanceService.ListDeprecatedCalls
+   */
+  listDeprecatedCalls: {
+    methodKind: "unary";
+    input: typeof ListDeprecatedCallsRequestSchema;
+    output: typeof ListDeprecatedCallsResponseSchema;
   },
 }>;
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { endFetch, type FetchedKeys, type IssuerKey } from '../../../../src/domain/federation/issuer-keys.ts'
 import {
   addIssuer,
+  editIssuer,
   mayVouchFor,
   noteKeyFetch,
   refreshIssuerKeys,
@@ -44,6 +45,30 @@ describe('an issuer whose keys are fetched', () => {
     const later = new Date(2000)
     const [refreshed] = refreshIssuerKeys(issuers, 'https://a.example', later)
     expect(refreshed!.keys).toMatchObject({ fetch: { nextFetchAt: later } })
+  })
+})
+
+describe('a change of how long fetched keys are used', () => {
+  const at = (seconds: number) => new Date(seconds * 1000)
+  const before = { kind: 'fetched', source: { ...SOURCE, maxStalenessSeconds: 86_400 } } as const
+  const [trusted] = addIssuer([], { ...facts('https://a.example'), keys: before }, WHEN)
+  const outcome = { kind: 'fetched', keys: [], freshSeconds: 3600 } as const
+  const fetched = endFetch(trusted!.keys as FetchedKeys, outcome, { now: at(0), random: 0 }).next
+  const changedTo = (maxStalenessSeconds: number) => {
+    const keys = { kind: 'fetched', source: { ...SOURCE, maxStalenessSeconds } } as const
+    const [issuer] = editIssuer([{ ...trusted!, keys: fetched }], 'https://a.example', {
+      edit: { keys },
+      clock: at(100),
+    })
+    return (issuer!.keys as FetchedKeys).fetch.nextFetchAt
+  }
+
+  it('has them fetched at once if the time is shorter: the next fetch could come after it', () => {
+    expect(changedTo(600)).toEqual(at(100))
+  })
+
+  it('leaves the next fetch where it is if the time is longer', () => {
+    expect(changedTo(2 * 86_400)).toEqual(at(3600))
   })
 })
 

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Browser, Page } from 'playwright-core'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { SERVICE_AUDIENCE_SCOPE } from '../../src/domain/identities/token-grant.ts'
+import { type Administration, administrationOf, administrationWith } from '../support/administration.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { describeUnless } from '../support/unless.ts'
+import { type ConsolePage, NO_BROWSER, openBrowser, signIn } from './browser.ts'
+import { describeConsole } from './console-tests.ts'
+
+const tableOf = (page: Page, name: RegExp) => page.getByRole('table', { name })
+
+describeUnless(NO_BROWSER)('the replicas in the console', () => {
+  let postgres: TestPostgres
+  let databasePort: number
+  let proxy: TcpProxy
+  let servers: Keyturn[] = []
+  let browser: Browser
+  let owner: Administration
+  let console: ConsolePage
+  beforeAll(async () => {
+    postgres = sharedPostgres()
+    const url = new URL(await postgres.createMigratedDatabase())
+    const env = { KEYTURN_DATABASE_URL: url.href, KEYTURN_MASTER_KEYS: generateMasterKey() }
+    const server = await startKeyturnInProcess({ env })
+    servers = [server]
+    databasePort = Number(url.port)
+    proxy = await startTcpProxy(databasePort)
+    url.port = String(proxy.port)
+    const { baseUrl } = server
+    const cutOff = { ...env, KEYTURN_DATABASE_URL: url.href, KEYTURN_BASE_URL: baseUrl }
+    servers.push(await startKeyturnInProcess({ env: cutOff }))
+    browser = await openBrowser()
+    owner = await administrationOf(server)
+    console = await signIn(browser, server, { user: owner, viewport: { width: 1280, height: 900 } })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await Promise.all(servers.map((server) => server.stop()))
+    await Promise.all(servers.map(({ dataDir }) => removeFolder(dataDir)))
+    await proxy?.close()
+    await postgres?.stop()
+  })
+
+  it('are there with their versions, and one that loses the database is shown with what it lacks', async () => {
+    const { page, faults, goTo } = console
+    const [answering, other] = await Promise.all(
+      servers.map(async (server) => (await administrationWith(server, owner.token).instance.getInstance({})).instance!),
+    )
+    await goTo('/instance')
+    const rowOf = (replicaId: string) =>
+      tableOf(page, /^Replicas$/)
+        .getByRole('row')
+        .filter({ hasText: replicaId.slice(0, 8) })
+    const [own, cut] = [rowOf(answering!.replica!.replicaId), rowOf(other!.replica!.replicaId)]
+    const { version } = (await owner.instance.getInstance({})).instance!
+    for (const row of [own, cut]) {
+      await row.getByRole('cell', { name: String(version), exact: true }).waitFor()
+      await row.getByText('ready', { exact: true }).waitFor()
+      await row.getByText('nothing', { exact: true }).waitFor()
+    }
+    expect(await own.getByText('this one').count()).toBe(1)
+    expect(await cut.getByText('this one').count()).toBe(0)
+
+    await proxy.close()
+    await owner.projects.createProject({ name: 'one' })
+    await owner.projects.createProject({ name: 'two' })
+    await cut.getByText('not seen').waitFor()
+    await cut.getByText('2 changes').waitFor()
+    await own.getByText('nothing', { exact: true }).waitFor()
+    expect(await own.getByText('ready', { exact: true }).count()).toBe(1)
+
+    proxy = await startTcpProxy(databasePort, proxy.port)
+    await cut.getByText('nothing', { exact: true }).waitFor()
+    await cut.getByText('ready', { exact: true }).waitFor()
+    const [, second] = servers
+    await second!.stop()
+    servers = servers.slice(0, 1)
+    await removeFolder(second!.dataDir)
+    await cut.waitFor({ state: 'detached' })
+    expect(faults).toEqual([])
+  })
+})
+
+describeConsole('the page of the instance', (test) => {
+  it('shows who calls deprecated methods', async () => {
+    const { page } = test
+    await test.console.goTo('/instance')
+    await page.getByText('None has been seen.', { exact: true }).waitFor()
+    const robot = await test.instance.addRobot({ name: 'old-script' })
+    const token = await test.instance.accessToken(robot, SERVICE_AUDIENCE_SCOPE)
+    for (let count = 0; count < 3; count += 1) {
+      await administrationWith(test.server, token)
+        .webKeys.listWebKeys({})
+        .catch(() => {})
+    }
+    const row = tableOf(page, /^Calls of deprecated methods/)
+      .getByRole('row')
+      .filter({ hasText: 'old-script' })
+    await row.getByText('iam.webkey.v2beta.WebKeyService/ListWebKeys').waitFor()
+    await row.getByRole('cell', { name: '3', exact: true }).waitFor()
+    await page.setViewportSize({ width: 360, height: 800 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await row.getByRole('link', { name: 'old-script' }).click()
+    await page.getByRole('heading', { level: 1, name: 'old-script' }).waitFor()
+  })
+})
