@@ -111,6 +111,8 @@ export interface RpcOptions {
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
   readonly access: Access
+  /** Throws {DomainError} `primary_region` if the database is a standby. */
+  readonly assertWritable: () => void
   readonly instance: InstanceOverview
   readonly deprecatedCalls: DeprecatedCallCounter
   /** Null: there is no console. */

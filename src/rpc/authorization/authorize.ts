@@ -4,6 +4,7 @@
  * the authority, and changes look at it once more, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
@@ -44,6 +45,8 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
 export interface GateOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
+  /** Throws if nothing can be changed here. */
+  readonly assertWritable: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -60,6 +63,7 @@ export interface GateOptions {
 export function authorize({
   authenticate,
   access,
+  assertWritable,
   audit,
   permissionFor,
   servesDeprecated,
@@ -87,6 +91,7 @@ export function authorize({
       const authority = await access.authorize(caller, permissionFor(method))
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
+      if (!isReading(method)) assertWritable()
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
@@ -95,6 +100,11 @@ export function authorize({
       throw refusal
     }
   }
+}
+
+/** Whether a method changes nothing. ZITADEL's files do not say so of the one that lists. */
+function isReading({ name, idempotency }: DescMethod): boolean {
+  return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || name === 'ListWebKeys'
 }
 
 function switchedOff({ typeName: successor }: DescService): DomainError {
