@@ -3,7 +3,6 @@
  * request has been received. Changes check it a third time, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
-import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
@@ -87,10 +86,11 @@ export function authorize({
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
       if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
-      const authority = await access.authorize(caller, permissionFor(method))
+      const permission = permissionFor(method)
+      const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
-      if (!isReading(method)) assertWritable()
+      if (!isReading(permission)) assertWritable()
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
@@ -101,9 +101,9 @@ export function authorize({
   }
 }
 
-/** Whether a method changes nothing. ZITADEL's files do not say so of the one that lists. */
-function isReading({ name, idempotency }: DescMethod): boolean {
-  return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || name === 'ListWebKeys'
+/** Whether methods with this permission change nothing. Signing in is allowed to those who may read, and opens a session. */
+function isReading(permission: Permission): boolean {
+  return permission.endsWith('.read') && permission !== 'iam.console.read'
 }
 
 function switchedOff({ typeName: successor }: DescService): DomainError {
