@@ -112,7 +112,7 @@ export interface RpcOptions {
   readonly audit: AuditTrail
   readonly access: Access
   /** Throws {DomainError} `primary_region` if the database is a standby. */
-  readonly assertWritable: () => void
+  readonly assertPrimary: () => void
   readonly instance: InstanceOverview
   readonly deprecatedCalls: DeprecatedCallCounter
   /** Null: there is no console. */

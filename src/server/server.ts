@@ -264,7 +264,7 @@ async function start(
     rpc: createApi(parts),
     console: await createConsolePage(config),
     readiness,
-    canAdminister: () => replica.isFresh() && replica.isWritable(),
+    canAdminister: () => replica.isFresh() && replica.isCurrent(),
   })
   metrics.observe(replica, time.now)
   metrics.observeDatabase({

@@ -306,7 +306,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: sha256,
       now,
     }),
-    assertWritable: () => replica.assertWritable(),
+    assertPrimary: () => replica.assertPrimary(),
     requestContext: contexts,
     log,
   })

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
-import { type Administration, METHODS } from '../support/administration.ts'
+import { type Administration, administrationWith, METHODS, refusalOf } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
@@ -120,10 +120,19 @@ describe('a standby that hears nothing of its primary', () => {
   it('serves tokens until the staleness limit, refuses them after it, and serves again when it follows', async () => {
     const { regional } = regions
     const { keyturn, server } = regional
+    const inMonth = { seconds: BigInt(Math.floor(Date.now() / 1000) + 30 * 86_400) }
+    const [owner = ''] = (await regions.primary.keyturn.admin()).client_id.split('@')
+    const personal = await administration.users.createPersonalAccessToken({ userId: owner, expirationDate: inMonth })
+    const readWithIt = () => administrationWith(keyturn, personal.token).instance.getInstance({})
+    await eventually(readWithIt)
     const pausedAt = performance.now()
     await server.query('select pg_wal_replay_pause()')
-    // Revoked in the primary region meanwhile.
+    await administration.users.revokePersonalAccessToken({
+      userId: owner,
+      tokenId: personal.personalAccessToken!.tokenId,
+    })
     await tokenAt(keyturn)
+    await readWithIt()
     await eventually(async () => expect((await readyzOf(keyturn)).status).toBe(503))
     const seconds = (performance.now() - pausedAt) / 1000
     // The newest heartbeat may have been on its way for an interval when the replay stopped.
@@ -134,9 +143,11 @@ describe('a standby that hears nothing of its primary', () => {
     })
     await expect(tokenAt(keyturn)).rejects.toThrow('temporarily_unavailable')
     expect((await keySetOf(keyturn)).status).toBe(503)
+    expect(await refusalOf(readWithIt())).toMatchObject({ reason: 'STORAGE_UNAVAILABLE' })
     await server.query('select pg_wal_replay_resume()')
     await eventually(() => tokenAt(keyturn))
     expect((await readyzOf(keyturn)).status).toBe(200)
+    expect(await refusalOf(readWithIt())).toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 })
 

@@ -232,9 +232,8 @@ export class Replica {
     return this.#guard.isCurrent() && !this.#role.isStandby
   }
 
-  /** @throws {DomainError} `primary_region` if the database is a standby; `storage_unavailable` like `assertCurrent`. */
-  assertWritable(): void {
-    this.#guard.assertCurrent()
+  /** @throws {DomainError} `primary_region` if the database was a standby at the last comparison. Every change of a caller asks this. */
+  assertPrimary(): void {
     if (this.#role.isStandby) throw primaryRegionOnly(this.#options.primaryUrl ?? null)
   }
 

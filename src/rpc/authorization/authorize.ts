@@ -43,8 +43,8 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
 export interface GateOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
-  /** Throws if nothing can be changed here. */
-  readonly assertWritable: () => void
+  /** Throws {DomainError} `primary_region` if nothing can be changed here. */
+  readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -61,7 +61,7 @@ export interface GateOptions {
 export function authorize({
   authenticate,
   access,
-  assertWritable,
+  assertPrimary,
   audit,
   permissionFor,
   servesDeprecated,
@@ -90,7 +90,7 @@ export function authorize({
       const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
-      if (!isReading(permission)) assertWritable()
+      if (!isReading(permission)) assertPrimary()
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
