@@ -16,7 +16,7 @@ import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { Icon, type IconName } from './parts/icon.tsx'
 import { ProjectPage } from './projects/project-page.tsx'
 import { ProjectsPage } from './projects/projects-page.tsx'
-import { type SignedIn, session, signOut, updatePermissions } from './session/session.ts'
+import { may, type SignedIn, session, signOut, updatePermissions } from './session/session.ts'
 import { SignInPage } from './session/sign-in-page.tsx'
 import { NoRightsPage, SignOutFailedPage, UnreachablePage } from './session/trouble-pages.tsx'
 import { TokensPage } from './tokens/tokens-page.tsx'
@@ -27,19 +27,42 @@ interface Place {
   readonly segment: string
   readonly name: string
   readonly icon: IconName
+  /** Without it, the place is not offered. */
+  readonly permission?: string
   readonly Page: ComponentType
   /** The page of one of them, if its id is in the address. */
   readonly Item?: ComponentType<{ readonly id: string }>
 }
 
-const PLACES: readonly [Place, ...Place[]] = [
-  { segment: 'keys', name: 'Keys', icon: 'keys', Page: KeysPage },
-  { segment: 'users', name: 'Service users', icon: 'users', Page: UsersPage, Item: UserPage },
-  { segment: 'projects', name: 'Projects', icon: 'projects', Page: ProjectsPage, Item: ProjectPage },
-  { segment: 'issuers', name: 'Trusted issuers', icon: 'issuers', Page: IssuersPage, Item: IssuerPage },
-  { segment: 'audit', name: 'Audit trail', icon: 'audit', Page: AuditPage },
+const PLACES: readonly Place[] = [
+  { segment: 'keys', name: 'Keys', icon: 'keys', permission: 'iam.web_key.read', Page: KeysPage },
+  {
+    segment: 'users',
+    name: 'Service users',
+    icon: 'users',
+    permission: 'iam.user.read',
+    Page: UsersPage,
+    Item: UserPage,
+  },
+  {
+    segment: 'projects',
+    name: 'Projects',
+    icon: 'projects',
+    permission: 'iam.project.read',
+    Page: ProjectsPage,
+    Item: ProjectPage,
+  },
+  {
+    segment: 'issuers',
+    name: 'Trusted issuers',
+    icon: 'issuers',
+    permission: 'iam.trusted_issuer.read',
+    Page: IssuersPage,
+    Item: IssuerPage,
+  },
+  { segment: 'audit', name: 'Audit trail', icon: 'audit', permission: 'iam.audit.read', Page: AuditPage },
   { segment: 'tokens', name: 'Tokens', icon: 'tokens', Page: TokensPage },
-  { segment: 'instance', name: 'Instance', icon: 'instance', Page: InstancePage },
+  { segment: 'instance', name: 'Instance', icon: 'instance', permission: 'iam.instance.read', Page: InstancePage },
 ]
 
 export function App() {
@@ -62,8 +85,9 @@ function Frame({ user }: { readonly user: SignedIn }) {
   useEffect(followInstance, [])
   const isRefused = outage.value?.isTransient === false
   useEffect(() => void updatePermissions(), [version.value, isRefused])
-  const [segment = PLACES[0].segment, id] = route.value.path
-  const place = PLACES.find((candidate) => candidate.segment === segment)
+  const places = PLACES.filter(({ permission }) => permission === undefined || may(permission))
+  const [segment = places[0]?.segment, id] = route.value.path
+  const place = places.find((candidate) => candidate.segment === segment)
   const main = useFocusOnEntry(route.value.path.join('/'))
   return (
     <>
@@ -77,7 +101,7 @@ function Frame({ user }: { readonly user: SignedIn }) {
             <Icon name="keys" /> Keyturn
           </a>
           <nav class="nav" aria-label="Console">
-            {PLACES.map(({ segment: to, name, icon }) => (
+            {places.map(({ segment: to, name, icon }) => (
               <a key={to} href={linkTo([to])} {...(to === segment ? { 'aria-current': 'page' as const } : {})}>
                 <Icon name={icon} /> {name}
               </a>

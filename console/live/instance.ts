@@ -6,6 +6,7 @@ import type { Instance } from '../../gen/iam/instance/v2/instance_service_pb.js'
 import { IN_BACKGROUND, instanceService } from '../api/clients.ts'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { millisecondsOf } from '../format/moment.ts'
+import { may } from '../session/session.ts'
 import { setInstanceTime, tick } from './clock.ts'
 
 /** The instance as it was last. */
@@ -37,6 +38,11 @@ const INTERVAL = 1000
 /** Longer than a request takes if the server answers, in milliseconds. */
 const TIMEOUT = 5000
 
+/** Whether the signed-in user may ask for it. Otherwise views load again from time to time. */
+export function mayFollow(): boolean {
+  return may('iam.instance.read')
+}
+
 /** Begins to follow it. @returns Stops that. */
 export function followInstance(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -61,6 +67,7 @@ export function followInstance(): () => void {
 }
 
 async function ask(): Promise<void> {
+  if (!mayFollow()) return
   try {
     const { instance: latest } = await instanceService.getInstance({}, { ...IN_BACKGROUND, timeoutMs: TIMEOUT })
     const date = millisecondsOf(latest?.currentDate)

@@ -7,7 +7,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Failure, failureOf } from '../api/failure.ts'
 import { now } from './clock.ts'
-import { heardAt, outage, version } from './instance.ts'
+import { heardAt, mayFollow, outage, version } from './instance.ts'
 import { createLoader, type Loader } from './loader.ts'
 
 /** What is loaded. */
@@ -36,7 +36,7 @@ export function reload(): void {
   ownChanges.value += 1
 }
 
-/** How often that is loaded again of which the version says nothing, in milliseconds. */
+/** How often that is loaded again of which the version says nothing, or nothing to this user, in milliseconds. */
 const PERIOD = 10_000
 
 /** How long after a failure that may pass it is loaded again, in milliseconds. */
@@ -62,9 +62,9 @@ export function useLoaded<T>(
   const loader = useRef<Loader>(undefined)
   const current = version.value
   // Without a version, the next one would be the reason to load it again at once.
-  const isReady = current !== undefined || outage.value !== undefined
+  const isReady = current !== undefined || outage.value !== undefined || !mayFollow()
   const changes = ownChanges.value
-  const period = isPeriodic ? Math.floor(now.value / PERIOD) : 0
+  const period = isPeriodic || !mayFollow() ? Math.floor(now.value / PERIOD) : 0
   const isRetryDue = shown?.failure?.isTransient === true && now.value > 0 && Date.now() - shown.failedAt >= RETRY
   // The key stands for what `load` does.
   useEffect(() => {

@@ -38,7 +38,6 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
     ])
     return { project, roles, scopes, audiences }
   })
-  const mayChange = may('iam.project.write')
   return (
     <>
       <p class="crumbs">
@@ -70,7 +69,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Roles"
                   empty="None."
                   items={roles}
-                  mayChange={mayChange}
+                  mayChange={may('iam.project.role.write')}
                   removing={{
                     consequence: `It is taken away from all users. New tokens do not have it. ${KEPT}`,
                     remove: (role) => projects.removeProjectRole({ projectId, role }),
@@ -85,7 +84,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Custom scopes"
                   empty="None."
                   items={scopes}
-                  mayChange={mayChange}
+                  mayChange={may('iam.project.scope.write')}
                   removing={{
                     consequence: `It is taken away from all users. Token requests with it are refused. ${KEPT}`,
                     remove: (scope) => projects.removeProjectScope({ projectId, scope }),
@@ -100,7 +99,7 @@ export function ProjectPage({ id: projectId }: { readonly id: string }) {
                   label="Audiences"
                   empty="None."
                   items={audiences}
-                  mayChange={mayChange}
+                  mayChange={may('iam.project.audience.write')}
                   removing={{
                     consequence: `Token requests for it are refused. ${KEPT}`,
                     remove: (audience) => projects.removeProjectAudience({ projectId, audience }),

@@ -51,7 +51,7 @@ export function NoRightsPage({ name }: { readonly name: string }) {
   ]
   return (
     <Trouble title="You may not use the console any more" actions={actions}>
-      <p>{name} has no role of the instance. An owner can give it one.</p>
+      <p>{name} has no role over the instance or a project. An owner can give it one.</p>
     </Trouble>
   )
 }

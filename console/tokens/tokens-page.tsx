@@ -28,7 +28,7 @@ export function TokensPage() {
   return (
     <>
       <PageHeading title="Tokens">
-        {may('iam.user.credential.write') && (
+        {may('iam.user.secret.write') && (
           <button type="button" class="button is-primary" onClick={() => setIsGetting(true)}>
             Get a token
           </button>
@@ -76,7 +76,7 @@ export function TokensPage() {
           </ErrorBoundary>
         )}
       </div>
-      {isGetting && may('iam.user.credential.write') && (
+      {isGetting && may('iam.user.secret.write') && (
         <GetTokenDialog
           clientId={query.get('user') ?? ''}
           onClose={() => setIsGetting(false)}

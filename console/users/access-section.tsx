@@ -1,8 +1,8 @@
 /**
- * What a user may do: roles over the instance, roles in projects, custom scopes.
+ * What a user may do: roles over the instance and over projects, roles in projects, custom scopes.
  */
-import type { Project } from '../../gen/iam/project/v2/project_pb.js'
-import { InstanceRole, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
+import { type Project, ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
+import { InstanceRole, type ManagedProject, type ServiceUser } from '../../gen/iam/user/v2/service_user_pb.js'
 import { projects as projectService, serviceUsers } from '../api/clients.ts'
 import { useLoaded } from '../live/loaded.ts'
 import { Chips } from '../parts/chips.tsx'
@@ -12,7 +12,13 @@ import { GrantRoleForm } from './grant-role-form.tsx'
 import { INSTANCE_ROLES } from './instance-roles.ts'
 
 const PAGE = 1000
-const ALL_ROLES = [InstanceRole.IAM_OWNER, InstanceRole.IAM_OWNER_VIEWER]
+const ALL_ROLES = [
+  InstanceRole.IAM_OWNER,
+  InstanceRole.IAM_OWNER_VIEWER,
+  InstanceRole.IAM_KEY_OPERATOR,
+  InstanceRole.IAM_AUDITOR,
+  InstanceRole.IAM_USER_ADMINISTRATOR,
+]
 
 interface AccessSectionProps {
   readonly user: ServiceUser
@@ -25,6 +31,8 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
   const grants = user.projectRoles.flatMap(({ projectId, roles }) => roles.map((role) => ({ projectId, role })))
   const nameOf = ({ projectId, role }: { projectId: string; role: string }) =>
     `${nameOfProject(projects, projectId)}: ${role}`
+  const memberNameOf = ({ projectId, role }: ManagedProject) =>
+    `${nameOfProject(projects, projectId)}: ${ProjectMemberRole[role]}`
   const setRoles = (instanceRoles: InstanceRole[]) => serviceUsers.setInstanceRoles({ userId, instanceRoles })
   const roleNamed = (name: string) => ALL_ROLES.find((role) => INSTANCE_ROLES[role] === name)
   return (
@@ -39,7 +47,7 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
             label="Roles over the instance"
             empty="None: it may not call Keyturn's own API."
             items={user.instanceRoles.map((role) => INSTANCE_ROLES[role])}
-            mayChange={mayChange}
+            mayChange={may('iam.instance_role.write')}
             removing={{
               consequence: "Its calls of Keyturn's own API that need this role are refused at once.",
               remove: (name) => setRoles(user.instanceRoles.filter((role) => role !== roleNamed(name))),
@@ -84,6 +92,31 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
               remove: (scope) => serviceUsers.revokeScope({ userId, scope }),
             }}
             adding={useScopeChoices(user)}
+          />
+        </div>
+        <div>
+          <h3>Roles over projects</h3>
+          <Chips
+            label="Roles over projects"
+            empty="None: it manages no project."
+            items={user.managedProjects.map(memberNameOf)}
+            mayChange={may('iam.project.member.write')}
+            removing={{
+              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
+              remove: async (name) => {
+                const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
+                if (managed !== undefined)
+                  await projectService.removeProjectMember({ userId, projectId: managed.projectId })
+              },
+            }}
+            adding={{
+              label: 'Make it the owner of a project',
+              choices: projects
+                .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
+                .map(({ projectId, name }) => ({ value: projectId, name })),
+              add: (projectId) =>
+                projectService.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER }),
+            }}
           />
         </div>
       </div>

@@ -32,7 +32,7 @@ interface SecretsSectionProps {
 export function SecretsSection({ user, secrets }: SecretsSectionProps) {
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
-  const mayChange = may('iam.user.credential.write')
+  const mayChange = may('iam.user.secret.write')
   return (
     <section class="card" aria-labelledby="secrets-title">
       <div class="card-head">

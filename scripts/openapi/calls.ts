@@ -33,7 +33,6 @@ export function callOf(
   schemas: MessageSchemas,
   commentOf: CommentOf,
 ): readonly [string, { readonly post: Json }] {
-  if (method.methodKind !== 'unary') throw new Error(`no operation for ${method.name}, which streams`)
   const { input, output, parent: service } = method
   const comment = commentOf(method)
   const { summary, description } = splitComment(comment)

@@ -98,6 +98,8 @@ export interface Config {
   readonly metricsListen: ListenAddress | null
   /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
   readonly tracesTo: string | null
+  /** The collector of audit events; null: they are not sent. As for traces. */
+  readonly auditEventsTo: string | null
   readonly logLevel: string
 }
 
@@ -173,6 +175,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url('must be a URL, http://…').optional(),
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: z.url('must be a URL, http://…').optional(),
   KEYTURN_LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
@@ -301,6 +304,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+    auditEventsTo: settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
 }

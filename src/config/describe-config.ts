@@ -49,6 +49,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MAX_PAT_LIFETIME: config.maxPatLifetimeDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
     OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : placeOf(config.tracesTo),
+    OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: config.auditEventsTo === null ? null : placeOf(config.auditEventsTo),
     KEYTURN_LOG_LEVEL: config.logLevel,
   }
 }

@@ -200,7 +200,7 @@ export const SETTINGS = [
     variable: 'KEYTURN_OPENID_ROLES',
     default: 'none',
     meaning:
-      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. Of several the greatest counts; people without one may not sign in.',
+      'Which claim gives which role, in JSON: `{"IAM_OWNER":{"groups":["platform"]}}`. People have every role that fits; those without one may not sign in.',
   },
   {
     variable: 'KEYTURN_OPENID_CLIENT_SECRET_FILE',
@@ -233,6 +233,12 @@ export const SETTINGS = [
     default: 'none: no traces',
     meaning:
       'Collector that traces are sent to, with OTLP over HTTP. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, and the variables of OpenTelemetry for headers, sampling and the service name, work too.',
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    default: 'none: no audit events',
+    meaning:
+      'Collector that audit events are sent to as logs, with OTLP over HTTP. `OTEL_LOGS_EXPORTER=otlp` sends them to that of `OTEL_EXPORTER_OTLP_ENDPOINT`.',
   },
   {
     variable: 'KEYTURN_LOG_LEVEL',

@@ -117,15 +117,23 @@ export function toIssuer(text: string, context: z.RefinementCtx): string {
   return text
 }
 
+const INSTANCE_ROLES = [
+  'IAM_OWNER',
+  'IAM_OWNER_VIEWER',
+  'IAM_KEY_OPERATOR',
+  'IAM_AUDITOR',
+  'IAM_USER_ADMINISTRATOR',
+] as const
+
 /** Gives a role to the people with one of these values in a claim. */
 export interface OpenIdRole {
-  readonly role: 'IAM_OWNER' | 'IAM_OWNER_VIEWER'
+  readonly role: (typeof INSTANCE_ROLES)[number]
   readonly claim: string
   readonly values: readonly string[]
 }
 
 const OPENID_ROLES = z.partialRecord(
-  z.enum(['IAM_OWNER', 'IAM_OWNER_VIEWER']),
+  z.enum(INSTANCE_ROLES),
   z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)])),
 )
 

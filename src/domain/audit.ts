@@ -47,3 +47,15 @@ export interface AuditFilter {
 
 /** The actor of a call whose caller did not prove who it is. */
 export const ANONYMOUS = 'anonymous'
+
+/**
+ * A place in the trail, between two events: opaque, and the same on every replica and after a restart. It stays good when the events
+ * around it are deleted.
+ */
+export type AuditPosition = string
+
+/** An event, and the position right after it. */
+export interface PositionedEvent {
+  readonly event: AuditEvent
+  readonly position: AuditPosition
+}

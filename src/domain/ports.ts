@@ -1,7 +1,7 @@
 /**
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
-import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from './audit.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { DeprecatedCalls, NamedDeprecatedCalls } from './deprecated-calls.ts'
@@ -11,7 +11,8 @@ import type { TrustedIssuer } from './federation/trusted-issuer.ts'
 import type { ChangeEntry, IssuedAccessToken, VerifiedAccessToken } from './identities/authority.ts'
 import type { VerifiedCertificate } from './identities/client-certificate.ts'
 import type { DpopProof } from './identities/dpop.ts'
-import type { Project } from './identities/project.ts'
+import type { Project, ProjectMember } from './identities/project.ts'
+import type { Reach } from './identities/reach.ts'
 import type { ServiceUser } from './identities/service-user.ts'
 import type { PresentedCertificate, TokenBinding } from './identities/token-binding.ts'
 import type { NewIntegrity } from './integrity.ts'
@@ -95,6 +96,8 @@ export interface UserFilter {
   readonly projectId: string | null
   /** Only those whose name or client ID contains it, in any case. Empty: all. */
   readonly search: string
+  /** Only those within it. */
+  readonly reach: Reach
 }
 
 /**
@@ -114,9 +117,10 @@ export interface IdentityStore {
   ): Promise<T>
   /**
    * Decides about a user and stores the outcome as one step, like `KeyStore.update`, with `entry` as an audit event. `decide` gets
-   * the clock besides the date, because credentials of a user end by the clock.
+   * the clock besides the date, because credentials of a user end by the clock. A user whom the caller may not see is undefined for it, and a
+   * project is too in `changeProject`.
    *
-   * @throws {DomainError} `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
+   * @throws {DomainError} what `assertMayChangeUser` throws; `project_not_found`, `project_role_not_found` or `project_scope_not_found` if the user would
    * belong to or be granted something that does not exist; `last_owner` if no owner would be left.
    */
   changeUser<T>(
@@ -125,8 +129,10 @@ export interface IdentityStore {
     decide: (user: ServiceUser | undefined, moment: ChangeMoment) => Change<ServiceUser, T>,
   ): Promise<T>
   findProject(projectId: string): Promise<Project | undefined>
-  /** Ordered by name, which is the cursor. */
-  listProjects(page: Page<string>): Promise<readonly Project[]>
+  /** Those within the reach, ordered by name, which is the cursor. */
+  listProjects(page: Page<string>, reach: Reach): Promise<readonly Project[]>
+  /** The users with a role over a project in the API, ordered by user id, which is the cursor. */
+  listMembers(projectId: string, page: Page<string>): Promise<readonly ProjectMember[]>
   findUser(userId: string): Promise<ServiceUser | undefined>
   /** Those that the filter lets through, ordered by creation date and id. */
   listUsers(
@@ -242,6 +248,70 @@ export interface AuditLog {
   /** Deletes events before a time, some at a time, and returns how many. */
   deleteBefore(at: Date): Promise<number>
 }
+
+/** The events after a position. */
+export interface AuditBatch {
+  readonly events: readonly PositionedEvent[]
+  /** Where to go on: after the last event that was looked at, whether it matched or not. */
+  readonly position: AuditPosition
+  /** Whether this is everything that can be read now. */
+  readonly isComplete: boolean
+}
+
+/**
+ * Reads the audit trail in an order that no late commit precedes: what is read after a position is complete, so that a reader which goes on
+ * from there misses nothing. It is the order of changes; dates may differ from it. Both methods throw {DomainError} `storage_unavailable`.
+ */
+export interface AuditReader {
+  /** The position after all events that can be read now. A transaction that stays open on the server holds back later events. */
+  latest(): Promise<AuditPosition>
+  /**
+   * Reads at most `limit` events that match. @param position Null: from the first event.
+   *
+   * @throws {DomainError} `audit_position_invalid`; `audit_position_unknown` if the database was restored to an earlier time.
+   */
+  readAfter(
+    position: AuditPosition | null,
+    options: { readonly filter: AuditFilter; readonly limit: number },
+  ): Promise<AuditBatch>
+}
+
+/**
+ * How far audit events were exported, and which replica exports: one at a time, for as long as its lease lasts. Each method throws
+ * {DomainError} `storage_unavailable`.
+ */
+export interface AuditExports {
+  /** Takes the lease, unless another holder has it. @returns Where to go on, null if nothing was exported yet; undefined without the lease. */
+  acquire(holder: string, leaseMillis: number): Promise<{ readonly position: AuditPosition | null } | undefined>
+  /** Stores how far the holder of the lease came, and renews the lease. @returns False if it has the lease no more: then nothing is stored. */
+  advance(holder: string, position: AuditPosition, leaseMillis: number): Promise<boolean>
+  /** Gives the lease back, if the holder has it. */
+  release(holder: string): Promise<void>
+}
+
+/** Takes audit events to where they are watched. @returns Whether they have arrived. Never throws. */
+export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boolean>
+
+/** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
+export interface CredentialExpiries {
+  /**
+   * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
+   * that was made to live for less time than that is left out. @returns How many, 1000 at most: then there may be more.
+   */
+  announce(): Promise<number>
+  count(): Promise<CredentialCounts>
+}
+
+/** How many credentials of enabled users there are of each kind. */
+export interface CredentialCounts {
+  /** Those that expire soon: client secrets that were used in the last 30 days, and all others, of which the last use is not known. */
+  readonly expiring: readonly { readonly kind: CredentialKind; readonly withinDays: number; readonly count: number }[]
+  /** Client secrets that work and were not used for 90 days. */
+  readonly unusedSecrets: number
+}
+
+/** A kind of credential that can expire. */
+export type CredentialKind = 'client_secret' | 'user_key' | 'personal_access_token' | 'client_certificate'
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {

@@ -24,6 +24,7 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
@@ -110,6 +111,9 @@ export interface RpcOptions {
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
+  /** Aborted when the server stops: streams end then. */
+  readonly stopping: AbortSignal
   readonly access: Access
   /** Throws {DomainError} `primary_region` if the database is a standby. */
   readonly assertPrimary: () => void
@@ -192,7 +196,7 @@ export function createRpcRoutes(options: RpcOptions): RpcRoutes {
 
 /** What checks the right to a call. */
 type Gatekeeper = Pick<GateOptions, 'authenticate'> & {
-  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'assertStillAuthorized'>
+  readonly access: Pick<Access, 'authorize' | 'assertStorageReachable' | 'reauthorize'>
 }
 
 /** A router without services, whose calls have to pass a gate. */
@@ -228,18 +232,18 @@ function routerWith(
 
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
-  const { webKeys, rotation, projects, certificates, trustedIssuers, federatedIdentities, audit } = options
-  const { instance, deprecatedCalls, console, baseUrl } = options
+  const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = options
+  const { instance, deprecatedCalls, console, baseUrl, auditFeed, stopping } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
       .service(WebKeyService, webKeyService(webKeys, rotation))
-      .service(ProjectService, projectService(projects))
+      .service(ProjectService, projectService(projects, users))
       .service(ServiceUserService, serviceUserService(options))
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-      .service(AuditService, auditService(audit))
+      .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
       .service(InstanceService, instanceService(instance, deprecatedCalls))
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }

@@ -11,6 +11,7 @@ import { SYSTEM } from '../domain/identities/authority.ts'
 import { formatClientId } from '../domain/identities/client-id.ts'
 import { addSecret, type ClientSecret } from '../domain/identities/credential.ts'
 import { createProject, type Project } from '../domain/identities/project.ts'
+import { WHOLE_INSTANCE } from '../domain/identities/reach.ts'
 import { createServiceUser, isEnabledOwner, type ServiceUser } from '../domain/identities/service-user.ts'
 import type { ClientSecrets, Integrity } from '../domain/integrity.ts'
 import type { IdentityStore, Log } from '../domain/ports.ts'
@@ -97,7 +98,8 @@ async function* everyUser(identities: IdentityStore): AsyncGenerator<ServiceUser
   let page: readonly ServiceUser[] = []
   do {
     const last = page.at(-1)
-    page = await identities.listUsers({ projectId: null, search: '' }, { after: last ?? null, limit: PAGE })
+    const filter = { projectId: null, search: '', reach: WHOLE_INSTANCE }
+    page = await identities.listUsers(filter, { after: last ?? null, limit: PAGE })
     yield* page
   } while (page.length === PAGE)
 }
@@ -140,7 +142,7 @@ function asOwner(user: ServiceUser): ServiceUser {
 
 /** A project for a new owner: that of the first administrator, or else any, or else a new one. */
 async function someProject(identities: IdentityStore): Promise<{ projectId: string; projectName: string }> {
-  const projects = await identities.listProjects({ after: null, limit: PAGE })
+  const projects = await identities.listProjects({ after: null, limit: PAGE }, WHOLE_INSTANCE)
   const project = projects.find(({ name }) => name === PROJECT_NAME) ?? projects[0] ?? (await addProject(identities))
   return { projectId: project.projectId, projectName: project.name }
 }

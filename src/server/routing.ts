@@ -70,6 +70,7 @@ const refuseRest: Refuse = (res, { status, description, headers }) =>
 export class Routing {
   readonly #options: RoutingOptions
   readonly #public: PublicRpc
+  readonly #stopping = new AbortController()
   #router: Handler
   #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
   #canAdminister = () => false
@@ -92,6 +93,11 @@ export class Routing {
       contexts.refused(req, STARTING.code)
       refuse(res, STARTING)
     })
+  }
+
+  /** Aborted by `stop`. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
   }
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
@@ -133,6 +139,7 @@ export class Routing {
   stop(): void {
     this.refuseProbes()
     this.#public.endStreams()
+    this.#stopping.abort()
   }
 
   #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {

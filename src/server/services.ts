@@ -7,6 +7,7 @@ import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
@@ -94,10 +95,13 @@ export interface ServicesOptions extends RecordingOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials'>
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
@@ -105,7 +109,7 @@ export interface ServicesOptions extends RecordingOptions {
 }
 
 /** The audit trail and its retention. It is stopped after all services. */
-export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit' | 'auditFeed'>): AuditTrail {
   const { config, log, stack, database, replica, now, tracing } = options
   const { refuse } = recording(options, createAuditLog)
   const events = tracing.calls('AuditLog', { ...createAuditLog(database), refuse })
@@ -296,6 +300,8 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
     audit,
+    auditFeed: options.auditFeed,
+    stopping: options.stopping,
     access: new Access({
       replica,
       verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),

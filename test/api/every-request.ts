@@ -5,21 +5,27 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { JsonValue } from '@bufbuild/protobuf'
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import type { Administration } from '../support/administration.ts'
 
 /** Requests as JSON, by method, for example `iam.project.v2.ProjectService/GetProject`. */
 export type EveryRequest = Readonly<Record<string, JsonValue>>
 
-/** Makes the targets, and the requests about them. The rotation policy must be switched off. */
-export async function everyRequest(admin: Administration): Promise<EveryRequest> {
-  const projectId = await newProject(admin, 'targets')
+/**
+ * Makes the targets, and the requests about them. The rotation policy must be switched off.
+ *
+ * @param name Of the project of the targets, and a part of the names of what has to be unique.
+ */
+export async function everyRequest(admin: Administration, name = 'targets'): Promise<EveryRequest> {
+  const projectId = await newProject(admin, name)
   return {
     ...(await webKeyRequests(admin)),
-    ...projectRequests(projectId, await newProject(admin, 'unwanted')),
+    ...projectRequests({ name, projectId, unwantedProjectId: await newProject(admin, `${name}-unwanted`) }),
+    ...(await memberRequests(admin, projectId)),
     ...(await userRequests(admin, projectId)),
     ...(await credentialRequests(admin, projectId)),
     ...(await certificateRequests(admin, projectId)),
-    ...(await federationRequests(admin, projectId)),
+    ...(await federationRequests(admin, projectId, name)),
     'iam.audit.v2.AuditService/ListAuditEvents': { pageSize: 1 },
     'iam.instance.v2.InstanceService/GetInstance': {},
     'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
@@ -55,12 +61,20 @@ async function webKeyRequests({ keys }: Administration): Promise<EveryRequest> {
   }
 }
 
-function projectRequests(projectId: string, unwantedProjectId: string): EveryRequest {
+function projectRequests({
+  name,
+  projectId,
+  unwantedProjectId,
+}: {
+  readonly name: string
+  readonly projectId: string
+  readonly unwantedProjectId: string
+}): EveryRequest {
   return {
-    'iam.project.v2.ProjectService/CreateProject': { name: 'wanted' },
+    'iam.project.v2.ProjectService/CreateProject': { name: `${name}-wanted` },
     'iam.project.v2.ProjectService/GetProject': { projectId },
     'iam.project.v2.ProjectService/ListProjects': {},
-    'iam.project.v2.ProjectService/UpdateProject': { projectId, name: 'renamed', updateMask: 'name' },
+    'iam.project.v2.ProjectService/UpdateProject': { projectId, name: `${name}-renamed`, updateMask: 'name' },
     'iam.project.v2.ProjectService/DeleteProject': { projectId: unwantedProjectId },
     'iam.project.v2.ProjectService/AddProjectRole': { projectId, role: 'wanted' },
     'iam.project.v2.ProjectService/ListProjectRoles': { projectId },
@@ -68,9 +82,20 @@ function projectRequests(projectId: string, unwantedProjectId: string): EveryReq
     'iam.project.v2.ProjectService/AddProjectScope': { projectId, scope: 'wanted' },
     'iam.project.v2.ProjectService/ListProjectScopes': { projectId },
     'iam.project.v2.ProjectService/RemoveProjectScope': { projectId, scope: 'unwanted' },
-    'iam.project.v2.ProjectService/AddProjectAudience': { projectId, audience: 'urn:wanted' },
+    'iam.project.v2.ProjectService/AddProjectAudience': { projectId, audience: `urn:${name}:wanted` },
     'iam.project.v2.ProjectService/ListProjectAudiences': { projectId },
-    'iam.project.v2.ProjectService/RemoveProjectAudience': { projectId, audience: 'urn:targets:unwanted' },
+    'iam.project.v2.ProjectService/RemoveProjectAudience': { projectId, audience: `urn:${name}:unwanted` },
+  }
+}
+
+async function memberRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+  const [userId, member] = [await newUser(admin, projectId), await newUser(admin, projectId)]
+  await admin.projects.setProjectMember({ projectId, userId: member, role: ProjectMemberRole.PROJECT_OWNER })
+  const role = 'PROJECT_MEMBER_ROLE_PROJECT_OWNER_VIEWER'
+  return {
+    'iam.project.v2.ProjectService/SetProjectMember': { projectId, userId, role },
+    'iam.project.v2.ProjectService/ListProjectMembers': { projectId },
+    'iam.project.v2.ProjectService/RemoveProjectMember': { projectId, userId: member },
   }
 }
 
@@ -142,22 +167,25 @@ async function certificateRequests(admin: Administration, projectId: string): Pr
   }
 }
 
-async function federationRequests(admin: Administration, projectId: string): Promise<EveryRequest> {
+async function federationRequests(admin: Administration, projectId: string, prefix: string): Promise<EveryRequest> {
   const { issuers, identities } = admin
   const userId = await newUser(admin, projectId)
   const newIssuer = async (name: string) => {
     const keys = { source: { case: 'jwks', value: newJwks() } } as const
-    const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: `https://${name}.example`, keys })
+    const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: `https://${name}.${prefix}.example`, keys })
     return trustedIssuer!.issuerId
   }
   const [issuerId, unwanted] = [await newIssuer('target'), await newIssuer('unwanted')]
   // An address that is not allowed: nothing is fetched.
   const source = { case: 'jwksUrl', value: 'https://127.0.0.1:1/jwks' } as const
-  const { trustedIssuer } = await issuers.createTrustedIssuer({ issuer: 'https://fetched.example', keys: { source } })
+  const { trustedIssuer } = await issuers.createTrustedIssuer({
+    issuer: `https://fetched.${prefix}.example`,
+    keys: { source },
+  })
   const { identity } = await identities.addFederatedIdentity({ userId, issuerId, subject: 'unwanted' })
   const keys = { jwks: newJwks() }
   return {
-    'iam.federation.v2.TrustedIssuerService/CreateTrustedIssuer': { issuer: 'https://wanted.example', keys },
+    'iam.federation.v2.TrustedIssuerService/CreateTrustedIssuer': { issuer: `https://wanted.${prefix}.example`, keys },
     'iam.federation.v2.TrustedIssuerService/GetTrustedIssuer': { issuerId },
     'iam.federation.v2.TrustedIssuerService/ListTrustedIssuers': {},
     'iam.federation.v2.TrustedIssuerService/UpdateTrustedIssuer': { issuerId, keys, updateMask: 'keys' },

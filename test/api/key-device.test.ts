@@ -16,6 +16,7 @@ import { bootstrap } from '../../src/app/replica/bootstrap.ts'
 import { InstanceClock } from '../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../src/app/replica/replica.ts'
 import type { Actor } from '../../src/domain/identities/authority.ts'
+import { WHOLE_INSTANCE } from '../../src/domain/identities/reach.ts'
 import type { WebKeyConfig } from '../../src/domain/keys/key-algorithm.ts'
 import { createAddressReader } from '../../src/http/requests/client-address.ts'
 import { RequestContexts } from '../../src/http/requests/request-context.ts'
@@ -116,7 +117,13 @@ beforeAll(async () => {
     issuedAt: new Date(0),
     expiresAt: new Date(Date.now() + 3_600_000),
   } as const
-  const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
+  const authority = {
+    kind: 'user',
+    userId,
+    permission: 'iam.web_key.write',
+    reach: WHOLE_INSTANCE,
+    credential,
+  } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   webKeys = new WebKeys({
     store: createKeyStore(database, TEST_MACS),

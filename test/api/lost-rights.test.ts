@@ -3,7 +3,8 @@
  */
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { allows } from '../../src/domain/identities/permission.ts'
+import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
+import { allows, allowsInProject, allowsOverItself } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import { administrationWith, METHODS } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
@@ -29,6 +30,8 @@ const CHANGING = METHODS.filter(
 )
 const CREATE_LINK = 'iam.console.v2.ConsoleService/CreateSignInLink'
 const GENERATE_SECRET = 'iam.user.v2.ServiceUserService/GenerateClientSecret'
+/** A change for which a role is needed, whoever it is about. */
+const ADD_KEY = 'iam.user.v2.ServiceUserService/AddUserKey'
 
 let servers: WatchedServers
 let instance: Instance
@@ -89,7 +92,7 @@ async function finishAll(held: ReadonlyMap<string, HeldCall>): Promise<Record<st
 
 /** What the second server says to a caller who asks now for a change, and asks for nothing. */
 async function probe(token: string): Promise<string | undefined> {
-  const { body } = await administrationWith(servers.second, token).post(GENERATE_SECRET, { nothing: 1 })
+  const { body } = await administrationWith(servers.second, token).post(ADD_KEY, { nothing: 1 })
   return body.code
 }
 
@@ -103,12 +106,18 @@ async function changesOf(userId: string): Promise<string[]> {
 }
 
 describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeAway, left }) => {
-  const reason = left === 'no identity' ? 'TOKEN_INVALID' : 'PERMISSION_MISSING'
   const refusal =
     left === 'no identity'
       ? { code: 'unauthenticated', challenge: 'Bearer error="invalid_token"' }
       : { code: 'permission_denied' }
-  const isRefused = ({ permission }: Method) => left !== 'IAM_OWNER_VIEWER' || !allows([left], permission)
+  const answerTo = ({ permission, path }: Method) => {
+    if (left === 'no identity') return refusal
+    if (left === 'IAM_OWNER_VIEWER' && allows([left], permission)) return { code: 'ok' }
+    if (!allowsOverItself(permission)) return refusal
+    // Everybody has the right over itself, and these requests are about others. A list has the caller in it.
+    if (!Object.hasOwn(requests[path] as object, 'userId')) return { code: 'ok' }
+    return left === 'IAM_OWNER_VIEWER' ? refusal : { code: 'not_found' }
+  }
 
   it('is refused when its body is complete, whatever the method, the protocol and the replica [RFC 6750 §3.1]', async () => {
     const caller = await newCaller(instance)
@@ -121,7 +130,7 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     const answers = Object.entries(await finishAll(held)).map(([name, { body: _, ...told }]) => [name, told])
     const expected = [...held.keys()].map((name) => {
       const method = METHODS.find(({ path }) => name.startsWith(`${path} `))!
-      return [name, isRefused(method) ? refusal : { code: 'ok' }] as const
+      return [name, answerTo(method)] as const
     })
     expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(expected))
     // A viewer may sign in at the console.
@@ -132,7 +141,7 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     const refusals = probes + expected.filter(([, { code }]) => code !== 'ok').length
     await eventually(async () => {
       const events = await eventsOf(caller.userId)
-      expect(events.filter(({ outcome }) => outcome === reason)).toHaveLength(refusals)
+      expect(events.filter(({ outcome }) => outcome !== 'ok')).toHaveLength(refusals)
     })
   })
 })
@@ -150,7 +159,8 @@ describe('an owner who is demoted while generating a secret for another one', ()
     await instance.admin.users.setInstanceRoles({ userId: caller.userId, instanceRoles: [] })
     await eventually(async () => expect(await probe(caller.token)).toBe('permission_denied'))
     for (const { code, body } of Object.values(await finishAll(held))) {
-      expect(code).toBe('permission_denied')
+      // It has the right over its own secrets, and sees no other user any more.
+      expect(code).toBe('not_found')
       expect(body).not.toHaveProperty('clientSecret')
     }
 
@@ -180,8 +190,58 @@ describe('a change that is under way when its caller loses the right to it', () 
     })
 
     const codes = Object.entries(await answers.finished).map(([name, { code }]) => [name, code])
-    expect(codes).toEqual([...held.keys()].map((name) => [name, 'permission_denied']))
+    const ownSecrets = CHANGING.filter(({ permission }) => allowsOverItself(permission)).map(({ path }) => path)
+    const codeOf = (name: string) =>
+      ownSecrets.some((path) => name.startsWith(`${path} `)) ? 'not_found' : 'permission_denied'
+    expect(codes).toEqual([...held.keys()].map((name) => [name, codeOf(name)]))
     expect(await changesOf(caller.userId)).toEqual([])
+  })
+})
+
+describe('calls of a project owner that are under way when the role is taken away', () => {
+  const methods = METHODS.filter(({ permission }) => allowsInProject('PROJECT_OWNER', permission))
+  const changing = methods.filter((method) => CHANGING.includes(method))
+  /** What is left is the right over itself. */
+  const answerTo = ({ path, permission }: Method) => {
+    if (!allowsOverItself(permission)) return 'permission_denied'
+    return Object.hasOwn(requests[path] as object, 'userId') ? 'not_found' : 'ok'
+  }
+  const answersTo = (held: ReadonlyMap<string, HeldCall>) =>
+    [...held.keys()].map((name) => [name, answerTo(methods.find(({ path }) => name.startsWith(`${path} `))!)])
+  const codesOf = (answers: Record<string, Answer>) => Object.entries(answers).map(([name, { code }]) => [name, code])
+
+  async function newProjectOwner() {
+    const caller = await withAccessToken(instance)
+    const { userId } = caller
+    const { projectId } = requests['iam.project.v2.ProjectService/GetProject'] as { projectId: string }
+    await instance.admin.projects.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER })
+    await instance.admin.users.setInstanceRoles({ userId, instanceRoles: [] })
+    await eventually(async () => expect(await probe(caller.token)).toBe('invalid_argument'))
+    return { ...caller, projectId }
+  }
+
+  it('are refused when the body is complete, on both replicas', async () => {
+    const { userId, token, projectId } = await newProjectOwner()
+    const held = await holdAll(methods, token, ['over HTTP/1.1', 'over HTTP/2'])
+    await instance.admin.projects.removeProjectMember({ projectId, userId })
+    await eventually(async () => expect(await probe(token)).toBe('permission_denied'))
+    expect(codesOf(await finishAll(held)).sort()).toEqual(answersTo(held).sort())
+    expect(await changesOf(userId)).toEqual([])
+  })
+
+  it('are refused under the lock, on a replica that has not heard of the loss', async () => {
+    const { userId, token } = await newProjectOwner()
+    const held = await holdAll(changing, token, ['over HTTP/2'])
+    const answers = await servers.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('instance').selectAll().forUpdate().execute()
+      const finished = finishAll(held)
+      await servers.passedBody(userId, held.size)
+      await trx.deleteFrom('project_members').where('user_id', '=', userId).execute()
+      await bumpVersion(trx, servers.database, { at: await readChangeTime(trx) })
+      return { finished }
+    })
+    expect(codesOf(await answers.finished)).toEqual(answersTo(held))
+    expect(await changesOf(userId)).toEqual([])
   })
 })
 

@@ -112,10 +112,11 @@ function watchGate(): ReadonlySet<string> {
 /** How often each user has been let through after the body. */
 function watchBody(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  const check = Access.prototype.assertStillAuthorized
-  jest.spyOn(Access.prototype, 'assertStillAuthorized').mockImplementation(async function (this: Access, authority) {
-    await check.call(this, authority)
+  const check = Access.prototype.reauthorize
+  jest.spyOn(Access.prototype, 'reauthorize').mockImplementation(async function (this: Access, authority) {
+    const checked = await check.call(this, authority)
     counts.set(authority.userId, (counts.get(authority.userId) ?? 0) + 1)
+    return checked
   })
   return counts
 }

@@ -25,6 +25,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** In the order in which a reader meets them; later ones use what earlier ones made. */
 const PAGES = [
   'README.md',
+  'docs/roles.md',
   'docs/onboarding.md',
   'docs/rotating-a-secret.md',
   'docs/choosing-credentials.md',
@@ -223,7 +224,7 @@ describe('the commands of the documentation', () => {
           .flatMap(commandsOf)
           .filter((line) => line.startsWith('npx keyturn ')).length,
     )
-    expect(counts).toHaveLength(7)
+    expect(counts).toHaveLength(8)
     expect(counts.slice(0, -2).every((count) => count >= 5)).toBe(true)
   })
 })

@@ -12,6 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
+import { AuditFollower } from '../support/audit-follower.ts'
 import { openBrowser } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -136,7 +137,11 @@ export function describeTwoRoles({
       ).serviceUser
       const clientId = `${userId}@store`
       await users('UpdateServiceUser', { userId, name: 'machine', updateMask: 'name' })
-      await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+      const instanceRoles = ['INSTANCE_ROLE_IAM_OWNER_VIEWER', 'INSTANCE_ROLE_IAM_AUDITOR']
+      await users('SetInstanceRoles', { userId, instanceRoles })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       await users('GrantProjectRole', { userId, projectId, role: 'reader' })
       await users('GrantScope', { userId, scope: 'stock' })
       const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
@@ -290,6 +295,10 @@ export function describeTwoRoles({
       admin = await administrationOf(server)
       await keys('RotateWebKey')
       await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
+      const follower = new AuditFollower(admin.audit, {})
+      await eventually(() => expect(follower.responses).toBeGreaterThan(0))
+      await follower.stop()
+      called.add('iam.audit.v2.AuditService/FollowAuditEvents')
       await call('iam.instance.v2.InstanceService/GetInstance')
       // Written a few seconds later, by the runtime role.
       await eventually(async () => {

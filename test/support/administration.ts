@@ -1,7 +1,7 @@
 /**
  * The administration of a running server as its clients see it: generated clients, plain JSON, and refusals.
  */
-import { type DescMethodUnary, getOption } from '@bufbuild/protobuf'
+import { type DescMethod, type DescMethodUnary, getOption } from '@bufbuild/protobuf'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
@@ -34,12 +34,16 @@ export const SERVICES = [
   ConsoleService,
 ]
 
-/** Every method of the API, and the permission that its option names. */
-export const METHODS = SERVICES.flatMap((service) => service.methods as DescMethodUnary[]).map((method) => {
+/** Every unary method of the API, and the permission that its option names. */
+export const METHODS = SERVICES.flatMap((service) => service.methods.filter(isUnary)).map((method) => {
   const permission = getOption(method, required_permission)
   if (!isPermission(permission)) throw new Error(`${permission} is no permission`)
   return { path: `${method.parent.typeName}/${method.name}`, permission, method }
 })
+
+function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
+  return method.methodKind === 'unary'
+}
 
 /** A client of each service, with one token. */
 export interface Administration {

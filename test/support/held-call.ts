@@ -98,6 +98,7 @@ async function hold<Response>(
 }
 
 const GRPC_CODES: Readonly<Record<number, string>> = {
+  5: 'not_found',
   7: 'permission_denied',
   14: 'unavailable',
   16: 'unauthenticated',

@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
-import type { InstanceRole } from '../../src/domain/identities/permission.ts'
+import type { InstanceRole, ProjectMemberRole } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import type { Tables } from '../../src/storage/schema/tables.ts'
@@ -71,6 +71,8 @@ export async function seedUser(
     readonly clientCredentialsEnabled?: boolean
     readonly certificateBoundTokens?: boolean
     readonly instanceRoles?: readonly InstanceRole[]
+    /** Roles over projects in the API, by project id. */
+    readonly managedProjects?: Readonly<Record<string, ProjectMemberRole>>
     /** Roles by project id; the projects must have them. */
     readonly projectRoles?: Readonly<Record<string, readonly string[]>>
     /** Custom scopes of the user's own project, which must have them. */
@@ -93,7 +95,11 @@ export async function seedUser(
       })
       .execute()
     for (const role of options.instanceRoles ?? []) {
-      await trx.insertInto('instance_members').values({ user_id: userId, role }).execute()
+      const table = role.startsWith('IAM_OWNER') ? 'instance_members' : 'limited_instance_members'
+      await trx.insertInto(table).values({ user_id: userId, role }).execute()
+    }
+    for (const [projectId, role] of Object.entries(options.managedProjects ?? {})) {
+      await trx.insertInto('project_members').values({ user_id: userId, project_id: projectId, role }).execute()
     }
     for (const [projectId, roles] of Object.entries(options.projectRoles ?? {})) {
       for (const role of roles) {

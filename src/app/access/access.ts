@@ -17,7 +17,8 @@ import {
   type VerifiedAccessToken,
 } from '../../domain/identities/authority.ts'
 import { isLive } from '../../domain/identities/credential.ts'
-import { allows, type Permission } from '../../domain/identities/permission.ts'
+import type { Permission } from '../../domain/identities/permission.ts'
+import { isEmptyReach, permissionMissing, type Reach, reachOf } from '../../domain/identities/reach.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { assertBoundTo } from '../../domain/identities/token-binding.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
@@ -124,35 +125,41 @@ export class Access {
   /**
    * The right of the caller to what needs this permission.
    *
-   * @throws {DomainError} `permission_missing` unless a role of the caller includes it; `storage_unavailable`.
+   * @throws {DomainError} `permission_missing` if the caller has it over nothing; `storage_unavailable`.
    */
   async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
-    if (!allows(user.instanceRoles, permission)) {
-      const asStored = await this.#asStored(user.userId)
-      assertPermitted(asStored?.enabled === true ? asStored : { instanceRoles: [] }, permission)
-    }
-    return { kind: 'user', userId: user.userId, permission, credential }
+    const { userId } = user
+    const known = reachOf(user, permission)
+    if (!isEmptyReach(known)) return { kind: 'user', userId, permission, reach: known, credential }
+    const asStored = await this.#asStored(userId)
+    if (asStored?.enabled !== true) throw permissionMissing(permission)
+    return { kind: 'user', userId, permission, reach: assertPermitted(asStored, permission), credential }
   }
 
   /**
    * Checks again a right that was granted, against what this replica knows now. Personal access tokens are looked up in the
-   * database again, without queueing behind unproved callers.
+   * database again, without queueing behind unproved callers, and so are callers whose right is not over the whole instance.
    *
+   * @returns The right as it is now.
    * @throws {DomainError} `token_invalid`, `permission_missing`, `storage_unavailable`.
    */
-  async assertStillAuthorized(authority: UserAuthority): Promise<void> {
+  async reauthorize(authority: UserAuthority): Promise<UserAuthority> {
     const { replica, store, now } = this.#options
     const { userId, credential } = authority
+    const isInMemory = credential.kind === 'access_token'
+    const check = (user: ServiceUser | undefined): Reach =>
+      assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() }).reach
     replica.assertCurrent()
-    const user = await (credential.kind === 'access_token' ? replica.findServiceUser(userId) : store.findUser(userId))
+    const user = await (isInMemory ? replica.findServiceUser(userId) : store.findUser(userId))
     try {
-      assertAuthorized(authority, { user, ring: replica.keys().ring, now: now() })
+      const reach = check(user)
+      // Memory may lack a role over another project, and what is out of reach is denied.
+      if (reach.kind === 'instance' || !isInMemory) return { ...authority, reach }
     } catch {
       // Memory may be stale, so the database confirms a denial.
       await replica.confirm()
-      const asStored = await this.#asStored(userId)
-      assertAuthorized(authority, { user: asStored, ring: replica.keys().ring, now: now() })
     }
+    return { ...authority, reach: check(await this.#asStored(userId)) }
   }
 
   /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */

@@ -1,11 +1,11 @@
 /**
- * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the role that the provider's claims give.
+ * Signs people in whom an OpenID provider has confirmed: each gets a service user of its own, with the roles that the provider's claims give.
  *
  * The change of the user is the right of the system, because the operator has configured who gets which role. All that the person does
  * afterwards is done by the right of the user.
  */
 import { ANONYMOUS } from '../../domain/audit.ts'
-import { nameOf, notAllowed, type Person, planPerson, type RoleRule, roleOf } from '../../domain/console/person.ts'
+import { nameOf, notAllowed, type Person, planPerson, type RoleRule, rolesOf } from '../../domain/console/person.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import { createProject } from '../../domain/identities/project.ts'
@@ -61,17 +61,17 @@ export class People {
 
   async #signIn(person: Person, userId: string, isKnown: boolean, request: BrowserRequest): Promise<OpenedSession> {
     const { store, replica, sessions, rules, idOf } = this.#options
-    const role = roleOf(person, rules)
-    if (role === undefined && !isKnown) throw notAllowed()
+    const instanceRoles = rolesOf(person, rules)
+    if (instanceRoles.length === 0 && !isKnown) throw notAllowed()
     const projectId = idOf(PROJECT_NAME)
     await this.#makeProject(projectId, request)
-    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), role }
+    const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
-    await store.changeUser(userId, entry, (user, { date }) => {
-      return { next: planPerson(user, facts, date), result: undefined }
+    await store.changeUser(userId, entry, (user, moment) => {
+      return { next: planPerson(user, facts, moment), result: undefined }
     })
     await replica.refreshAfterWrite()
-    if (role === undefined) throw notAllowed()
+    if (instanceRoles.length === 0) throw notAllowed()
     return await sessions.openFor(userId, request)
   }
 

@@ -91,21 +91,22 @@ export class SessionAccess {
 
   /** The right of the caller to what needs this permission. @throws {DomainError} `permission_missing`. */
   async authorize({ user, credential }: AuthenticatedCaller, permission: Permission): Promise<UserAuthority> {
-    assertPermitted(user, permission)
-    return { kind: 'user', userId: user.userId, permission, credential }
+    return { kind: 'user', userId: user.userId, permission, reach: assertPermitted(user, permission), credential }
   }
 
   /**
    * Checks again a right that was granted, against the database.
    *
+   * @returns The right as it is now.
    * @throws {DomainError} `console_session_invalid`, `permission_missing`, `storage_unavailable`.
    */
-  async assertStillAuthorized(authority: UserAuthority): Promise<void> {
+  async reauthorize(authority: UserAuthority): Promise<UserAuthority> {
     const { credential } = authority
     if (credential.kind !== 'console_session') throw new Error(`${credential.kind} is no session`)
     this.assertStorageReachable()
     const { session, user } = await this.#find(credential.sessionId)
-    assertAuthorized(authority, { user, session, ring: [], now: this.#options.now() })
+    const { reach } = assertAuthorized(authority, { user, session, ring: [], now: this.#options.now() })
+    return { ...authority, reach }
   }
 
   /** @throws {DomainError} `storage_unavailable` at once, so that the caller does not wait for the database in vain. */

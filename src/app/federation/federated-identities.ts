@@ -3,6 +3,7 @@
  */
 import { addIdentity, type FederatedIdentity, removeIdentity } from '../../domain/federation/federated-identity.ts'
 import type { Actor } from '../../domain/identities/authority.ts'
+import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
 import { userResource } from '../audit/audit-resources.ts'
@@ -41,8 +42,9 @@ export class FederatedIdentities {
   }
 
   /** Oldest first. */
-  async list(userId: string): Promise<readonly FederatedIdentity[]> {
-    return existingUser(await this.#options.store.findUser(userId), userId).federatedIdentities
+  async list({ authority }: Actor, userId: string): Promise<readonly FederatedIdentity[]> {
+    const user = visibleUser(authority.reach, await this.#options.store.findUser(userId))
+    return existingUser(user, userId).federatedIdentities
   }
 
   /** @throws {DomainError} `federated_identity_not_found`. */

@@ -8,6 +8,7 @@ import {
   parseCertificateValue,
   removeCertificate,
 } from '../../domain/identities/client-certificate.ts'
+import { visibleUser } from '../../domain/identities/reach.ts'
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
 import type { ChangeMoment } from '../../domain/time.ts'
@@ -48,8 +49,9 @@ export class ClientCertificates {
   }
 
   /** Oldest first. */
-  async list(userId: string): Promise<readonly ClientCertificate[]> {
-    return existingUser(await this.#options.store.findUser(userId), userId).certificates
+  async list({ authority }: Actor, userId: string): Promise<readonly ClientCertificate[]> {
+    const user = visibleUser(authority.reach, await this.#options.store.findUser(userId))
+    return existingUser(user, userId).certificates
   }
 
   /** @throws {DomainError} `client_certificate_not_found`. */

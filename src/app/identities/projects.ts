@@ -11,10 +11,12 @@ import {
   createProject,
   existingProject,
   type Project,
+  type ProjectMember,
   removeAudience,
   removeRole,
   removeScope,
 } from '../../domain/identities/project.ts'
+import { visibleProject } from '../../domain/identities/reach.ts'
 import type { Change, IdentityStore, Page } from '../../domain/ports.ts'
 import { projectResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
@@ -30,7 +32,7 @@ export interface ProjectsOptions {
 }
 
 /**
- * Every method throws {DomainError} `storage_unavailable`, and `project_not_found` if it takes a project's id;
+ * Every method throws {DomainError} `storage_unavailable`, and `project_not_found` if it takes the id of a project that the caller cannot see;
  * what changes something also `change_outcome_unknown` and `change_not_in_force`.
  */
 export class Projects {
@@ -46,13 +48,20 @@ export class Projects {
     return this.#change(actor, projectId, [], (_none, now) => becoming(createProject(projectId, name, now)))
   }
 
-  async get(projectId: string): Promise<Project> {
-    return existingProject(await this.#options.store.findProject(projectId), projectId)
+  async get({ authority }: Actor, projectId: string): Promise<Project> {
+    const project = await this.#options.store.findProject(projectId)
+    return existingProject(visibleProject(authority.reach, project), projectId)
   }
 
-  /** Ordered by name. */
-  list(page: Page<string>): Promise<readonly Project[]> {
-    return this.#options.store.listProjects(page)
+  /** Those that the caller may see, ordered by name. */
+  list({ authority }: Actor, page: Page<string>): Promise<readonly Project[]> {
+    return this.#options.store.listProjects(page, authority.reach)
+  }
+
+  /** The users with a role over the project in the API, ordered by user id. */
+  async listMembers(actor: Actor, projectId: string, page: Page<string>): Promise<readonly ProjectMember[]> {
+    await this.get(actor, projectId)
+    return this.#options.store.listMembers(projectId, page)
   }
 
   /** @throws {DomainError} `project_name_taken`. */

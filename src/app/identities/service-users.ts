@@ -4,8 +4,9 @@
  * Each change is visible on this replica when the call returns, and is an event of the audit trail.
  */
 import type { Actor } from '../../domain/identities/authority.ts'
-import type { InstanceRole } from '../../domain/identities/permission.ts'
+import type { InstanceRole, ProjectMemberRole } from '../../domain/identities/permission.ts'
 import { existingProject } from '../../domain/identities/project.ts'
+import { visibleUser } from '../../domain/identities/reach.ts'
 import {
   createServiceUser,
   existingUser,
@@ -15,6 +16,7 @@ import {
   revokeProjectRole,
   revokeScope,
   type ServiceUser,
+  setManagedProject,
 } from '../../domain/identities/service-user.ts'
 import { revokeAllTokens } from '../../domain/identities/token-revocation.ts'
 import { parseTokenClaims, parseTokenLifetime } from '../../domain/identities/token-settings.ts'
@@ -45,8 +47,8 @@ export interface ServiceUserEdit
 }
 
 /**
- * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes a user's id;
- * what changes something also `change_outcome_unknown` and `change_not_in_force`.
+ * Every method throws {DomainError} `storage_unavailable`, and `user_not_found` if it takes the id of a user that the caller cannot see;
+ * what changes something also `permission_not_held`, `change_outcome_unknown` and `change_not_in_force`.
  */
 export class ServiceUsers {
   readonly #options: ServiceUsersOptions
@@ -58,6 +60,7 @@ export class ServiceUsers {
   /** Creates a user without credentials and grants. @throws {DomainError} `project_not_found`. */
   async create(actor: Actor, facts: Omit<NewServiceUser, 'userId' | 'projectName'>): Promise<ServiceUser> {
     const { store, replica, newId } = this.#options
+    // Whether the caller may see it, and add to it, is decided below.
     const project = existingProject(await store.findProject(facts.projectId), facts.projectId)
     const userId = newId()
     const entry = { ...actor, resource: userResource(userId) }
@@ -69,16 +72,17 @@ export class ServiceUsers {
     return user
   }
 
-  async get(userId: string): Promise<ServiceUser> {
-    return existingUser(await this.#options.store.findUser(userId), userId)
+  async get({ authority }: Actor, userId: string): Promise<ServiceUser> {
+    return existingUser(visibleUser(authority.reach, await this.#options.store.findUser(userId)), userId)
   }
 
-  /** Those that the filter lets through, ordered by creation date and id. */
+  /** Those that the filter lets through and the caller may see, ordered by creation date and id. */
   list(
-    filter: UserFilter,
+    { authority }: Actor,
+    filter: Omit<UserFilter, 'reach'>,
     page: Page<{ readonly createdAt: Date; readonly userId: string }>,
   ): Promise<readonly ServiceUser[]> {
-    return this.#options.store.listUsers(filter, page)
+    return this.#options.store.listUsers({ ...filter, reach: authority.reach }, page)
   }
 
   /** @throws {DomainError} `token_lifetime_invalid`; `token_claims_invalid`. */
@@ -129,7 +133,18 @@ export class ServiceUsers {
     )
   }
 
-  /** @throws {DomainError} `project_not_found`; `project_role_not_found`. */
+  /** Sets the role over a project in the API. @param role Null: none. @throws {DomainError} `project_not_found`. */
+  setManagedProject(
+    actor: Actor,
+    userId: string,
+    { projectId, role }: { readonly projectId: string; readonly role: ProjectMemberRole | null },
+  ): Promise<ServiceUser> {
+    return this.#change(actor, userId, ['managed_projects', projectId], (user) =>
+      setManagedProject(user, projectId, role),
+    )
+  }
+
+  /** @throws {DomainError} `project_role_not_found`. */
   grantProjectRole(
     actor: Actor,
     userId: string,

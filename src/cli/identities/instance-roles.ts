@@ -7,6 +7,9 @@ import { InstanceRole } from '../../../gen/iam/user/v2/service_user_pb.js'
 export const INSTANCE_ROLES = {
   IAM_OWNER: InstanceRole.IAM_OWNER,
   IAM_OWNER_VIEWER: InstanceRole.IAM_OWNER_VIEWER,
+  IAM_KEY_OPERATOR: InstanceRole.IAM_KEY_OPERATOR,
+  IAM_AUDITOR: InstanceRole.IAM_AUDITOR,
+  IAM_USER_ADMINISTRATOR: InstanceRole.IAM_USER_ADMINISTRATOR,
 } as const
 
 /** The name of a role that can be granted. */

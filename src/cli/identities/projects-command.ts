@@ -18,6 +18,7 @@ import { everyItemOf } from '../pages.ts'
 import { print } from '../print.ts'
 import { ageOf, formatTable } from '../table.ts'
 import { createClient } from '../unary-client.ts'
+import { projectMembersCommand } from './project-members-command.ts'
 import { projectAudiencesCommand, projectRolesCommand, projectScopesCommand } from './project-roles-scopes-command.ts'
 import { resolveProject } from './references.ts'
 
@@ -31,6 +32,7 @@ export function projectsCommand(io: Io): Command {
   projects.addCommand(projectRolesCommand(io))
   projects.addCommand(projectScopesCommand(io))
   projects.addCommand(projectAudiencesCommand(io))
+  projects.addCommand(projectMembersCommand(io))
   return projects
 }
 

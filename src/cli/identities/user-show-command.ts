@@ -1,7 +1,7 @@
 /**
  * `keyturn users show`: everything about one user except its credentials.
  */
-import type { Transport } from '@connectrpc/connect'
+import type { Client, Transport } from '@connectrpc/connect'
 import { Command } from 'commander'
 import { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { ServiceUser } from '../../../gen/iam/user/v2/service_user_pb.js'
@@ -14,6 +14,7 @@ import { formatFields, formatMoment } from '../table.ts'
 import { createClient } from '../unary-client.ts'
 import { formatDuration } from '../when.ts'
 import { instanceRoleName } from './instance-roles.ts'
+import { projectMemberRoleName } from './project-member-roles.ts'
 import { openUser, type UserReference, userArgument } from './references.ts'
 
 /** The command. */
@@ -34,8 +35,13 @@ async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<
   const projects = createClient(ProjectService, api)
   const roles = await Promise.all(
     user.projectRoles.map(async ({ projectId, roles }) => {
-      const { project } = await projects.getProject({ projectId })
-      return roles.map((role) => `${project?.name}:${role}`)
+      const name = await nameOf(projects, projectId)
+      return roles.map((role) => `${name}:${role}`)
+    }),
+  )
+  const managed = await Promise.all(
+    user.managedProjects.map(async ({ projectId, role }) => {
+      return `${await nameOf(projects, projectId)}:${projectMemberRoleName(role)}`
     }),
   )
   return [
@@ -47,12 +53,26 @@ async function fieldsOf(user: ServiceUser | undefined, api: Transport): Promise<
     ['bound tokens', user.boundTokensRequired ? 'required' : 'optional'],
     ['certificate bound', user.certificateBoundTokens ? 'on' : 'off'],
     ['instance roles', listed(user.instanceRoles.map(instanceRoleName))],
+    ['manages', listed(managed.sort())],
     ['project roles', listed(roles.flat().sort())],
     ['scopes', listed(user.scopes)],
     ['token lifetime', user.tokenLifetime === undefined ? '-' : formatDuration(user.tokenLifetime)],
     ['token claims', user.tokenClaims === '' ? '-' : user.tokenClaims],
     ['created', user.creationDate === undefined ? '' : formatMoment(user.creationDate)],
   ]
+}
+
+/** The name of a project; the id of one that the caller may not see. */
+async function nameOf(projects: Client<typeof ProjectService>, projectId: string): Promise<string> {
+  try {
+    const { project } = await projects.getProject({ projectId })
+    return project?.name ?? projectId
+  } catch (error) {
+    // Loaded here, not above: it knows the errors of all libraries.
+    const { refusalReasonOf } = await import('../failure.ts')
+    if (!['PROJECT_NOT_FOUND', 'PERMISSION_MISSING'].includes(refusalReasonOf(error) ?? '')) throw error
+    return projectId
+  }
 }
 
 function listed(names: readonly string[]): string {

@@ -7,6 +7,8 @@
 import { DomainError } from '../errors.ts'
 import type { InstanceRole } from '../identities/permission.ts'
 import { createServiceUser, type NewServiceUser, type ServiceUser } from '../identities/service-user.ts'
+import { revokeAllTokens } from '../identities/token-revocation.ts'
+import type { ChangeMoment } from '../time.ts'
 
 /** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
 export interface Person {
@@ -33,13 +35,13 @@ const MAX_NAME_LENGTH = 200
 /** The claims that may name a person, the best first (OpenID Connect Core §5.1). */
 const NAMES = ['name', 'preferred_username', 'email']
 
-/** The role of a person: the greatest one, if several rules fit. Undefined: none fits. */
-export function roleOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): InstanceRole | undefined {
+/** The roles of a person: all that rules give, or only the greatest one. Empty: no rule fits. */
+export function rolesOf({ claims }: Pick<Person, 'claims'>, rules: readonly RoleRule[]): readonly InstanceRole[] {
   const given = rules
     .filter(({ claim }) => claim !== 'email' || claims.email_verified === true)
     .filter(({ claim, values }) => textsIn(claims, claim).some((text) => values.includes(text)))
-  const roles = given.map(({ role }) => role)
-  return roles.includes('IAM_OWNER') ? 'IAM_OWNER' : roles[0]
+  const roles = new Set(given.map(({ role }) => role))
+  return roles.has('IAM_OWNER') ? ['IAM_OWNER'] : [...roles].sort()
 }
 
 /** The name that a person gets here. */
@@ -56,22 +58,45 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
 }
 
 /**
- * The user of a person with the role that the person has now. A person who has lost it loses the role of the user too.
+ * The user of a person with the roles that the person has now. A person who has lost all of them loses those of the user too, also those
+ * over projects, which only people with another role can use. With other roles, the user loses credentials and tokens that it was given.
  *
  * @param before Undefined at the first sign-in.
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
  */
 export function planPerson(
   before: ServiceUser | undefined,
-  { role, ...facts }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly role: InstanceRole | undefined },
-  at: Date,
+  {
+    instanceRoles,
+    ...facts
+  }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly instanceRoles: readonly InstanceRole[] },
+  { clock, date }: ChangeMoment,
 ): ServiceUser {
-  if (before === undefined && role === undefined) throw notAllowed()
+  if (before === undefined && instanceRoles.length === 0) throw notAllowed()
   if (before?.enabled === false) throw notAllowed()
-  const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, at)
-  const instanceRoles = role === undefined ? [] : [role]
-  const isSame = user.name === facts.name && user.instanceRoles.join() === instanceRoles.join()
-  return before !== undefined && isSame ? before : { ...user, name: facts.name, instanceRoles }
+  const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, date)
+  const managedProjects: ServiceUser['managedProjects'] = instanceRoles.length === 0 ? new Map() : user.managedProjects
+  const keepsRoles = user.instanceRoles.join() === instanceRoles.join()
+  const isSame = user.name === facts.name && keepsRoles && user.managedProjects.size === managedProjects.size
+  if (before !== undefined && isSame) return before
+  const kept = keepsRoles ? user : withoutCredentials(user, clock)
+  return { ...kept, name: facts.name, instanceRoles, managedProjects }
+}
+
+/** No right that the provider gives may reach others: who could make credentials of the user before need not have the new roles. */
+function withoutCredentials(user: ServiceUser, clock: Date): ServiceUser {
+  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
+  const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
+  if (credentials.length === 0 && !user.clientCredentialsEnabled) return user
+  return {
+    ...revokeAllTokens(user, clock),
+    clientCredentialsEnabled: false,
+    secrets: [],
+    keys: [],
+    personalAccessTokens: [],
+    federatedIdentities: [],
+    certificates: [],
+  }
 }
 
 /** The refusal of a person whom the provider knows, and who may not sign in here. */

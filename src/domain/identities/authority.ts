@@ -8,7 +8,8 @@ import { isOpen, type SessionDates } from '../console/sign-ins.ts'
 import { DomainError } from '../errors.ts'
 import type { WebKey } from '../keys/web-key.ts'
 import { isLive, type PersonalAccessToken } from './credential.ts'
-import { allows, type Permission } from './permission.ts'
+import type { Permission } from './permission.ts'
+import { isEmptyReach, permissionMissing, type Reach, type RoleHolder, reachOf } from './reach.ts'
 import type { ServiceUser } from './service-user.ts'
 import type { TokenBinding } from './token-binding.ts'
 import { isRevoked, type RevokedToken } from './token-revocation.ts'
@@ -60,6 +61,8 @@ export interface UserAuthority {
   readonly userId: string
   /** The one that the called method requires. */
   readonly permission: Permission
+  /** What the permission was over when the right was checked last: what the caller may see. A change looks it up again. */
+  readonly reach: Reach
   readonly credential: Credential
 }
 
@@ -93,7 +96,7 @@ export const SYSTEM: Omit<ChangeEntry, 'action' | 'resource'> = {
 }
 
 /** What a right depends on of a user. */
-export interface CallingUser extends Pick<ServiceUser, 'enabled' | 'instanceRoles' | 'tokensRevokedAt'> {
+export interface CallingUser extends RoleHolder, Pick<ServiceUser, 'enabled' | 'tokensRevokedAt'> {
   /** At least the access token that the right depends on, if it was revoked. */
   readonly revokedTokens: readonly Pick<RevokedToken, 'tokenId'>[]
   readonly personalAccessTokens: readonly Pick<PersonalAccessToken, 'tokenId' | 'expiresAt'>[]
@@ -111,13 +114,18 @@ export interface AuthorityFacts<User extends CallingUser = CallingUser> {
 }
 
 /**
- * Checks that a right still holds: the user is there and enabled and has a role that includes the permission, the
+ * Checks that a right still holds: the user is there and enabled and has the permission over anything, the
  * credential has neither been taken away or revoked nor expired, and the web key of an access token is still published.
  *
+ * @returns The user, and what the permission is over now.
  * @throws {DomainError} `token_invalid`; `console_session_invalid`; `permission_missing`.
  */
-export function assertAuthorized({ credential, permission }: UserAuthority, facts: AuthorityFacts): void {
-  assertPermitted(authenticated(credential, facts), permission)
+export function assertAuthorized(
+  { credential, permission }: UserAuthority,
+  facts: AuthorityFacts,
+): { readonly user: CallingUser; readonly reach: Reach } {
+  const user = authenticated(credential, facts)
+  return { user, reach: assertPermitted(user, permission) }
 }
 
 /**
@@ -137,10 +145,11 @@ export function authenticated<User extends CallingUser>(credential: Credential, 
   }
 }
 
-/** @throws {DomainError} `permission_missing` unless a role of the user includes the permission. */
-export function assertPermitted({ instanceRoles }: Pick<CallingUser, 'instanceRoles'>, permission: Permission): void {
-  if (allows(instanceRoles, permission)) return
-  throw new DomainError('permission_missing', `the permission ${permission} is required`, { metadata: { permission } })
+/** What the permission of the user is over. @throws {DomainError} `permission_missing` if it is over nothing. */
+export function assertPermitted(user: RoleHolder, permission: Permission): Reach {
+  const reach = reachOf(user, permission)
+  if (isEmptyReach(reach)) throw permissionMissing(permission)
+  return reach
 }
 
 /** The same refusal for a personal access token that never existed, was revoked, or has expired, and for a disabled user. */

@@ -1,5 +1,5 @@
 /**
- * Who may do what: permissions (Spec §5) and the instance roles that include them.
+ * Who may do what: permissions (Spec §5), and the roles that include them. How far they reach is in `reach.ts`.
  */
 
 const READING = [
@@ -22,9 +22,15 @@ export const PERMISSIONS = [
   'iam.web_key.delete',
   'iam.project.write',
   'iam.project.delete',
+  'iam.project.role.write',
+  'iam.project.scope.write',
+  'iam.project.audience.write',
+  'iam.project.member.write',
   'iam.user.write',
   'iam.user.delete',
   'iam.user.credential.write',
+  'iam.user.secret.write',
+  'iam.instance_role.write',
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
   'iam.session.delete',
@@ -33,17 +39,73 @@ export const PERMISSIONS = [
 /** Allows one kind of call (Spec §5). */
 export type Permission = (typeof PERMISSIONS)[number]
 
+const USERS = [
+  'iam.user.read',
+  'iam.user.write',
+  'iam.user.delete',
+  'iam.user.credential.write',
+  'iam.user.secret.write',
+] as const satisfies readonly Permission[]
+
+/** What a project is about for those who own it. Its name and audiences are not: they are unique in the instance. */
+const PROJECT_CONTENT = [
+  'iam.project.read',
+  'iam.project.role.write',
+  'iam.project.scope.write',
+  'iam.project.member.write',
+] as const satisfies readonly Permission[]
+
+const CONSOLE = ['iam.instance.read', 'iam.console.read'] as const satisfies readonly Permission[]
+
 const INSTANCE_ROLES = {
   IAM_OWNER: new Set<Permission>(PERMISSIONS),
   IAM_OWNER_VIEWER: new Set<Permission>(READING),
+  IAM_KEY_OPERATOR: new Set<Permission>(['iam.web_key.read', 'iam.web_key.write', 'iam.web_key.delete', ...CONSOLE]),
+  IAM_AUDITOR: new Set<Permission>(['iam.audit.read', ...CONSOLE]),
+  IAM_USER_ADMINISTRATOR: new Set<Permission>([
+    ...PROJECT_CONTENT,
+    'iam.project.write',
+    'iam.project.delete',
+    'iam.project.audience.write',
+    ...USERS,
+    'iam.trusted_issuer.read',
+    ...CONSOLE,
+  ]),
 } as const
 
-/** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read. */
+const PROJECT_MEMBER_ROLES = {
+  PROJECT_OWNER: new Set<Permission>([...PROJECT_CONTENT, ...USERS, 'iam.console.read']),
+  PROJECT_OWNER_VIEWER: new Set<Permission>(['iam.project.read', 'iam.user.read', 'iam.console.read']),
+} as const
+
+/** What every enabled user may do with itself. */
+const OVER_ITSELF: ReadonlySet<Permission> = new Set(['iam.user.read', 'iam.user.secret.write'])
+
+/** A role over the whole instance. `IAM_OWNER` may do everything, `IAM_OWNER_VIEWER` may read; the others are about one duty each. */
 export type InstanceRole = keyof typeof INSTANCE_ROLES
+
+/** All roles over the instance. */
+export const INSTANCE_ROLE_NAMES = Object.keys(INSTANCE_ROLES) as readonly InstanceRole[]
+
+/** A role over one project in the API. It is no role of the project, which tokens carry. */
+export type ProjectMemberRole = keyof typeof PROJECT_MEMBER_ROLES
+
+/** All roles over a project. */
+export const PROJECT_MEMBER_ROLE_NAMES = Object.keys(PROJECT_MEMBER_ROLES) as readonly ProjectMemberRole[]
 
 /** Whether any of the roles includes the permission. */
 export function allows(roles: readonly InstanceRole[], permission: Permission): boolean {
   return roles.some((role) => INSTANCE_ROLES[role].has(permission))
+}
+
+/** Whether a role over a project includes the permission, over that project. */
+export function allowsInProject(role: ProjectMemberRole, permission: Permission): boolean {
+  return PROJECT_MEMBER_ROLES[role].has(permission)
+}
+
+/** Whether every user has the permission over itself, with or without a role. */
+export function allowsOverItself(permission: Permission): boolean {
+  return OVER_ITSELF.has(permission)
 }
 
 /** Whether a text from outside, such as a proto option, is a permission. */
@@ -55,4 +117,10 @@ export function isPermission(text: string): text is Permission {
 export function parseInstanceRole(text: string): InstanceRole {
   if (!Object.hasOwn(INSTANCE_ROLES, text)) throw new Error(`unknown instance role ${JSON.stringify(text)}`)
   return text as InstanceRole
+}
+
+/** Reads a role over a project from outside. @throws {Error} if it is not one. */
+export function parseProjectMemberRole(text: string): ProjectMemberRole {
+  if (!Object.hasOwn(PROJECT_MEMBER_ROLES, text)) throw new Error(`unknown role over a project ${JSON.stringify(text)}`)
+  return text as ProjectMemberRole
 }

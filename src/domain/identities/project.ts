@@ -6,6 +6,7 @@
  */
 import { DomainError } from '../errors.ts'
 import { isSameName } from '../uri.ts'
+import type { ProjectMemberRole } from './permission.ts'
 import { isStandardScope } from './token-grant.ts'
 
 /** The greatest number of roles, and of custom scopes, of a project. */
@@ -30,6 +31,14 @@ export interface Project {
   readonly audiences: readonly string[]
 }
 
+/** A user with a role over a project in the API. */
+export interface ProjectMember {
+  readonly userId: string
+  /** Of the user. */
+  readonly name: string
+  readonly role: ProjectMemberRole
+}
+
 /** A new project without roles, scopes and audiences. */
 export function createProject(projectId: string, name: string, at: Date): Project {
   return { projectId, name, createdAt: at, roles: [], scopes: [], audiences: [] }
@@ -37,12 +46,20 @@ export function createProject(projectId: string, name: string, at: Date): Projec
 
 /** The project, if there is one. @throws {DomainError} `project_not_found`. */
 export function existingProject(project: Project | undefined, projectId: string): Project {
-  if (project === undefined) {
-    throw new DomainError('project_not_found', `there is no project ${JSON.stringify(projectId)}`, {
-      metadata: { project_id: projectId },
-    })
-  }
+  if (project === undefined) throw projectNotFound(projectId)
   return project
+}
+
+/** The refusal for a project that does not exist, or that the caller may not see. */
+export function projectNotFound(projectId: string): DomainError {
+  return new DomainError('project_not_found', `there is no project ${JSON.stringify(projectId)}`, {
+    metadata: { project_id: projectId },
+  })
+}
+
+/** The refusal to grant a role of a project that has no such role, or of one that does not exist. */
+export function roleNotFound(): DomainError {
+  return new DomainError('project_role_not_found', 'the project has no such role')
 }
 
 /** Adding a role that is there changes nothing. @throws {DomainError} `project_limit_reached`. */

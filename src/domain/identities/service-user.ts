@@ -8,7 +8,7 @@ import { DomainError } from '../errors.ts'
 import type { FederatedIdentity } from '../federation/federated-identity.ts'
 import type { ClientCertificate } from './client-certificate.ts'
 import type { ClientSecret, PersonalAccessToken, UserKey } from './credential.ts'
-import type { InstanceRole } from './permission.ts'
+import type { InstanceRole, ProjectMemberRole } from './permission.ts'
 import type { RevokedTokens } from './token-revocation.ts'
 import { DEFAULT_TOKEN_SETTINGS, type TokenSettings } from './token-settings.ts'
 
@@ -33,6 +33,8 @@ export interface ServiceUser extends RevokedTokens, TokenSettings {
   readonly federatedIdentities: readonly FederatedIdentity[]
   readonly certificates: readonly ClientCertificate[]
   readonly instanceRoles: readonly InstanceRole[]
+  /** Its roles over projects in the API, by the id of the project. */
+  readonly managedProjects: ReadonlyMap<string, ProjectMemberRole>
   /** Roles by the id of the project that they are roles of. */
   readonly projectRoles: ReadonlyMap<string, readonly string[]>
   /** Custom scopes that are configured on the user's project and granted to the user. */
@@ -62,6 +64,7 @@ export function createServiceUser(facts: NewServiceUser, at: Date): ServiceUser 
     federatedIdentities: [],
     certificates: [],
     instanceRoles: [],
+    managedProjects: new Map(),
     projectRoles: new Map(),
     customScopes: [],
     projectsByAudience: new Map(),
@@ -99,6 +102,15 @@ export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, 
   throw new DomainError('last_owner', 'this is the last enabled IAM_OWNER: make another user one first', {
     metadata: { user_id: before.userId },
   })
+}
+
+/** Gives the user a role over a project in the API, instead of the one that it had. Null: none. */
+export function setManagedProject(user: ServiceUser, projectId: string, role: ProjectMemberRole | null): ServiceUser {
+  if ((user.managedProjects.get(projectId) ?? null) === role) return user
+  const managedProjects = new Map(user.managedProjects)
+  if (role === null) managedProjects.delete(projectId)
+  else managedProjects.set(projectId, role)
+  return { ...user, managedProjects }
 }
 
 /** Grants a role of a project. Granting one that the user has changes nothing. */

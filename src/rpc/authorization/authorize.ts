@@ -1,6 +1,7 @@
 /**
- * Lets a call through only if its caller has the method's permission: once when the headers are there, and again when the whole
- * request has been received. Changes check it a third time, under their lock.
+ * Lets a call through only if its caller has the method's permission over anything: once when the headers are there, and again when the
+ * whole request has been received. What the call is about is checked where that is read: use cases return only what is within the reach of
+ * the authority, and changes look at it once more, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
@@ -13,6 +14,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
+import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
 import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
@@ -114,14 +116,20 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
 
 /**
  * Refuses calls whose right was lost after the gate, before the rules for the fields of a request are applied: a client can take
- * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then.
+ * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then. A stream is
+ * refused before each of its messages, in both directions: it ends when the right is lost, with its next message at the latest.
  */
-export function reauthorize(access: Pick<Access, 'assertStillAuthorized'>): Interceptor {
+export function reauthorize(access: Pick<Access, 'reauthorize'>): Interceptor {
   return (next) => async (req) => {
-    // The messages of a stream would come after this. Every method is unary today.
-    if (req.stream) throw new Error(`${req.method.name} streams, and its rights would not be checked after the gate`)
-    await access.assertStillAuthorized(actorOf({ values: req.contextValues }).authority)
-    return next(req)
+    const authorized = async <Message>(message: Message): Promise<Message> => {
+      const actor = actorOf({ values: req.contextValues })
+      setActor(req.contextValues, { ...actor, authority: await access.reauthorize(actor.authority) })
+      return message
+    }
+    if (!req.stream) return next(await authorized(req))
+    const response = await next({ ...req, message: mapStream(req.message, authorized) })
+    if (!response.stream) return response
+    return { ...response, message: mapStream(response.message, authorized) }
   }
 }
 

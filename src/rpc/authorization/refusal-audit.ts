@@ -74,6 +74,7 @@ export function resourceOf(request: object): string {
     if (identityId !== undefined) return userResource(userId, 'federated_identities', identityId)
     if (certificateId !== undefined) return userResource(userId, 'certificates', certificateId)
     if (projectId !== undefined && role !== undefined) return userResource(userId, 'projects', projectId, 'roles', role)
+    if (projectId !== undefined) return userResource(userId, 'managed_projects', projectId)
     return scope === undefined ? userResource(userId) : userResource(userId, 'scopes', scope)
   }
   if (projectId !== undefined) {

@@ -10,7 +10,7 @@ import type { ConsoleSessions } from '../../app/console/console-sessions.ts'
 import type { SessionAccess, SessionCaller } from '../../app/console/session-access.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { formatClientId } from '../../domain/identities/client-id.ts'
-import { allows, PERMISSIONS } from '../../domain/identities/permission.ts'
+import { permissionsAnywhere } from '../../domain/identities/reach.ts'
 import type { Log, RequestContext } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import { invalidArgument, toConnectError } from '../messages/errors.ts'
@@ -94,7 +94,7 @@ function describe({ user, session }: SessionCaller): object {
     name: user.name,
     clientId: formatClientId(user),
     expiresAt: session.expiresAt.toISOString(),
-    permissions: PERMISSIONS.filter((permission) => allows(user.instanceRoles, permission)),
+    permissions: permissionsAnywhere(user),
   }
 }
 

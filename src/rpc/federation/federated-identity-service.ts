@@ -30,8 +30,12 @@ export function federatedIdentityService(
       return { identity: fromFederatedIdentity(await identities.add(actorOf(context), userId, facts)) }
     },
 
-    async listFederatedIdentities(req) {
-      const { items, nextPageToken } = await listOldestFirst(req, await identities.list(req.userId), sortKeyOf)
+    async listFederatedIdentities(req, context) {
+      const { items, nextPageToken } = await listOldestFirst(
+        req,
+        await identities.list(actorOf(context), req.userId),
+        sortKeyOf,
+      )
       return { identities: items.map(fromFederatedIdentity), nextPageToken }
     },
 

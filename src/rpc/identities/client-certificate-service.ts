@@ -43,8 +43,12 @@ export function clientCertificateService(
       return { certificate: fromClientCertificate(await certificates.add(actorOf(context), req.userId, facts)) }
     },
 
-    async listClientCertificates(req) {
-      const { items, nextPageToken } = await listOldestFirst(req, await certificates.list(req.userId), sortKeyOf)
+    async listClientCertificates(req, context) {
+      const { items, nextPageToken } = await listOldestFirst(
+        req,
+        await certificates.list(actorOf(context), req.userId),
+        sortKeyOf,
+      )
       return { certificates: items.map(fromClientCertificate), nextPageToken }
     },
 

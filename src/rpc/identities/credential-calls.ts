@@ -42,8 +42,8 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
       return { secret: fromClientSecret(secret), clientId: formatClientId(user), clientSecret: plainSecret }
     },
 
-    async listClientSecrets(req) {
-      const { secrets } = await users.get(req.userId)
+    async listClientSecrets(req, context) {
+      const { secrets } = await users.get(actorOf(context), req.userId)
       const { items, nextPageToken } = await listOldestFirst(req, secrets, sortKeyOfSecret)
       return { secrets: items.map(fromClientSecret), nextPageToken }
     },
@@ -64,8 +64,12 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
       return { keys: keys.map(fromUserKey) }
     },
 
-    async listUserKeys(req) {
-      const { items, nextPageToken } = await listOldestFirst(req, (await users.get(req.userId)).keys, sortKeyOfKey)
+    async listUserKeys(req, context) {
+      const { items, nextPageToken } = await listOldestFirst(
+        req,
+        (await users.get(actorOf(context), req.userId)).keys,
+        sortKeyOfKey,
+      )
       return { keys: items.map(fromUserKey), nextPageToken }
     },
 
@@ -81,8 +85,8 @@ export function credentialCalls(users: ServiceUsers, credentials: Credentials): 
       return { personalAccessToken: fromPersonalAccessToken(token), token: plainToken }
     },
 
-    async listPersonalAccessTokens(req) {
-      const { personalAccessTokens } = await users.get(req.userId)
+    async listPersonalAccessTokens(req, context) {
+      const { personalAccessTokens } = await users.get(actorOf(context), req.userId)
       const { items, nextPageToken } = await listOldestFirst(req, personalAccessTokens, sortKeyOfToken)
       return { personalAccessTokens: items.map(fromPersonalAccessToken), nextPageToken }
     },

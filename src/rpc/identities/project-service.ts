@@ -7,28 +7,34 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import { ProjectSchema, type Project as WireProject } from '../../../gen/iam/project/v2/project_pb.js'
 import type { ProjectService } from '../../../gen/iam/project/v2/project_service_pb.js'
 import type { Projects } from '../../app/identities/projects.ts'
-import type { Project } from '../../domain/identities/project.ts'
+import type { ServiceUsers } from '../../app/identities/service-users.ts'
+import type { Project, ProjectMember } from '../../domain/identities/project.ts'
 import { actorOf } from '../authorization/actor.ts'
 import { pathsOf } from '../messages/fields.ts'
 import { byName, fromMemory, listPage } from '../messages/paging.ts'
 import { invalidField } from '../messages/violations.ts'
+import { fromMember, toMemberRole } from './project-member-mapping.ts'
 
 const PROJECTS = byName((project: Project) => project.name)
 const NAMES = byName((name: string) => name)
+const MEMBERS = byName(({ userId }: ProjectMember) => userId)
 
 /** Answers the calls of the service. */
-export function projectService(projects: Projects): ServiceImpl<typeof ProjectService> {
+export function projectService(
+  projects: Projects,
+  users: Pick<ServiceUsers, 'setManagedProject'>,
+): ServiceImpl<typeof ProjectService> {
   return {
     async createProject(req, context) {
       return { project: fromProject(await projects.create(actorOf(context), req.name)) }
     },
 
-    async getProject(req) {
-      return { project: fromProject(await projects.get(req.projectId)) }
+    async getProject(req, context) {
+      return { project: fromProject(await projects.get(actorOf(context), req.projectId)) }
     },
 
-    async listProjects(req) {
-      const { items, nextPageToken } = await listPage(req, PROJECTS, (page) => projects.list(page))
+    async listProjects(req, context) {
+      const { items, nextPageToken } = await listPage(req, PROJECTS, (page) => projects.list(actorOf(context), page))
       return { projects: items.map(fromProject), nextPageToken }
     },
 
@@ -49,8 +55,8 @@ export function projectService(projects: Projects): ServiceImpl<typeof ProjectSe
       return {}
     },
 
-    async listProjectRoles(req) {
-      const { roles } = await projects.get(req.projectId)
+    async listProjectRoles(req, context) {
+      const { roles } = await projects.get(actorOf(context), req.projectId)
       const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(roles, isBehind))
       return { roles: [...items], nextPageToken }
     },
@@ -65,8 +71,8 @@ export function projectService(projects: Projects): ServiceImpl<typeof ProjectSe
       return {}
     },
 
-    async listProjectScopes(req) {
-      const { scopes } = await projects.get(req.projectId)
+    async listProjectScopes(req, context) {
+      const { scopes } = await projects.get(actorOf(context), req.projectId)
       const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(scopes, isBehind))
       return { scopes: [...items], nextPageToken }
     },
@@ -83,14 +89,34 @@ export function projectService(projects: Projects): ServiceImpl<typeof ProjectSe
       return {}
     },
 
-    async listProjectAudiences(req) {
-      const { audiences } = await projects.get(req.projectId)
+    async listProjectAudiences(req, context) {
+      const { audiences } = await projects.get(actorOf(context), req.projectId)
       const { items, nextPageToken } = await listPage(req, NAMES, fromMemory(audiences, isBehind))
       return { audiences: [...items], nextPageToken }
     },
 
     async removeProjectAudience(req, context) {
       await projects.removeAudience(actorOf(context), req.projectId, req.audience)
+      return {}
+    },
+
+    async setProjectMember(req, context) {
+      const { userId, projectId } = req
+      const role = toMemberRole(req.role)
+      const { name } = await users.setManagedProject(actorOf(context), userId, { projectId, role })
+      return { member: fromMember({ userId, name, role }) }
+    },
+
+    async listProjectMembers(req, context) {
+      const { items, nextPageToken } = await listPage(req, MEMBERS, (page) =>
+        projects.listMembers(actorOf(context), req.projectId, page),
+      )
+      return { members: items.map(fromMember), nextPageToken }
+    },
+
+    async removeProjectMember(req, context) {
+      const { userId, projectId } = req
+      await users.setManagedProject(actorOf(context), userId, { projectId, role: null })
       return {}
     },
   }

@@ -12,15 +12,22 @@ import { formatClientId } from '../../domain/identities/client-id.ts'
 import type { InstanceRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { fromSeconds } from '../messages/fields.ts'
+import { fromMemberRole } from './project-member-mapping.ts'
 
 const TO_WIRE = {
   IAM_OWNER: WireInstanceRole.IAM_OWNER,
   IAM_OWNER_VIEWER: WireInstanceRole.IAM_OWNER_VIEWER,
+  IAM_KEY_OPERATOR: WireInstanceRole.IAM_KEY_OPERATOR,
+  IAM_AUDITOR: WireInstanceRole.IAM_AUDITOR,
+  IAM_USER_ADMINISTRATOR: WireInstanceRole.IAM_USER_ADMINISTRATOR,
 } as const satisfies Record<InstanceRole, WireInstanceRole>
 
 const FROM_WIRE = {
   [WireInstanceRole.IAM_OWNER]: 'IAM_OWNER',
   [WireInstanceRole.IAM_OWNER_VIEWER]: 'IAM_OWNER_VIEWER',
+  [WireInstanceRole.IAM_KEY_OPERATOR]: 'IAM_KEY_OPERATOR',
+  [WireInstanceRole.IAM_AUDITOR]: 'IAM_AUDITOR',
+  [WireInstanceRole.IAM_USER_ADMINISTRATOR]: 'IAM_USER_ADMINISTRATOR',
 } as const satisfies Record<Exclude<WireInstanceRole, WireInstanceRole.UNSPECIFIED>, InstanceRole>
 
 /** A role over the instance. The rules of the proto must have been checked. */
@@ -43,6 +50,9 @@ export function fromServiceUser(user: ServiceUser): WireServiceUser {
     boundTokensRequired,
     certificateBoundTokens,
     instanceRoles: user.instanceRoles.map((role) => TO_WIRE[role]),
+    managedProjects: [...user.managedProjects]
+      .map(([id, role]) => ({ projectId: id, role: fromMemberRole(role) }))
+      .sort((a, b) => (a.projectId < b.projectId ? -1 : 1)),
     projectRoles: [...user.projectRoles]
       .map(([id, roles]) => ({ projectId: id, roles: [...roles] }))
       .sort((a, b) => (a.projectId < b.projectId ? -1 : 1)),

@@ -42,13 +42,13 @@ export function serviceUserService({
       return answer(await users.create(actorOf(context), facts))
     },
 
-    async getServiceUser(req) {
-      return answer(await users.get(req.userId))
+    async getServiceUser(req, context) {
+      return answer(await users.get(actorOf(context), req.userId))
     },
 
-    async listServiceUsers(req) {
+    async listServiceUsers(req, context) {
       const filter = { projectId: req.projectId === '' ? null : req.projectId, search: req.search }
-      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(filter, page))
+      const { items, nextPageToken } = await listPage(req, USERS, (page) => users.list(actorOf(context), filter, page))
       return { serviceUsers: items.map(fromServiceUser), nextPageToken }
     },
 

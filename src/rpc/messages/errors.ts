@@ -12,6 +12,7 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import type { Log } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
+import { mapErrors } from './streams.ts'
 import { violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
@@ -42,6 +43,7 @@ const WIRE = {
   user_not_found: [Code.NotFound, 'USER_NOT_FOUND'],
   last_owner: [Code.FailedPrecondition, 'LAST_OWNER'],
   client_secret_not_found: [Code.NotFound, 'CLIENT_SECRET_NOT_FOUND'],
+  client_secret_missing: [Code.FailedPrecondition, 'CLIENT_SECRET_MISSING'],
   client_secret_limit_reached: [Code.ResourceExhausted, 'CLIENT_SECRET_LIMIT_REACHED'],
   user_key_not_found: [Code.NotFound, 'USER_KEY_NOT_FOUND'],
   user_key_limit_reached: [Code.ResourceExhausted, 'USER_KEY_LIMIT_REACHED'],
@@ -71,6 +73,8 @@ const WIRE = {
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
+  audit_position_invalid: [Code.InvalidArgument, 'AUDIT_POSITION_INVALID'],
+  audit_position_unknown: [Code.OutOfRange, 'AUDIT_POSITION_UNKNOWN'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
@@ -79,6 +83,7 @@ const WIRE = {
   dpop_proof_invalid: [Code.Unauthenticated, 'DPOP_PROOF_INVALID'],
   dpop_nonce_required: [Code.Unauthenticated, 'DPOP_NONCE_REQUIRED'],
   permission_missing: [Code.PermissionDenied, 'PERMISSION_MISSING'],
+  permission_not_held: [Code.PermissionDenied, 'PERMISSION_NOT_HELD'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
   primary_region: [Code.FailedPrecondition, 'PRIMARY_REGION'],
@@ -97,12 +102,17 @@ export function reasonOf(code: DomainErrorCode): string {
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
 export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
-    try {
-      return await next(req)
-    } catch (error) {
+    const translated = (error: unknown): ConnectError => {
       const refusal = toConnectError(error, req.header, log)
       callContexts.refused(req.contextValues, refusal)
-      throw refusal
+      return refusal
+    }
+    try {
+      const response = await next(req)
+      if (!response.stream) return response
+      return { ...response, message: mapErrors(response.message, translated) }
+    } catch (error) {
+      throw translated(error)
     }
   }
 }

@@ -2,7 +2,7 @@
  * An audit event as a row of `audit_events`, in both directions.
  */
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { AuditEntry, AuditEvent, Omission } from '../../domain/audit.ts'
 import type { Tables } from '../schema/tables.ts'
 
@@ -43,6 +43,7 @@ export async function insertAuditEvent(
     client_address: fitted(entry.clientAddress ?? '', MAX_LENGTHS.clientAddress),
     omitted_count: omission === undefined ? null : Math.min(omission.count, MAX_COUNT),
     omitted_since: omission?.since ?? null,
+    epoch: sql<number>`(select audit_epoch from instance where id = 1)`,
   }
   await db.insertInto('audit_events').values(row).execute()
 }

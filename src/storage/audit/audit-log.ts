@@ -9,6 +9,7 @@ import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
+import { matches } from './audit-filter.ts'
 
 /** Events per statement, so that none times out. */
 const DELETE_BATCH = 1000
@@ -54,30 +55,16 @@ async function readClock(db: Kysely<Tables>): Promise<Date> {
 
 function selectEvents(
   { db }: Pick<Database, 'db'>,
-  { from, to, actor, resource }: AuditFilter,
+  filter: AuditFilter,
   { after, limit }: Page<Pick<AuditEvent, 'at' | 'eventId'>>,
 ) {
-  let query = db
+  const query = db
     .selectFrom('audit_events')
     .selectAll()
+    .where(matches(filter))
     .orderBy('event_date', 'desc')
     .orderBy('event_id', 'desc')
     .limit(limit)
-  if (from !== null) query = query.where('event_date', '>=', from)
-  if (to !== null) query = query.where('event_date', '<', to)
-  if (actor !== null) query = query.where('actor', '=', actor)
-  if (resource !== null) {
-    query = query.where((eb) =>
-      eb.or([eb('resource', '=', resource), eb('resource', 'like', `${escapeLike(resource)}/%`)]),
-    )
-  }
-  if (after !== null) {
-    query = query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
-  }
-  return query
-}
-
-/** The pattern that only this text matches. */
-function escapeLike(text: string): string {
-  return text.replaceAll(/[\\%_]/g, '\\$&')
+  if (after === null) return query
+  return query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
 }

@@ -2,8 +2,9 @@
  * The `ConsoleStore` on a database: all links and sessions are changed as a whole, which is bounded; sessions are read one by one.
  */
 import { sql, type Transaction } from 'kysely'
-import { LAST_USE_SECONDS, type SignIns } from '../../domain/console/sign-ins.ts'
+import { LAST_USE_SECONDS, type SignInLink, type SignIns } from '../../domain/console/sign-ins.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import { assertOverInstance } from '../../domain/identities/change-rights.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ConsoleSecrets } from '../../domain/integrity.ts'
 import type { ConsoleStore, SignInsChange } from '../../domain/ports.ts'
@@ -34,6 +35,13 @@ export function createConsoleStore(database: Database, secrets: ConsoleSecrets):
     change: async <T>(entry: ChangeEntry, decide: Decide<T>): Promise<T> => {
       const { decision } = await changeInstance<Before, Dated<T>>(database, entry, {
         read: async (trx) => ({ signIns: await readSignIns(trx, secrets), user: await readClient(trx, entry) }),
+        within: {
+          changeable: (_right, before) => before,
+          assertAllowed: (right, { before: { signIns }, decision: { next } }) => {
+            const isOwn = ({ userId }: SignInLink) => userId === right.holder.userId
+            if (!next.links.every((link) => signIns.links.includes(link) || isOwn(link))) assertOverInstance(right)
+          },
+        },
         // They begin and end by the clock.
         datesOf: () => [],
         decide: ({ signIns, user }, { clock, date }) => ({ ...decide(signIns, clock, user), at: date }),

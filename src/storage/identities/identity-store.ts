@@ -6,6 +6,12 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import {
+  assertMayChangeUser,
+  assertOverInstance,
+  changeableProject,
+  changeableUser,
+} from '../../domain/identities/change-rights.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -16,6 +22,7 @@ import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
+import { readMembers } from './project-member-row.ts'
 import { readProject, readProjects, writeProject } from './project-row.ts'
 import { writeServiceUser } from './service-user-changes.ts'
 import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
@@ -34,6 +41,7 @@ const REFUSALS: Readonly<Record<string, Partial<Record<Changed, readonly [Domain
     project: ['project_has_users', 'the project has service users: delete them first'],
     user: ['project_not_found', 'there is no such project'],
   },
+  project_members_project_exists: { user: ['project_not_found', 'there is no such project'] },
   user_project_roles_role_exists: { user: ['project_role_not_found', 'the project has no such role'] },
   federated_identities_issuer_exists: { user: ['trusted_issuer_not_found', 'there is no such trusted issuer'] },
   user_scopes_scope_exists: { user: ['project_scope_not_found', "the user's project has no such scope"] },
@@ -47,6 +55,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
     changeProject: async <T>(projectId: string, entry: ChangeEntry, decide: Decide<Project, Date, T>): Promise<T> => {
       const { decision } = await changeInstance<Project | undefined, Change<Project, T>>(database, entry, {
         read: (trx) => readProject(trx, projectId),
+        within: {
+          changeable: changeableProject,
+          // Only a right over the whole instance adds to what is in it.
+          assertAllowed: (right, { before }) => (before === undefined ? assertOverInstance(right) : undefined),
+        },
         datesOf: (project) => (project === undefined ? [] : [project.createdAt]),
         decide: (project, { date }) => decide(project, date),
         write: async (trx, before, { next }) => {
@@ -65,6 +78,11 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
     ): Promise<T> => {
       const { decision } = await changeInstance<ServiceUser | undefined, Change<ServiceUser, T>>(database, entry, {
         read: (trx) => readUser({ db: trx, macs }, userId),
+        within: {
+          changeable: changeableUser,
+          assertAllowed: (right, { before, decision: { next }, clock }) =>
+            assertMayChangeUser(right, { before, next }, clock),
+        },
         datesOf: datesOfUser,
         decide,
         write: async (trx, before, { next }) => {
@@ -78,7 +96,8 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
     },
 
     findProject: (projectId) => usingStorageWithRetries(() => readProject(db, projectId)),
-    listProjects: (page) => usingStorageWithRetries(() => readProjects(db, page)),
+    listProjects: (page, reach) => usingStorageWithRetries(() => readProjects(db, page, reach)),
+    listMembers: (projectId, page) => usingStorageWithRetries(() => readMembers(db, projectId, page)),
     findUser: (userId) => usingStorageWithRetries(() => readUser(reading, userId)),
     listUsers: (filter, page) => usingStorageWithRetries(() => readUsers(reading, filter, page)),
     findUserByPersonalAccessToken: (hash) => usingStorageWithRetries(() => readUserByToken(reading, hash)),
@@ -113,12 +132,16 @@ async function readUser({ db, macs }: Reading, userId: string): Promise<ServiceU
 
 async function readUsers(
   { db, macs }: Reading,
-  { projectId, search }: UserFilter,
+  { projectId, search, reach }: UserFilter,
   { after, limit }: Page<{ readonly createdAt: Date; readonly userId: string }>,
 ): Promise<readonly ServiceUser[]> {
   if (projectId !== null && !isUuid(projectId)) return []
   let query = selectServiceUsers(db).orderBy('u.creation_date').orderBy('u.user_id').limit(limit)
   if (projectId !== null) query = query.where('u.project_id', '=', projectId)
+  if (reach.kind === 'limited') {
+    const { projectIds, userId } = reach
+    query = query.where(sql<boolean>`(u.project_id = any(${[...projectIds]}::uuid[]) or u.user_id = ${userId}::uuid)`)
+  }
   if (search !== '') query = query.where(containsText(search))
   if (after !== null) {
     query = query.where(sql<boolean>`(u.creation_date, u.user_id) > (${after.createdAt}, ${after.userId})`)

@@ -4,6 +4,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { Project } from '../../domain/identities/project.ts'
+import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -18,11 +19,14 @@ export async function readProject(db: Kysely<Tables>, projectId: string): Promis
   return row === undefined ? undefined : toProject(row)
 }
 
-/** A page of all projects, ordered by name, byte by byte. */
-export async function readProjects(db: Kysely<Tables>, page: Page<string>): Promise<readonly Project[]> {
+/** A page of the projects within a reach, ordered by name, byte by byte. */
+export async function readProjects(db: Kysely<Tables>, page: Page<string>, reach: Reach): Promise<readonly Project[]> {
   const name = sql<string>`p.name collate "C"`
   const rows = await selectProjects(db)
     .$if(page.after !== null, (query) => query.where(name, '>', page.after))
+    .$if(reach.kind === 'limited', (query) =>
+      query.where(sql<boolean>`p.project_id = any(${reach.kind === 'limited' ? [...reach.projectIds] : []}::uuid[])`),
+    )
     .orderBy(name)
     .limit(page.limit)
     .execute()

@@ -3,6 +3,8 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
+import type { InstanceRole } from '../../domain/identities/permission.ts'
+import { roleNotFound } from '../../domain/identities/project.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -22,6 +24,7 @@ export async function writeServiceUser(
   const changes = [
     before === undefined ? await insertUser(trx, next) : await updateUser(trx, before, next),
     await writeInstanceRoles(trx, before, next),
+    await writeManagedProjects(trx, before, next),
     await writeProjectRoles(trx, before, next),
     await writeScopes(trx, before, next),
     await writeCredentials(trx, [before, next], macs),
@@ -93,12 +96,31 @@ async function writeInstanceRoles(
 ): Promise<boolean> {
   const { removed, added } = difference(before?.instanceRoles ?? [], next.instanceRoles, (role) => role)
   const { userId } = next
-  if (removed.length > 0) {
-    await trx.deleteFrom('instance_members').where('user_id', '=', userId).where('role', 'in', removed).execute()
+  for (const role of removed) {
+    await trx.deleteFrom(tableOf(role)).where('user_id', '=', userId).where('role', '=', role).execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((role) => ({ user_id: userId, role }))
-    await trx.insertInto('instance_members').values(rows).execute()
+  for (const role of added) await trx.insertInto(tableOf(role)).values({ user_id: userId, role }).execute()
+  return removed.length + added.length > 0
+}
+
+/** The first two have a table of their own: programs from before the others refuse a user with another role in it. */
+function tableOf(role: InstanceRole): 'instance_members' | 'limited_instance_members' {
+  return role === 'IAM_OWNER' || role === 'IAM_OWNER_VIEWER' ? 'instance_members' : 'limited_instance_members'
+}
+
+async function writeManagedProjects(
+  trx: Transaction<Tables>,
+  before: ServiceUser | undefined,
+  next: ServiceUser,
+): Promise<boolean> {
+  const { userId } = next
+  const { removed, added } = difference([...(before?.managedProjects ?? [])], [...next.managedProjects], String)
+  for (const [projectId] of removed) {
+    await trx.deleteFrom('project_members').where('user_id', '=', userId).where('project_id', '=', projectId).execute()
+  }
+  for (const [projectId, role] of added) {
+    if (!isUuid(projectId)) throw new DomainError('project_not_found', 'there is no such project')
+    await trx.insertInto('project_members').values({ user_id: userId, project_id: projectId, role }).execute()
   }
   return removed.length + added.length > 0
 }
@@ -119,7 +141,7 @@ async function writeProjectRoles(
   }
   if (added.length > 0) {
     if (!added.every(({ project_id }) => isUuid(project_id))) {
-      throw new DomainError('project_role_not_found', 'the project has no such role')
+      throw roleNotFound()
     }
     const rows = added.map((grant) => ({ user_id: userId, ...grant }))
     await trx.insertInto('user_project_roles').values(rows).execute()

@@ -4,9 +4,17 @@
  * A row that is no valid service user, or a key whose MAC is wrong, is refused, never repaired. `service-user-changes.ts` writes
  * users.
  */
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
+import {
+  DummyDriver,
+  type ExpressionBuilder,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  sql,
+} from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
-import { parseInstanceRole } from '../../domain/identities/permission.ts'
+import { parseInstanceRole, parseProjectMemberRole } from '../../domain/identities/permission.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { toTokenClaims } from '../../domain/identities/token-settings.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -30,6 +38,27 @@ export async function readServiceUsers(
   if (possible.length === 0) return new Map()
   const { rows } = await db.executeQuery<ServiceUserRow>({ ...USERS_BY_IDS, parameters: [possible] })
   return new Map(rows.map((row) => [row.user_id, toServiceUser(row, macs)]))
+}
+
+/** An expression in a query of which `u` is a service user. */
+type OfUser = ExpressionBuilder<Tables & { u: Tables['service_users'] }, 'u'>
+
+/** Its roles over the instance, from both tables. */
+export function instanceRolesOf(eb: OfUser) {
+  return eb
+    .selectFrom('instance_members as m')
+    .whereRef('m.user_id', '=', 'u.user_id')
+    .select('m.role')
+    .unionAll(eb.selectFrom('limited_instance_members as l').whereRef('l.user_id', '=', 'u.user_id').select('l.role'))
+}
+
+/** Its roles over projects. */
+export function managedProjectsOf(eb: OfUser) {
+  return eb
+    .selectFrom('project_members as o')
+    .whereRef('o.user_id', '=', 'u.user_id')
+    .select(['o.project_id', 'o.role'])
+    .orderBy('o.project_id')
 }
 
 /** The query of whole users; add conditions on columns of `u`. Each column of a list is a subquery that uses an index. */
@@ -118,9 +147,8 @@ export function selectServiceUsers(db: Kysely<Tables>) {
           .orderBy('x.creation_date')
           .orderBy('x.certificate_id'),
       ).as('certificates'),
-      jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
-        'instance_roles',
-      ),
+      jsonArrayFrom(instanceRolesOf(eb)).as('instance_roles'),
+      jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
         eb
           .selectFrom('user_project_roles as r')
@@ -190,6 +218,7 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
       certificates: row.certificates.map((json) => toClientCertificate(row.user_id, json, macs)),
       // Sorted here: the order of text in a database depends on its locale.
       instanceRoles: row.instance_roles.map(({ role }) => parseInstanceRole(role)).sort(),
+      managedProjects: toManagedProjects(row.managed_projects),
       projectRoles: groupByProject(row.project_roles),
       customScopes: row.scopes.map(({ scope }) => scope).sort(),
       projectsByAudience: new Map(row.audiences.map(({ audience, project_id }) => [audience, project_id])),
@@ -205,6 +234,13 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
     const which = { kind: 'service_user', id: row.user_id } as const
     throw new UnreadableRow(which, `service user ${row.user_id} in the database is not valid: ${reason}`, error)
   }
+}
+
+/** The roles over projects of a user. @throws {Error} if one is unknown. */
+export function toManagedProjects(
+  rows: readonly { readonly project_id: string; readonly role: string }[],
+): ServiceUser['managedProjects'] {
+  return new Map(rows.map(({ project_id, role }) => [project_id, parseProjectMemberRole(role)]))
 }
 
 function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<string, readonly string[]> {

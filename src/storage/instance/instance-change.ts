@@ -16,10 +16,12 @@ import {
   type ChangeEntry,
   type UserAuthority,
 } from '../../domain/identities/authority.ts'
+import { assertOverInstance, type ChangeRight } from '../../domain/identities/change-rights.ts'
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
 import { insertAuditEvent } from '../audit/audit-event-row.ts'
+import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../identities/service-user-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
@@ -28,6 +30,8 @@ import { bumpVersion, lockInstance, readChangeMoment } from './instance-row.ts'
 /** What a change reads, decides and writes. */
 export interface ChangeTarget<Before, Decision> {
   read(trx: Transaction<Tables>): Promise<Before>
+  /** For rights that are not over the whole instance. Left out: only those that are will do. */
+  readonly within?: Within<Before, Decision>
   /** Dates that the date of the change must not precede. */
   datesOf(before: Before): readonly Date[]
   /** Pure. Nothing is written if it throws. */
@@ -36,6 +40,17 @@ export interface ChangeTarget<Before, Decision> {
   resourceOf?(decision: Decision): string | undefined
   /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
+}
+
+/** Which part of the instance is changed, so that a right over that part is enough. */
+interface Within<Before, Decision> {
+  /** What was read, as the caller finds it. @throws {DomainError} `permission_missing` if the caller may only see it. */
+  changeable(right: ChangeRight, before: Before): Before
+  /** @throws {DomainError} if the right is not enough for what was decided. */
+  assertAllowed(
+    right: ChangeRight,
+    change: { readonly before: Before; readonly decision: Decision; readonly clock: Date },
+  ): void
 }
 
 /** What the domain returned or threw. A value, so that its errors are not mistaken for those of the database. */
@@ -56,7 +71,8 @@ type Outcome<Decision> = (InstanceChange<Decision> & { readonly kind: 'done'; re
  * Makes a change.
  *
  * @param entry The authority, and the audit event that is written if anything changed.
- * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock.
+ * @throws {DomainError} `token_invalid` or `permission_missing` if the authority of `entry` does not hold under the lock, or reaches too
+ * little.
  * `storage_unavailable`: nothing is stored. `change_outcome_unknown` if the database did not confirm a commit that stores something.
  */
 export function changeInstance<Before, Decision>(
@@ -118,20 +134,36 @@ async function changeUnderLock<Before, Decision>(
   const { revision } = await lockInstance(trx)
   const { clock, date } = await readChangeMoment(trx)
   const authority = entry?.authority
+  let right: ChangeRight | undefined
   if (authority?.kind === 'user') {
     // Under the lock, so no change can take the right away before this transaction ends. Expiry is compared with the clock, as
     // that of tokens is, and not with the date of the change, which may be ahead.
     const facts = await readAuthorityFacts(trx, authority)
-    const ruling = rule(() => assertAuthorized(authority, { ...facts, now: clock }))
+    const ruling = rule(() => {
+      const { user: holder } = assertAuthorized(authority, { ...facts, now: clock })
+      const right = { holder, permission: authority.permission }
+      if (target.within === undefined) assertOverInstance(right)
+      return right
+    })
     if (ruling.kind === 'refused') return ruling
+    right = ruling.decision
   }
-  const before = await target.read(trx)
-  const at = latest(date, ...target.datesOf(before))
-  const ruling = rule(() => target.decide(before, { clock, date: at }))
+  const found = await target.read(trx)
+  const at = latest(date, ...target.datesOf(found))
+  const ruling = rule(() => {
+    const { within } = target
+    if (right === undefined || within === undefined) {
+      return { before: found, decision: target.decide(found, { clock, date: at }) }
+    }
+    const before = within.changeable(right, found)
+    const decision = target.decide(before, { clock, date: at })
+    within.assertAllowed(right, { before, decision, clock })
+    return { before, decision }
+  })
   // Nothing has been written, so there is nothing to roll back.
   if (ruling.kind === 'refused') return ruling
 
-  const { decision } = ruling
+  const { before, decision } = ruling.decision
   const changed = await target.write(trx, before, decision)
   if (changed && entry !== null) {
     const resource = target.resourceOf?.(decision) ?? entry.resource
@@ -155,9 +187,8 @@ async function readAuthorityFacts(
     .select((eb) => [
       'u.enabled',
       'u.token_revocation_date',
-      jsonArrayFrom(eb.selectFrom('instance_members as m').whereRef('m.user_id', '=', 'u.user_id').select('m.role')).as(
-        'roles',
-      ),
+      jsonArrayFrom(instanceRolesOf(eb)).as('roles'),
+      jsonArrayFrom(managedProjectsOf(eb)).as('managed_projects'),
       jsonArrayFrom(
         eb
           .selectFrom('personal_access_tokens as t')
@@ -192,8 +223,10 @@ async function readAuthorityFacts(
   const instanceRoles = row.roles.map(({ role }) => parseInstanceRole(role))
   return {
     user: {
+      userId,
       enabled: row.enabled,
       instanceRoles,
+      managedProjects: toManagedProjects(row.managed_projects),
       personalAccessTokens,
       tokensRevokedAt: row.token_revocation_date,
       revokedTokens: row.revoked_tokens.map(({ token_id }) => ({ tokenId: token_id })),

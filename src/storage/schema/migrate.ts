@@ -37,6 +37,8 @@ import { issuerKeys } from '../migrations/0013-issuer-keys.ts'
 import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import { consoleSessions } from '../migrations/0015-console.ts'
 import { replicas } from '../migrations/0016-replicas.ts'
+import { roles } from '../migrations/0017-roles.ts'
+import { eventOrder } from '../migrations/0018-event-order.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -67,6 +69,8 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0014-client-certificates': clientCertificates,
   '0015-console': consoleSessions,
   '0016-replicas': replicas,
+  '0017-roles': roles,
+  '0018-event-order': eventOrder,
 })
 
 /** Gives an existing instance an integrity key. */

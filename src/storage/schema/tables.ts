@@ -29,6 +29,10 @@ export interface Tables {
   console_sessions: ConsoleSessionTable
   replicas: ReplicaTable
   deprecated_calls: DeprecatedCallTable
+  limited_instance_members: InstanceMemberTable
+  project_members: ProjectMemberTable
+  audit_exports: AuditExportTable
+  expiry_notices: ExpiryNoticeTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -45,6 +49,10 @@ interface InstanceTable {
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>
   /** Null until the first start of a server that stores it. */
   issuer: ColumnType<string | null, string | undefined>
+  /** Of the events that are written from now on (decision 37). */
+  audit_epoch: Generated<number>
+  /** Events that are older have no order but that of their dates. */
+  audit_ordered_since: ColumnType<Date, Date | undefined>
 }
 
 interface WebKeyTable {
@@ -141,6 +149,12 @@ interface ClientSecretTable {
 
 interface InstanceMemberTable {
   user_id: string
+  role: string
+}
+
+interface ProjectMemberTable {
+  user_id: string
+  project_id: string
   role: string
 }
 
@@ -248,6 +262,11 @@ interface AuditEventTable {
   client_address: Generated<string>
   omitted_count: ColumnType<number | null, number | null | undefined>
   omitted_since: ColumnType<Date | null, Date | null | undefined>
+  /** `instance.audit_epoch` at the time. */
+  epoch: Generated<number>
+  /** The transaction that wrote it. pg reads it as text, like `sequence`. */
+  transaction_id: ColumnType<string, never, never>
+  sequence: ColumnType<string, never, never>
 }
 
 interface UsedAssertionTable {
@@ -296,4 +315,22 @@ interface DeprecatedCallTable {
   call_count: string
   first_call_date: Date
   last_call_date: Date
+}
+
+/** How far audit events were exported. */
+interface AuditExportTable {
+  name: string
+  /** Null: not begun yet. */
+  position: string | null
+  /** The replica that exports. */
+  holder: string | null
+  /** The end of its lease. */
+  lease_date: Date
+}
+
+/** A credential whose expiry was announced, so many days before. */
+interface ExpiryNoticeTable {
+  credential_id: string
+  days: number
+  expiration_date: Date
 }

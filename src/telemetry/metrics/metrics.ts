@@ -4,8 +4,9 @@
 import { Registry } from 'prom-client'
 import type { IssuerKeyStatus } from '../../app/federation/issuer-key-refresher.ts'
 import type { Replica } from '../../app/replica/replica.ts'
-import type { SignerFactory } from '../../domain/ports.ts'
+import type { CredentialCounts, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
+import { measureCredentials } from './credential-metrics.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
 import { measureIssuerKeys } from './issuer-key-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
@@ -35,6 +36,8 @@ export interface Metrics {
   observeRotation(status: () => RotationStatus): void
   /** Registers the metrics of the keys of trusted issuers. Once only. */
   observeIssuerKeys(status: () => IssuerKeyStatus): void
+  /** Registers the metrics of credentials. Once only. @param counts Undefined: not known yet. */
+  observeCredentials(counts: () => CredentialCounts | undefined): void
   /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
   /** All metrics, in the text format of Prometheus. */
@@ -54,6 +57,7 @@ export const NO_METRICS: Metrics = {
   observeDatabase: () => {},
   observeRotation: () => {},
   observeIssuerKeys: () => {},
+  observeCredentials: () => {},
   observeConnections: () => {},
   text: async () => '',
   families: async () => [],
@@ -79,6 +83,7 @@ export function createMetrics(): Metrics {
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
     observeIssuerKeys: (status) => measureIssuerKeys(registry, status),
+    observeCredentials: (counts) => measureCredentials(registry, counts),
     observeConnections: (count) =>
       observeGauge(registry, {
         name: 'keyturn_http_connections',

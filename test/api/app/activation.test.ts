@@ -1,12 +1,14 @@
 /**
  * What an activation costs and what it leaves in memory. The wire to the database counts the statements.
  */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DecryptabilityCheck } from '../../../src/app/keys/decryptability-check.ts'
 import { WebKeys } from '../../../src/app/keys/web-keys.ts'
 import { InstanceClock } from '../../../src/app/replica/instance-clock.ts'
 import { Replica } from '../../../src/app/replica/replica.ts'
 import type { Actor } from '../../../src/domain/identities/authority.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createInstanceReader } from '../../../src/storage/instance/instance-reader.ts'
 import { createKeyStore } from '../../../src/storage/keys/key-store.ts'
 import { createSealedKeyStore } from '../../../src/storage/keys/sealed-key-store.ts'
@@ -96,7 +98,13 @@ beforeEach(async () => {
     issuedAt: new Date(0),
     expiresAt: new Date(Date.now() + 3_600_000),
   } as const
-  const authority = { kind: 'user', userId, permission: 'iam.web_key.write', credential } as const
+  const authority = {
+    kind: 'user',
+    userId,
+    permission: 'iam.web_key.write',
+    reach: WHOLE_INSTANCE,
+    credential,
+  } as const
   actor = { actor: userId, action: 'test', requestId: 'request-1', authority }
   opened.length = 0
 })

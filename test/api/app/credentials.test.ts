@@ -2,11 +2,13 @@
  * Credentials that are made while the newest change is dated ahead of the clock of the database, as after a clock that was ahead
  * for a while and is right again: what ends by the clock is compared with the clock.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { Credentials } from '../../../src/app/identities/credentials.ts'
 import type { Actor } from '../../../src/domain/identities/authority.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import type { ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import type { IdentityStore } from '../../../src/domain/ports.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -43,7 +45,8 @@ beforeAll(async () => {
   const tokenId = randomUUID()
   await identityOperations(database).addToken(owner.userId, tokenId, randomBytes(32))
   const credential = { kind: 'personal_access_token', tokenId } as const
-  const authority = { kind: 'user', userId: owner.userId, permission: 'iam.user.write', credential } as const
+  const { userId } = owner
+  const authority = { kind: 'user', userId, permission: 'iam.user.write', reach: WHOLE_INSTANCE, credential } as const
   actor = { ...anAuditEntry('test'), authority }
 })
 beforeEach(async () => {

@@ -35,7 +35,10 @@ const OFFERED: readonly (readonly [line: string, words: readonly string[]])[] = 
   ['keyturn keys list --o', ['--output']],
   ['keyturn keys list --c', ['--ca', '--client-cert', '--client-key', '--context', '--credentials']],
   ['keyturn keys list --output ', ['json', 'table', 'yaml']],
-  ['keyturn users grant x --instance-role ', ['IAM_OWNER', 'IAM_OWNER_VIEWER']],
+  [
+    'keyturn users grant x --instance-role ',
+    ['IAM_AUDITOR', 'IAM_KEY_OPERATOR', 'IAM_OWNER', 'IAM_OWNER_VIEWER', 'IAM_USER_ADMINISTRATOR'],
+  ],
   ['keyturn context use ', ['prod', 'test']],
   ['keyturn keys list --context p', ['prod']],
   ['keyturn keys list --ca script.b', ['script.bash']],

@@ -34,6 +34,8 @@ const MIGRATIONS = [
   '0014-client-certificates',
   '0015-console',
   '0016-replicas',
+  '0017-roles',
+  '0018-event-order',
 ]
 
 const APPLIED = {

@@ -91,6 +91,7 @@ describe('keyturn users show', () => {
     await terminal.lines('users', 'grant', clientId, '--role', 'billing:reader')
     await terminal.lines('users', 'grant', clientId, '--scope', 'invoices:read')
     await terminal.lines('users', 'grant', clientId, '--instance-role', 'IAM_OWNER_VIEWER')
+    await terminal.lines('projects', 'members', 'set', 'billing', clientId, '--role', 'PROJECT_OWNER_VIEWER')
     expect(await terminal.lines('users', 'show', clientId)).toEqual([
       `client ID           ${clientId}`,
       'name                shown',
@@ -100,6 +101,7 @@ describe('keyturn users show', () => {
       'bound tokens        optional',
       'certificate bound   off',
       'instance roles      IAM_OWNER_VIEWER',
+      'manages             billing:PROJECT_OWNER_VIEWER',
       'project roles       billing:reader other:a:b',
       'scopes              invoices:read',
       'token lifetime      -',
@@ -260,7 +262,8 @@ describe('keyturn users grant and revoke', () => {
     )
     expect(await keyturn('grant', NOBODY, '--instance-role', 'KING')).toEqual(
       rejects(
-        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are IAM_OWNER, IAM_OWNER_VIEWER.",
+        "option '--instance-role <role>' argument 'KING' is invalid. Allowed choices are " +
+          'IAM_OWNER, IAM_OWNER_VIEWER, IAM_KEY_OPERATOR, IAM_AUDITOR, IAM_USER_ADMINISTRATOR.',
       ),
     )
   })

@@ -1,13 +1,15 @@
 /**
  * The part of the contract about the right to a change, which every store that changes the instance checks under its lock.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { addLink } from '../../../src/domain/console/sign-ins.ts'
 import type { ChangeEntry, Credential } from '../../../src/domain/identities/authority.ts'
-import type { InstanceRole, Permission } from '../../../src/domain/identities/permission.ts'
+import type { InstanceRole, Permission, ProjectMemberRole } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { planCreation } from '../../../src/domain/keys/key-ring.ts'
 import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -74,6 +76,7 @@ const METHODS: Readonly<Record<string, Changing>> = {
 interface Loss {
   readonly enabled?: boolean
   readonly instanceRoles?: readonly InstanceRole[]
+  readonly managedProjects?: Readonly<Record<string, ProjectMemberRole>>
   readonly exists?: boolean
   readonly credential: (database: Database, userId: string) => Promise<Credential>
 }
@@ -225,6 +228,21 @@ export function describeAuthority(current: () => Database): void {
     })
   })
 
+  describe.each(['KeyStore.update', 'SealedKeyStore.replace', 'IdentityStore.changeProject', 'ConsoleStore.change'])(
+    'a right over one project',
+    (method) => {
+      it(`is not enough for ${method}, which is about the instance or another user`, async () => {
+        const { projectId } = await seedProject(current())
+        const managedProjects = { [projectId]: 'PROJECT_OWNER' } as const
+        const entry = await entryOf(current(), { instanceRoles: [], managedProjects, credential: personalAccessToken })
+        const run = await METHODS[method]!(current(), entry, () => {})
+        const before = await contentOf(current())
+        await expect(run()).rejects.toMatchObject({ code: 'permission_missing' })
+        expect(await contentOf(current())).toEqual(before)
+      })
+    },
+  )
+
   describe('the right to a change', () => {
     it('is checked also if nothing would change', async () => {
       const entry = await entryOf(current(), LOSSES['enabled user']!)
@@ -248,11 +266,17 @@ export function describeAuthority(current: () => Database): void {
 
 /** The entry of a caller who has, or has not, what the loss says. */
 async function entryOf(database: Database, { exists = true, credential, ...user }: Loss): Promise<ChangeEntry> {
-  const { enabled = true, instanceRoles = ['IAM_OWNER'] } = user
+  const { enabled = true, instanceRoles = ['IAM_OWNER'], managedProjects = {} } = user
   const userId = exists
-    ? (await seedUser(database, { project: await seedProject(database), enabled, instanceRoles })).userId
+    ? (await seedUser(database, { project: await seedProject(database), enabled, instanceRoles, managedProjects }))
+        .userId
     : randomUUID()
-  const authority = { userId, permission: PERMISSION, credential: await credential(database, userId) }
+  const authority = {
+    userId,
+    permission: PERMISSION,
+    reach: WHOLE_INSTANCE,
+    credential: await credential(database, userId),
+  }
   return { ...anEntry('change'), actor: userId, authority: { kind: 'user', ...authority } }
 }
 

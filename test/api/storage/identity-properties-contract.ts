@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { parseInstanceRole } from '../../../src/domain/identities/permission.ts'
+import { INSTANCE_ROLE_NAMES, PROJECT_MEMBER_ROLE_NAMES } from '../../../src/domain/identities/permission.ts'
 import { createProject, type Project } from '../../../src/domain/identities/project.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -90,7 +90,10 @@ const userState = fc.record({
   clientCredentialsEnabled: fc.boolean(),
   boundTokensRequired: fc.boolean(),
   certificateBoundTokens: fc.boolean(),
-  instanceRoles: subset(['IAM_OWNER', 'IAM_OWNER_VIEWER'].map(parseInstanceRole)),
+  instanceRoles: subset(INSTANCE_ROLE_NAMES.toSorted()),
+  managedProjects: fc
+    .dictionary(fc.constantFrom(PROJECT_ID, OTHER_PROJECT_ID), fc.constantFrom(...PROJECT_MEMBER_ROLE_NAMES))
+    .map((roles) => new Map(Object.entries(roles))),
   projectRoles,
   customScopes: sorted(subset(SCOPES)),
   secrets,

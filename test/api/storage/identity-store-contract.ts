@@ -1,10 +1,12 @@
 /**
  * The part of the contract about `IdentityStore`. Random changes are in `identity-properties-contract.ts`.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { createProject } from '../../../src/domain/identities/project.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createServiceUser, type ServiceUser } from '../../../src/domain/identities/service-user.ts'
 import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -383,7 +385,8 @@ export function describeIdentityStore(current: () => Database): void {
     it.each(['', 'x', "'", '{}', randomUUID()])('finds nothing by the id %j', async (id) => {
       expect(await store().findProject(id)).toBeUndefined()
       expect(await store().findUser(id)).toBeUndefined()
-      expect(await store().listUsers({ projectId: id, search: '' }, { after: null, limit: 10 })).toEqual([])
+      const filter = { projectId: id, search: '', reach: WHOLE_INSTANCE }
+      expect(await store().listUsers(filter, { after: null, limit: 10 })).toEqual([])
     })
 
     it('lists all projects in pages that neither overlap nor skip, though others come and go', async () => {
@@ -391,7 +394,7 @@ export function describeIdentityStore(current: () => Database): void {
       for (const name of names) await seedProject(current(), { name, roles: ['r'] })
       const listed: string[] = []
       for (;;) {
-        const page = await store().listProjects({ after: listed.at(-1) ?? null, limit: 3 })
+        const page = await store().listProjects({ after: listed.at(-1) ?? null, limit: 3 }, WHOLE_INSTANCE)
         listed.push(...page.map(({ name }) => name))
         for (const { roles } of page) expect(roles).toEqual(['r'])
         if (page.length < 3) break
@@ -422,7 +425,8 @@ export function describeIdentityStore(current: () => Database): void {
       async function listAll(projectId: string | null): Promise<readonly ServiceUser[]> {
         const users: ServiceUser[] = []
         for (;;) {
-          const page = await store().listUsers({ projectId, search: '' }, { after: users.at(-1) ?? null, limit: 2 })
+          const filter = { projectId, search: '', reach: WHOLE_INSTANCE }
+          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 2 })
           users.push(...page)
           if (page.length < 2) return users
         }
@@ -443,7 +447,8 @@ export function describeIdentityStore(current: () => Database): void {
       const search = async (text: string, projectId: string | null = null) => {
         const users: ServiceUser[] = []
         for (;;) {
-          const page = await store().listUsers({ projectId, search: text }, { after: users.at(-1) ?? null, limit: 1 })
+          const filter = { projectId, search: text, reach: WHOLE_INSTANCE }
+          const page = await store().listUsers(filter, { after: users.at(-1) ?? null, limit: 1 })
           users.push(...page)
           if (page.length < 1) return users.map(({ userId }) => named.get(userId))
         }

@@ -72,7 +72,8 @@ export function describeInstanceReader(current: () => Database): void {
         name: 'invoice robot',
         enabled: false,
         clientCredentialsEnabled: false,
-        instanceRoles: ['IAM_OWNER_VIEWER', 'IAM_OWNER'],
+        instanceRoles: ['IAM_OWNER_VIEWER', 'IAM_OWNER', 'IAM_AUDITOR'],
+        managedProjects: { [shop.projectId]: 'PROJECT_OWNER_VIEWER' },
         projectRoles: { [billing.projectId]: ['writer', 'reader'], [shop.projectId]: ['seller'] },
         customScopes: ['b', 'a'],
       })
@@ -115,7 +116,8 @@ export function describeInstanceReader(current: () => Database): void {
           personalAccessTokens: [],
           federatedIdentities: [],
           certificates: [],
-          instanceRoles: ['IAM_OWNER', 'IAM_OWNER_VIEWER'],
+          instanceRoles: ['IAM_AUDITOR', 'IAM_OWNER', 'IAM_OWNER_VIEWER'],
+          managedProjects: new Map([[shop.projectId, 'PROJECT_OWNER_VIEWER']]),
           projectRoles: new Map([
             [billing.projectId, ['reader', 'writer']],
             [shop.projectId, ['seller']],

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { sql } from 'kysely'
 import pg from 'pg'
 import { type DomainError, StorageRefusal } from '../../../src/domain/errors.ts'
+import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
 import { createCredentialUses } from '../../../src/storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -80,13 +81,20 @@ describe('a database that is not available', () => {
     ['IdentityStore.findProject', () => createIdentityStore(database, TEST_MACS).findProject(randomUUID())],
     [
       'IdentityStore.listProjects',
-      () => createIdentityStore(database, TEST_MACS).listProjects({ after: null, limit: 1 }),
+      () => createIdentityStore(database, TEST_MACS).listProjects({ after: null, limit: 1 }, WHOLE_INSTANCE),
+    ],
+    [
+      'IdentityStore.listMembers',
+      () => createIdentityStore(database, TEST_MACS).listMembers(randomUUID(), { after: null, limit: 1 }),
     ],
     ['IdentityStore.findUser', () => createIdentityStore(database, TEST_MACS).findUser(randomUUID())],
     [
       'IdentityStore.listUsers',
       () =>
-        createIdentityStore(database, TEST_MACS).listUsers({ projectId: null, search: '' }, { after: null, limit: 1 }),
+        createIdentityStore(database, TEST_MACS).listUsers(
+          { projectId: null, search: '', reach: WHOLE_INSTANCE },
+          { after: null, limit: 1 },
+        ),
     ],
     [
       'IdentityStore.findUserByPersonalAccessToken',

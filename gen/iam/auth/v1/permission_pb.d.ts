@@ -11,7 +11,8 @@ import type { MethodOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_iam_auth_v1_permission: GenFile;
 
 /**
- * The permission that the caller's instance role must include, for example `iam.web_key.read`.
+ * The permission that the caller must have, for example `iam.web_key.read`: by a role over the instance, by a role over the project that
+ * the call is about, or over itself. `docs/roles.md` has the table.
  *
  * Every method names one. Permissions are looked up when the call is made, by the subject of the access token; they
  * are not read from the token.

@@ -12,7 +12,8 @@ export const file_iam_auth_v1_permission = /*@__PURE__*/
   fileDesc("ChxpYW0vYXV0aC92MS9wZXJtaXNzaW9uLnByb3RvEgtpYW0uYXV0aC52MTpRChNyZXF1aXJlZF9wZXJtaXNzaW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuY4DIAEoCVIScmVxdWlyZWRQZXJtaXNzaW9uYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * The permission that the caller's instance role must include, for example `iam.web_key.read`.
+ * The permission that the caller must have, for example `iam.web_key.read`: by a role over the instance, by a role over the project that
+ * the call is about, or over itself. `docs/roles.md` has the table.
  *
  * Every method names one. Permissions are looked up when the call is made, by the subject of the access token; they
  * are not read from the token.

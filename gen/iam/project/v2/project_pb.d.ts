@@ -2,7 +2,7 @@
 // @generated from file iam/project/v2/project.proto (package iam.project.v2, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
@@ -45,4 +45,71 @@ export declare type Project = Message<"iam.project.v2.Project"> & {
  * Use `create(ProjectSchema)` to create a new message.
  */
 export declare const ProjectSchema: GenMessage<Project>;
+
+/**
+ * A user with a role over a project in this API. It is no role of the project, which tokens carry.
+ *
+ * @generated from message iam.project.v2.ProjectMember
+ */
+export declare type ProjectMember = Message<"iam.project.v2.ProjectMember"> & {
+  /**
+   * The user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Display name of the user.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Its role.
+   *
+   * @generated from field: iam.project.v2.ProjectMemberRole role = 3;
+   */
+  role: ProjectMemberRole;
+};
+
+/**
+ * Describes the message iam.project.v2.ProjectMember.
+ * Use `create(ProjectMemberSchema)` to create a new message.
+ */
+export declare const ProjectMemberSchema: GenMessage<ProjectMember>;
+
+/**
+ * A role over one project in this API. `docs/roles.md` has the permissions of each.
+ *
+ * @generated from enum iam.project.v2.ProjectMemberRole
+ */
+export enum ProjectMemberRole {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: PROJECT_MEMBER_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * May manage the roles, custom scopes and members of the project, and its users with their credentials.
+   *
+   * @generated from enum value: PROJECT_MEMBER_ROLE_PROJECT_OWNER = 1;
+   */
+  PROJECT_OWNER = 1,
+
+  /**
+   * May read the same.
+   *
+   * @generated from enum value: PROJECT_MEMBER_ROLE_PROJECT_OWNER_VIEWER = 2;
+   */
+  PROJECT_OWNER_VIEWER = 2,
+}
+
+/**
+ * Describes the enum iam.project.v2.ProjectMemberRole.
+ */
+export declare const ProjectMemberRoleSchema: GenEnum<ProjectMemberRole>;
 

@@ -2,14 +2,14 @@
 // @generated from file iam/project/v2/project.proto (package iam.project.v2, syntax proto3)
 /* eslint-disable */
 
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file iam/project/v2/project.proto.
  */
 export const file_iam_project_v2_project = /*@__PURE__*/
-  fileDesc("ChxpYW0vcHJvamVjdC92Mi9wcm9qZWN0LnByb3RvEg5pYW0ucHJvamVjdC52MiJeCgdQcm9qZWN0EhIKCnByb2plY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIxCg1jcmVhdGlvbl9kYXRlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxpYW0vcHJvamVjdC92Mi9wcm9qZWN0LnByb3RvEg5pYW0ucHJvamVjdC52MiJeCgdQcm9qZWN0EhIKCnByb2plY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIxCg1jcmVhdGlvbl9kYXRlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJfCg1Qcm9qZWN0TWVtYmVyEg8KB3VzZXJfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIvCgRyb2xlGAMgASgOMiEuaWFtLnByb2plY3QudjIuUHJvamVjdE1lbWJlclJvbGUqjQEKEVByb2plY3RNZW1iZXJSb2xlEiMKH1BST0pFQ1RfTUVNQkVSX1JPTEVfVU5TUEVDSUZJRUQQABIlCiFQUk9KRUNUX01FTUJFUl9ST0xFX1BST0pFQ1RfT1dORVIQARIsCihQUk9KRUNUX01FTUJFUl9ST0xFX1BST0pFQ1RfT1dORVJfVklFV0VSEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message iam.project.v2.Project.
@@ -17,4 +17,25 @@ export const file_iam_project_v2_project = /*@__PURE__*/
  */
 export const ProjectSchema = /*@__PURE__*/
   messageDesc(file_iam_project_v2_project, 0);
+
+/**
+ * Describes the message iam.project.v2.ProjectMember.
+ * Use `create(ProjectMemberSchema)` to create a new message.
+ */
+export const ProjectMemberSchema = /*@__PURE__*/
+  messageDesc(file_iam_project_v2_project, 1);
+
+/**
+ * Describes the enum iam.project.v2.ProjectMemberRole.
+ */
+export const ProjectMemberRoleSchema = /*@__PURE__*/
+  enumDesc(file_iam_project_v2_project, 0);
+
+/**
+ * A role over one project in this API. `docs/roles.md` has the permissions of each.
+ *
+ * @generated from enum iam.project.v2.ProjectMemberRole
+ */
+export const ProjectMemberRole = /*@__PURE__*/
+  tsEnum(ProjectMemberRoleSchema);
 

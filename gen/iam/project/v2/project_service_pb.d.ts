@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Project } from "./project_pb.js";
+import type { Project, ProjectMember, ProjectMemberRole } from "./project_pb.js";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -666,6 +666,162 @@ export declare type RemoveProjectAudienceResponse = Message<"iam.project.v2.Remo
 export declare const RemoveProjectAudienceResponseSchema: GenMessage<RemoveProjectAudienceResponse>;
 
 /**
+ * Request of `SetProjectMember`.
+ *
+ * @generated from message iam.project.v2.SetProjectMemberRequest
+ */
+export declare type SetProjectMemberRequest = Message<"iam.project.v2.SetProjectMemberRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The user.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * The role.
+   *
+   * @generated from field: iam.project.v2.ProjectMemberRole role = 3;
+   */
+  role: ProjectMemberRole;
+};
+
+/**
+ * Describes the message iam.project.v2.SetProjectMemberRequest.
+ * Use `create(SetProjectMemberRequestSchema)` to create a new message.
+ */
+export declare const SetProjectMemberRequestSchema: GenMessage<SetProjectMemberRequest>;
+
+/**
+ * Response of `SetProjectMember`.
+ *
+ * @generated from message iam.project.v2.SetProjectMemberResponse
+ */
+export declare type SetProjectMemberResponse = Message<"iam.project.v2.SetProjectMemberResponse"> & {
+  /**
+   * The member as it is now.
+   *
+   * @generated from field: iam.project.v2.ProjectMember member = 1;
+   */
+  member?: ProjectMember | undefined;
+};
+
+/**
+ * Describes the message iam.project.v2.SetProjectMemberResponse.
+ * Use `create(SetProjectMemberResponseSchema)` to create a new message.
+ */
+export declare const SetProjectMemberResponseSchema: GenMessage<SetProjectMemberResponse>;
+
+/**
+ * Request of `ListProjectMembers`.
+ *
+ * @generated from message iam.project.v2.ListProjectMembersRequest
+ */
+export declare type ListProjectMembersRequest = Message<"iam.project.v2.ListProjectMembersRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The greatest number to return, up to 1000. 0 means 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message iam.project.v2.ListProjectMembersRequest.
+ * Use `create(ListProjectMembersRequestSchema)` to create a new message.
+ */
+export declare const ListProjectMembersRequestSchema: GenMessage<ListProjectMembersRequest>;
+
+/**
+ * Response of `ListProjectMembers`.
+ *
+ * @generated from message iam.project.v2.ListProjectMembersResponse
+ */
+export declare type ListProjectMembersResponse = Message<"iam.project.v2.ListProjectMembersResponse"> & {
+  /**
+   * Members.
+   *
+   * @generated from field: repeated iam.project.v2.ProjectMember members = 1;
+   */
+  members: ProjectMember[];
+
+  /**
+   * Pass it as `page_token` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message iam.project.v2.ListProjectMembersResponse.
+ * Use `create(ListProjectMembersResponseSchema)` to create a new message.
+ */
+export declare const ListProjectMembersResponseSchema: GenMessage<ListProjectMembersResponse>;
+
+/**
+ * Request of `RemoveProjectMember`.
+ *
+ * @generated from message iam.project.v2.RemoveProjectMemberRequest
+ */
+export declare type RemoveProjectMemberRequest = Message<"iam.project.v2.RemoveProjectMemberRequest"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The user.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message iam.project.v2.RemoveProjectMemberRequest.
+ * Use `create(RemoveProjectMemberRequestSchema)` to create a new message.
+ */
+export declare const RemoveProjectMemberRequestSchema: GenMessage<RemoveProjectMemberRequest>;
+
+/**
+ * Response of `RemoveProjectMember`.
+ *
+ * @generated from message iam.project.v2.RemoveProjectMemberResponse
+ */
+export declare type RemoveProjectMemberResponse = Message<"iam.project.v2.RemoveProjectMemberResponse"> & {
+};
+
+/**
+ * Describes the message iam.project.v2.RemoveProjectMemberResponse.
+ * Use `create(RemoveProjectMemberResponseSchema)` to create a new message.
+ */
+export declare const RemoveProjectMemberResponseSchema: GenMessage<RemoveProjectMemberResponse>;
+
+/**
  * Manages projects, their roles, their custom scopes and their audiences.
  *
  * A role is a word that services of a project understand, such as `reader`. It is granted to service users of any project
@@ -682,7 +838,8 @@ export declare const RemoveProjectAudienceResponseSchema: GenMessage<RemoveProje
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; check before you repeat either), and for a project that does not exist `not_found` (`PROJECT_NOT_FOUND`).
+ * not; check before you repeat either), and for a project that does not exist, or that the caller may not see, `not_found`
+ * (`PROJECT_NOT_FOUND`).
  *
  * @generated from service iam.project.v2.ProjectService
  */
@@ -708,7 +865,7 @@ export declare const ProjectService: GenService<{
     output: typeof GetProjectResponseSchema;
   },
   /**
-   * Lists projects by name, a page at a time.
+   * Lists the projects that the caller may see by name, a page at a time.
    *
    * @generated from rpc iam.project.v2.ProjectService.ListProjects
    */
@@ -832,6 +989,39 @@ export declare const ProjectService: GenService<{
     methodKind: "unary";
     input: typeof RemoveProjectAudienceRequestSchema;
     output: typeof RemoveProjectAudienceResponseSchema;
+  },
+  /**
+   * Gives a user a role over the project in this API, instead of the one that it had. The caller needs the permission over the project of the
+   * user too, and every permission that the user has. Setting the role that it has changes nothing. Errors: `not_found` (`USER_NOT_FOUND`),
+   * `permission_denied` (`PERMISSION_NOT_HELD`).
+   *
+   * @generated from rpc iam.project.v2.ProjectService.SetProjectMember
+   */
+  setProjectMember: {
+    methodKind: "unary";
+    input: typeof SetProjectMemberRequestSchema;
+    output: typeof SetProjectMemberResponseSchema;
+  },
+  /**
+   * Lists the users with a role over the project in this API by user id, a page at a time, also those of other projects.
+   *
+   * @generated from rpc iam.project.v2.ProjectService.ListProjectMembers
+   */
+  listProjectMembers: {
+    methodKind: "unary";
+    input: typeof ListProjectMembersRequestSchema;
+    output: typeof ListProjectMembersResponseSchema;
+  },
+  /**
+   * Takes the role over the project away from a user, with the same rules as `SetProjectMember`. Taking it from a user who has none changes
+   * nothing. Errors: as for `SetProjectMember`.
+   *
+   * @generated from rpc iam.project.v2.ProjectService.RemoveProjectMember
+   */
+  removeProjectMember: {
+    methodKind: "unary";
+    input: typeof RemoveProjectMemberRequestSchema;
+    output: typeof RemoveProjectMemberResponseSchema;
   },
 }>;
 

@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ProjectMemberRole } from "../../project/v2/project_pb.js";
 
 /**
  * Describes the file iam/user/v2/service_user.proto.
@@ -116,6 +117,13 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
    * @generated from field: bool certificate_bound_tokens = 14;
    */
   certificateBoundTokens: boolean;
+
+  /**
+   * Its roles over projects in this API.
+   *
+   * @generated from field: repeated iam.user.v2.ManagedProject managed_projects = 15;
+   */
+  managedProjects: ManagedProject[];
 };
 
 /**
@@ -123,6 +131,33 @@ export declare type ServiceUser = Message<"iam.user.v2.ServiceUser"> & {
  * Use `create(ServiceUserSchema)` to create a new message.
  */
 export declare const ServiceUserSchema: GenMessage<ServiceUser>;
+
+/**
+ * A project over which a user has a role in this API. Tokens do not carry it.
+ *
+ * @generated from message iam.user.v2.ManagedProject
+ */
+export declare type ManagedProject = Message<"iam.user.v2.ManagedProject"> & {
+  /**
+   * The project.
+   *
+   * @generated from field: string project_id = 1;
+   */
+  projectId: string;
+
+  /**
+   * The role.
+   *
+   * @generated from field: iam.project.v2.ProjectMemberRole role = 2;
+   */
+  role: ProjectMemberRole;
+};
+
+/**
+ * Describes the message iam.user.v2.ManagedProject.
+ * Use `create(ManagedProjectSchema)` to create a new message.
+ */
+export declare const ManagedProjectSchema: GenMessage<ManagedProject>;
 
 /**
  * The roles of a user in one project.
@@ -275,7 +310,7 @@ export declare type PersonalAccessToken = Message<"iam.user.v2.PersonalAccessTok
 export declare const PersonalAccessTokenSchema: GenMessage<PersonalAccessToken>;
 
 /**
- * A role over the whole instance.
+ * A role over the whole instance. `docs/roles.md` has the permissions of each.
  *
  * @generated from enum iam.user.v2.InstanceRole
  */
@@ -300,6 +335,27 @@ export enum InstanceRole {
    * @generated from enum value: INSTANCE_ROLE_IAM_OWNER_VIEWER = 2;
    */
   IAM_OWNER_VIEWER = 2,
+
+  /**
+   * May list, make, activate and delete web keys, and rotate.
+   *
+   * @generated from enum value: INSTANCE_ROLE_IAM_KEY_OPERATOR = 3;
+   */
+  IAM_KEY_OPERATOR = 3,
+
+  /**
+   * May read the audit trail.
+   *
+   * @generated from enum value: INSTANCE_ROLE_IAM_AUDITOR = 4;
+   */
+  IAM_AUDITOR = 4,
+
+  /**
+   * May manage projects, and users who do not have more permissions than itself, with their credentials. Grants no role over the instance.
+   *
+   * @generated from enum value: INSTANCE_ROLE_IAM_USER_ADMINISTRATOR = 5;
+   */
+  IAM_USER_ADMINISTRATOR = 5,
 }
 
 /**

@@ -4,12 +4,13 @@
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_iam_project_v2_project } from "../../project/v2/project_pb.js";
 
 /**
  * Describes the file iam/user/v2/service_user.proto.
  */
 export const file_iam_user_v2_service_user = /*@__PURE__*/
-  fileDesc("Ch5pYW0vdXNlci92Mi9zZXJ2aWNlX3VzZXIucHJvdG8SC2lhbS51c2VyLnYyIroDCgtTZXJ2aWNlVXNlchIPCgd1c2VyX2lkGAEgASgJEhEKCWNsaWVudF9pZBgCIAEoCRIMCgRuYW1lGAMgASgJEhIKCnByb2plY3RfaWQYBCABKAkSDwoHZW5hYmxlZBgFIAEoCBIiChpjbGllbnRfY3JlZGVudGlhbHNfZW5hYmxlZBgGIAEoCBIxCg5pbnN0YW5jZV9yb2xlcxgHIAMoDjIZLmlhbS51c2VyLnYyLkluc3RhbmNlUm9sZRIwCg1wcm9qZWN0X3JvbGVzGAggAygLMhkuaWFtLnVzZXIudjIuUHJvamVjdFJvbGVzEg4KBnNjb3BlcxgJIAMoCRIxCg1jcmVhdGlvbl9kYXRlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg50b2tlbl9saWZldGltZRgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgx0b2tlbl9jbGFpbXMYDCABKAkSHQoVYm91bmRfdG9rZW5zX3JlcXVpcmVkGA0gASgIEiAKGGNlcnRpZmljYXRlX2JvdW5kX3Rva2VucxgOIAEoCCIxCgxQcm9qZWN0Um9sZXMSEgoKcHJvamVjdF9pZBgBIAEoCRINCgVyb2xlcxgCIAMoCSLzAQoMQ2xpZW50U2VjcmV0EhEKCXNlY3JldF9pZBgBIAEoCRIxCg1jcmVhdGlvbl9kYXRlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9leHBpcmF0aW9uX2RhdGUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEWRlYWN0aXZhdGlvbl9kYXRlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV9kYXRlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKVAQoHVXNlcktleRIOCgZrZXlfaWQYASABKAkSEgoKcHVibGljX2p3axgCIAEoCRIxCg1jcmVhdGlvbl9kYXRlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9leHBpcmF0aW9uX2RhdGUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8BChNQZXJzb25hbEFjY2Vzc1Rva2VuEhAKCHRva2VuX2lkGAEgASgJEjEKDWNyZWF0aW9uX2RhdGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2V4cGlyYXRpb25fZGF0ZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqbgoMSW5zdGFuY2VSb2xlEh0KGUlOU1RBTkNFX1JPTEVfVU5TUEVDSUZJRUQQABIbChdJTlNUQU5DRV9ST0xFX0lBTV9PV05FUhABEiIKHklOU1RBTkNFX1JPTEVfSUFNX09XTkVSX1ZJRVdFUhACYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch5pYW0vdXNlci92Mi9zZXJ2aWNlX3VzZXIucHJvdG8SC2lhbS51c2VyLnYyIvEDCgtTZXJ2aWNlVXNlchIPCgd1c2VyX2lkGAEgASgJEhEKCWNsaWVudF9pZBgCIAEoCRIMCgRuYW1lGAMgASgJEhIKCnByb2plY3RfaWQYBCABKAkSDwoHZW5hYmxlZBgFIAEoCBIiChpjbGllbnRfY3JlZGVudGlhbHNfZW5hYmxlZBgGIAEoCBIxCg5pbnN0YW5jZV9yb2xlcxgHIAMoDjIZLmlhbS51c2VyLnYyLkluc3RhbmNlUm9sZRIwCg1wcm9qZWN0X3JvbGVzGAggAygLMhkuaWFtLnVzZXIudjIuUHJvamVjdFJvbGVzEg4KBnNjb3BlcxgJIAMoCRIxCg1jcmVhdGlvbl9kYXRlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg50b2tlbl9saWZldGltZRgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgx0b2tlbl9jbGFpbXMYDCABKAkSHQoVYm91bmRfdG9rZW5zX3JlcXVpcmVkGA0gASgIEiAKGGNlcnRpZmljYXRlX2JvdW5kX3Rva2VucxgOIAEoCBI1ChBtYW5hZ2VkX3Byb2plY3RzGA8gAygLMhsuaWFtLnVzZXIudjIuTWFuYWdlZFByb2plY3QiVQoOTWFuYWdlZFByb2plY3QSEgoKcHJvamVjdF9pZBgBIAEoCRIvCgRyb2xlGAIgASgOMiEuaWFtLnByb2plY3QudjIuUHJvamVjdE1lbWJlclJvbGUiMQoMUHJvamVjdFJvbGVzEhIKCnByb2plY3RfaWQYASABKAkSDQoFcm9sZXMYAiADKAki8wEKDENsaWVudFNlY3JldBIRCglzZWNyZXRfaWQYASABKAkSMQoNY3JlYXRpb25fZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPZXhwaXJhdGlvbl9kYXRlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFkZWFjdGl2YXRpb25fZGF0ZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNbGFzdF91c2VfZGF0ZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAilQEKB1VzZXJLZXkSDgoGa2V5X2lkGAEgASgJEhIKCnB1YmxpY19qd2sYAiABKAkSMQoNY3JlYXRpb25fZGF0ZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPZXhwaXJhdGlvbl9kYXRlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKPAQoTUGVyc29uYWxBY2Nlc3NUb2tlbhIQCgh0b2tlbl9pZBgBIAEoCRIxCg1jcmVhdGlvbl9kYXRlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9leHBpcmF0aW9uX2RhdGUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKtsBCgxJbnN0YW5jZVJvbGUSHQoZSU5TVEFOQ0VfUk9MRV9VTlNQRUNJRklFRBAAEhsKF0lOU1RBTkNFX1JPTEVfSUFNX09XTkVSEAESIgoeSU5TVEFOQ0VfUk9MRV9JQU1fT1dORVJfVklFV0VSEAISIgoeSU5TVEFOQ0VfUk9MRV9JQU1fS0VZX09QRVJBVE9SEAMSHQoZSU5TVEFOQ0VfUk9MRV9JQU1fQVVESVRPUhAEEigKJElOU1RBTkNFX1JPTEVfSUFNX1VTRVJfQURNSU5JU1RSQVRPUhAFYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_iam_project_v2_project]);
 
 /**
  * Describes the message iam.user.v2.ServiceUser.
@@ -19,32 +20,39 @@ export const ServiceUserSchema = /*@__PURE__*/
   messageDesc(file_iam_user_v2_service_user, 0);
 
 /**
+ * Describes the message iam.user.v2.ManagedProject.
+ * Use `create(ManagedProjectSchema)` to create a new message.
+ */
+export const ManagedProjectSchema = /*@__PURE__*/
+  messageDesc(file_iam_user_v2_service_user, 1);
+
+/**
  * Describes the message iam.user.v2.ProjectRoles.
  * Use `create(ProjectRolesSchema)` to create a new message.
  */
 export const ProjectRolesSchema = /*@__PURE__*/
-  messageDesc(file_iam_user_v2_service_user, 1);
+  messageDesc(file_iam_user_v2_service_user, 2);
 
 /**
  * Describes the message iam.user.v2.ClientSecret.
  * Use `create(ClientSecretSchema)` to create a new message.
  */
 export const ClientSecretSchema = /*@__PURE__*/
-  messageDesc(file_iam_user_v2_service_user, 2);
+  messageDesc(file_iam_user_v2_service_user, 3);
 
 /**
  * Describes the message iam.user.v2.UserKey.
  * Use `create(UserKeySchema)` to create a new message.
  */
 export const UserKeySchema = /*@__PURE__*/
-  messageDesc(file_iam_user_v2_service_user, 3);
+  messageDesc(file_iam_user_v2_service_user, 4);
 
 /**
  * Describes the message iam.user.v2.PersonalAccessToken.
  * Use `create(PersonalAccessTokenSchema)` to create a new message.
  */
 export const PersonalAccessTokenSchema = /*@__PURE__*/
-  messageDesc(file_iam_user_v2_service_user, 4);
+  messageDesc(file_iam_user_v2_service_user, 5);
 
 /**
  * Describes the enum iam.user.v2.InstanceRole.
@@ -53,7 +61,7 @@ export const InstanceRoleSchema = /*@__PURE__*/
   enumDesc(file_iam_user_v2_service_user, 0);
 
 /**
- * A role over the whole instance.
+ * A role over the whole instance. `docs/roles.md` has the permissions of each.
  *
  * @generated from enum iam.user.v2.InstanceRole
  */

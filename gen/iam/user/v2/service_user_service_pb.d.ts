@@ -1266,7 +1266,11 @@ export declare const RevokePersonalAccessTokenResponseSchema: GenMessage<RevokeP
  * `resource_exhausted` (`TOO_MANY_FAILURES`: too many tokens from the address of the caller were refused, try again after
  * `retry_after_seconds`), `unavailable` (`STORAGE_UNAVAILABLE`), `unknown` (`CHANGE_NOT_IN_FORCE`: the change is stored, and
  * the replica could not take it over; `CHANGE_OUTCOME_UNKNOWN`: the database did not confirm the change, which may be stored or
- * not; check before you repeat either), and for a user that does not exist `not_found` (`USER_NOT_FOUND`).
+ * not; check before you repeat either), and for a user that does not exist, or that the caller may not see, `not_found` (`USER_NOT_FOUND`).
+ *
+ * A permission is over the instance, or over the users of a project; every user has `iam.user.read` and `iam.user.secret.write` over itself.
+ * Only a caller who has every permission that a user has, or is to have, may change that user: otherwise `permission_denied`
+ * (`PERMISSION_NOT_HELD`).
  *
  * A call that takes something away from a user is in force on its replica before the response, and on the others within about
  * a second while they reach the database. A replica that is cut off from the database issues tokens from memory for up to
@@ -1297,7 +1301,7 @@ export declare const ServiceUserService: GenService<{
     output: typeof GetServiceUserResponseSchema;
   },
   /**
-   * Lists users by creation date, oldest first, a page at a time: all of them, or those that a search finds.
+   * Lists the users that the caller may see by creation date, oldest first, a page at a time: all of them, or those that a search finds.
    *
    * @generated from rpc iam.user.v2.ServiceUserService.ListServiceUsers
    */
@@ -1361,8 +1365,8 @@ export declare const ServiceUserService: GenService<{
     output: typeof SetInstanceRolesResponseSchema;
   },
   /**
-   * Grants a role of any project. Granting one that the user has changes nothing. Errors: `not_found`
-   * (`PROJECT_ROLE_NOT_FOUND`).
+   * Grants a role of any project over which the caller has the permission too. Granting one that the user has changes nothing. Errors:
+   * `not_found` (`PROJECT_ROLE_NOT_FOUND`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.GrantProjectRole
    */
@@ -1428,7 +1432,9 @@ export declare const ServiceUserService: GenService<{
   },
   /**
    * Generates a client secret. The response is the only place that ever shows it. Errors: `resource_exhausted`
-   * (`CLIENT_SECRET_LIMIT_REACHED`): at most 10 secrets of a user work at a time.
+   * (`CLIENT_SECRET_LIMIT_REACHED`): at most 10 secrets of a user work at a time. A user without a role over its project generates secrets for
+   * itself only while it has one that works (`failed_precondition`, `CLIENT_SECRET_MISSING`), and none that works longer than all
+   * that it has (`invalid_argument`, `EXPIRATION_TOO_LATE`, with `latest_expiration_date`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.GenerateClientSecret
    */

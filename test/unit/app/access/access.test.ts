@@ -44,6 +44,7 @@ function newUser(userId: string): ServiceUser {
     clientCredentialsEnabled: true,
     createdAt: NOW,
     instanceRoles: ['IAM_OWNER'],
+    managedProjects: new Map(),
     projectRoles: new Map(),
     customScopes: [],
     projectsByAudience: new Map(),

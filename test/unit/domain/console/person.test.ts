@@ -1,37 +1,41 @@
 import { describe, expect, it } from '@jest/globals'
-import { nameOf, planPerson, type RoleRule, roleOf } from '../../../../src/domain/console/person.ts'
+import { nameOf, planPerson, type RoleRule, rolesOf } from '../../../../src/domain/console/person.ts'
 import { createServiceUser } from '../../../../src/domain/identities/service-user.ts'
 
 const AT = new Date('2026-11-23T12:00:00Z')
+const MOMENT = { clock: AT, date: AT }
 const FACTS = { userId: 'u', projectId: 'p', projectName: 'people', name: 'Alice' }
 const RULES: readonly RoleRule[] = [
   { role: 'IAM_OWNER_VIEWER', claim: 'groups', values: ['dev', 'ops'] },
   { role: 'IAM_OWNER', claim: 'groups', values: ['platform'] },
+  { role: 'IAM_KEY_OPERATOR', claim: 'groups', values: ['keys'] },
+  { role: 'IAM_AUDITOR', claim: 'groups', values: ['audit', 'keys-audit'] },
   { role: 'IAM_OWNER', claim: 'https://claims.example/admin', values: ['yes'] },
   { role: 'IAM_OWNER', claim: 'email', values: ['ada@example.com'] },
 ]
 
-describe('the role of a person', () => {
+describe('the roles of a person', () => {
   it.each([
-    ['of a list', { groups: ['x', 'ops'] }, 'IAM_OWNER_VIEWER'],
-    ['of a text', { groups: 'dev' }, 'IAM_OWNER_VIEWER'],
-    ['that is the greatest of several', { groups: ['dev', 'platform'] }, 'IAM_OWNER'],
-    ['of another claim', { groups: ['dev'], 'https://claims.example/admin': 'yes' }, 'IAM_OWNER'],
-    ['of a verified address', { email: 'ada@example.com', email_verified: true }, 'IAM_OWNER'],
-    ['of an address that is not verified: none', { email: 'ada@example.com', email_verified: false }, undefined],
-    ['of an address that may be verified: none', { email: 'ada@example.com' }, undefined],
-    ['of an address that is verified in words: none', { email: 'ada@example.com', email_verified: 'true' }, undefined],
-    ['of a part of a value: none', { groups: ['platform-guests', 'dev,platform'] }, undefined],
+    ['of a list', { groups: ['x', 'ops'] }, ['IAM_OWNER_VIEWER']],
+    ['of a text', { groups: 'dev' }, ['IAM_OWNER_VIEWER']],
+    ['that is the greatest of all', { groups: ['dev', 'platform'] }, ['IAM_OWNER']],
+    ['and another one', { groups: ['audit', 'keys'] }, ['IAM_AUDITOR', 'IAM_KEY_OPERATOR']],
+    ['of another claim', { groups: ['dev'], 'https://claims.example/admin': 'yes' }, ['IAM_OWNER']],
+    ['of a verified address', { email: 'ada@example.com', email_verified: true }, ['IAM_OWNER']],
+    ['of an address that is not verified: none', { email: 'ada@example.com', email_verified: false }, []],
+    ['of an address that may be verified: none', { email: 'ada@example.com' }, []],
+    ['of an address that is verified in words: none', { email: 'ada@example.com', email_verified: 'true' }, []],
+    ['of a part of a value: none', { groups: ['platform-guests', 'dev,platform'] }, []],
     [
       'of another kind of value: none',
       { groups: [{ platform: true }, 1, null], 'https://claims.example/admin': true },
-      undefined,
+      [],
     ],
-    ['of nested lists: none', { groups: [['platform']] }, undefined],
-    ['without the claim: none', {}, undefined],
-    ['of what every object has: none', Object.create({ groups: ['platform'] }) as object, undefined],
-  ])('is that %s', (_, claims, expected) => {
-    expect(roleOf({ claims: claims as Record<string, unknown> }, RULES)).toBe(expected)
+    ['of nested lists: none', { groups: [['platform']] }, []],
+    ['without the claim: none', {}, []],
+    ['of what every object has: none', Object.create({ groups: ['platform'] }) as object, []],
+  ])('are that %s', (_, claims, expected) => {
+    expect(rolesOf({ claims: claims as Record<string, unknown> }, RULES)).toEqual(expected)
   })
 })
 
@@ -53,7 +57,7 @@ describe('the name of a person', () => {
 })
 
 describe('the user of a person', () => {
-  const user = planPerson(undefined, { ...FACTS, role: 'IAM_OWNER' }, AT)
+  const user = planPerson(undefined, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, MOMENT)
 
   it('gets no tokens, and has the role', () => {
     expect(user).toMatchObject({
@@ -66,19 +70,47 @@ describe('the user of a person', () => {
   })
 
   it('is not changed if nothing has changed', () => {
-    expect(planPerson(user, { ...FACTS, role: 'IAM_OWNER' }, AT)).toBe(user)
+    expect(planPerson(user, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, MOMENT)).toBe(user)
   })
 
   it('follows the name and the role, also to none', () => {
-    const renamed = planPerson(user, { ...FACTS, name: 'Bob', role: 'IAM_OWNER_VIEWER' }, AT)
+    const renamed = planPerson(user, { ...FACTS, name: 'Bob', instanceRoles: ['IAM_OWNER_VIEWER'] }, MOMENT)
     expect(renamed).toMatchObject({ name: 'Bob', instanceRoles: ['IAM_OWNER_VIEWER'] })
-    expect(planPerson(user, { ...FACTS, role: undefined }, AT).instanceRoles).toEqual([])
+    const member = { ...user, managedProjects: new Map([['shop', 'PROJECT_OWNER' as const]]) }
+    expect(planPerson(member, { ...FACTS, instanceRoles: ['IAM_AUDITOR'] }, MOMENT).managedProjects.size).toBe(1)
+    expect(planPerson(member, { ...FACTS, instanceRoles: [] }, MOMENT)).toMatchObject({
+      instanceRoles: [],
+      managedProjects: new Map(),
+    })
+  })
+
+  it('loses credentials that it was given, with the tokens, when it gets other roles, and otherwise keeps them', () => {
+    const secret = {
+      secretId: 's',
+      hash: new Uint8Array(32),
+      createdAt: AT,
+      expiresAt: null,
+      deactivatedAt: null,
+      lastUsedAt: null,
+    }
+    const given = { ...user, clientCredentialsEnabled: true, secrets: [secret], instanceRoles: [] }
+    expect(planPerson(given, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, MOMENT)).toMatchObject({
+      clientCredentialsEnabled: false,
+      secrets: [],
+      tokensRevokedAt: AT,
+    })
+    const same = planPerson(
+      { ...given, instanceRoles: ['IAM_OWNER'] },
+      { ...FACTS, name: 'Bob', instanceRoles: ['IAM_OWNER'] },
+      MOMENT,
+    )
+    expect(same).toMatchObject({ name: 'Bob', secrets: [secret], tokensRevokedAt: null })
   })
 
   it('is not made for a person without a role, and is not enabled again', () => {
     const refusal = expect.objectContaining({ code: 'sign_in_not_allowed' })
-    expect(() => planPerson(undefined, { ...FACTS, role: undefined }, AT)).toThrow(refusal)
+    expect(() => planPerson(undefined, { ...FACTS, instanceRoles: [] }, MOMENT)).toThrow(refusal)
     const disabled = { ...createServiceUser({ ...FACTS, clientCredentialsEnabled: false }, AT), enabled: false }
-    expect(() => planPerson(disabled, { ...FACTS, role: 'IAM_OWNER' }, AT)).toThrow(refusal)
+    expect(() => planPerson(disabled, { ...FACTS, instanceRoles: ['IAM_OWNER'] }, MOMENT)).toThrow(refusal)
   })
 })

@@ -8,11 +8,14 @@ import {
   type Credential,
   type UserAuthority,
 } from '../../../../src/domain/identities/authority.ts'
+import { WHOLE_INSTANCE } from '../../../../src/domain/identities/reach.ts'
 
 const now = new Date('2026-11-01T12:00:00.000Z')
 const after = (milliseconds: number) => new Date(now.getTime() + milliseconds)
 
 const owner: CallingUser = {
+  userId: 'somebody',
+  managedProjects: new Map(),
   enabled: true,
   instanceRoles: ['IAM_OWNER'],
   personalAccessTokens: [
@@ -34,7 +37,7 @@ const withAccessToken: Credential = {
 const withPersonalAccessToken: Credential = { kind: 'personal_access_token', tokenId: 'token' }
 
 const authority = (credential: Credential, permission: UserAuthority['permission']): UserAuthority => {
-  return { kind: 'user', userId: 'somebody', permission, credential }
+  return { kind: 'user', userId: 'somebody', permission, reach: WHOLE_INSTANCE, credential }
 }
 
 /** What comes of a check: `holds`, or the code of the refusal. */

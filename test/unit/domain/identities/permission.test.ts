@@ -1,11 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
 import {
   allows,
+  allowsInProject,
+  allowsOverItself,
+  INSTANCE_ROLE_NAMES,
   type InstanceRole,
   isPermission,
   PERMISSIONS,
+  PROJECT_MEMBER_ROLE_NAMES,
   parseInstanceRole,
+  parseProjectMemberRole,
 } from '../../../../src/domain/identities/permission.ts'
+import { PERMISSION_TABLE } from '../../../support/roles-page.ts'
 
 describe('an instance role', () => {
   it.each(PERMISSIONS)('of an owner includes %s [Spec §5]', (permission) => {
@@ -29,7 +35,7 @@ describe('an instance role', () => {
     expect(PERMISSIONS.some((permission) => allows([], permission))).toBe(false)
   })
 
-  it.each(['IAM_OWNER', 'IAM_OWNER_VIEWER'])('is read from the text %s', (text) => {
+  it.each(INSTANCE_ROLE_NAMES)('is read from the text %s', (text) => {
     expect(parseInstanceRole(text)).toBe(text)
   })
 
@@ -45,5 +51,37 @@ describe('a permission', () => {
 
   it.each(['', 'iam.web_key', 'iam.web_key.', 'iam.web_key.READ', 'iam.user', 'length'])('is not %j', (text) => {
     expect(isPermission(text)).toBe(false)
+  })
+})
+
+describe('a role over a project', () => {
+  it.each(PROJECT_MEMBER_ROLE_NAMES)('is read from the text %s', (text) => {
+    expect(parseProjectMemberRole(text)).toBe(text)
+  })
+
+  it.each(['', 'IAM_OWNER', 'toString', '__proto__'])('is not read from %j', (text) => {
+    expect(() => parseProjectMemberRole(text)).toThrow(`unknown role over a project ${JSON.stringify(text)}`)
+  })
+
+  it('includes nothing that is about more than one project, but signing in', () => {
+    const included = PERMISSIONS.filter((permission) => allowsInProject('PROJECT_OWNER', permission))
+    expect(included.filter((permission) => !/^iam\.(project|user)\./.test(permission))).toEqual(['iam.console.read'])
+    expect(included).not.toContain('iam.project.audience.write')
+  })
+})
+
+describe('the table of the page about roles', () => {
+  it('has every permission once, in any order', () => {
+    expect([...PERMISSION_TABLE.keys()].sort()).toEqual(PERMISSIONS.toSorted())
+  })
+
+  it.each(PERMISSIONS)('says who has %s', (permission) => {
+    expect([...PERMISSION_TABLE.get(permission)!].sort()).toEqual(
+      [
+        ...INSTANCE_ROLE_NAMES.filter((role) => allows([role], permission)),
+        ...PROJECT_MEMBER_ROLE_NAMES.filter((role) => allowsInProject(role, permission)),
+        ...(allowsOverItself(permission) ? ['itself'] : []),
+      ].sort(),
+    )
   })
 })

@@ -28,6 +28,7 @@ const user: ServiceUser = {
   federatedIdentities: [],
   certificates: [],
   instanceRoles: ['IAM_OWNER'],
+  managedProjects: new Map(),
   projectRoles: new Map([
     ['own', ['writer']],
     ['granted', ['reader', 'auditor']],

@@ -1,0 +1,164 @@
+/**
+ * Which changes of projects and users are within the right of a caller. The stores ask under the lock, with the roles as they are then.
+ *
+ * What the caller may not see is refused in the same words as what does not exist, so that ids and names cannot be probed.
+ */
+import { DomainError } from '../errors.ts'
+import { isLive } from './credential.ts'
+import { allows, allowsInProject, PERMISSIONS, type Permission } from './permission.ts'
+import { type Project, projectNotFound, roleNotFound } from './project.ts'
+import { permissionMissing, type RoleHolder, reachesProject, reachesUser, reachOf } from './reach.ts'
+import type { ServiceUser } from './service-user.ts'
+
+/** The right of a caller to a change. */
+export interface ChangeRight {
+  /** The caller, with the roles that it has now. */
+  readonly holder: RoleHolder
+  /** The one that the called method requires. */
+  readonly permission: Permission
+}
+
+/** A user before a change and after it. */
+export interface UserChange {
+  /** Undefined: it is created. */
+  readonly before: ServiceUser | undefined
+  /** Null: it is deleted. */
+  readonly next: ServiceUser | null
+}
+
+/** @throws {DomainError} `permission_missing` unless the right is over the whole instance. */
+export function assertOverInstance({ holder, permission }: ChangeRight): void {
+  if (!allows(holder.instanceRoles, permission)) throw permissionMissing(permission)
+}
+
+/**
+ * The project that is to be changed, as the caller finds it: undefined also if it may not see it.
+ *
+ * @throws {DomainError} `permission_missing` if it may only see it.
+ */
+export function changeableProject(
+  { holder, permission }: ChangeRight,
+  project: Project | undefined,
+): Project | undefined {
+  if (project === undefined) return undefined
+  if (reachesProject(reachOf(holder, permission), project.projectId)) return project
+  if (!reachesProject(reachOf(holder, 'iam.project.read'), project.projectId)) return undefined
+  throw permissionMissing(permission)
+}
+
+/** Like `changeableProject`, for a user. */
+export function changeableUser(
+  { holder, permission }: ChangeRight,
+  user: ServiceUser | undefined,
+): ServiceUser | undefined {
+  if (user === undefined || reachesUser(reachOf(holder, permission), user)) return user
+  if (!reachesUser(reachOf(holder, 'iam.user.read'), user)) return undefined
+  throw permissionMissing(permission)
+}
+
+/**
+ * Checks a change of a user that the caller may change at all (`changeableUser`): grants of another project need the permission over that
+ * project too, nobody gets hold of a permission that it does not have, and a user that is reached only by itself keeps to the rules of
+ * self service.
+ *
+ * @param clock The time now, by which secrets expire.
+ * @throws {DomainError} `project_not_found`, `project_role_not_found`, `permission_missing`, `permission_not_held`,
+ * `client_secret_missing`, `expiration_too_late`.
+ */
+export function assertMayChangeUser(right: ChangeRight, change: UserChange, clock: Date): void {
+  const { before, next } = change
+  if (before === undefined && next !== null) {
+    assertReachesProject(right, next.projectId, () => projectNotFound(next.projectId))
+  }
+  for (const projectId of grantedProjects(change)) {
+    assertReachesProject(right, projectId, roleNotFound)
+  }
+  for (const projectId of changedMemberships(change)) {
+    assertReachesProject(right, projectId, () => projectNotFound(projectId))
+  }
+  for (const user of [before, next]) {
+    if (user !== undefined && user !== null) assertHoldsAll(right.holder, user)
+  }
+  if (before !== undefined && next !== null && isSelfService(right, before)) assertOwnSecrets(before, next, clock)
+}
+
+/** Those of which the user gets a role that its tokens carry. */
+function grantedProjects({ before, next }: UserChange): readonly string[] {
+  return [...(next?.projectRoles ?? [])]
+    .filter(([projectId, roles]) => {
+      const had = before?.projectRoles.get(projectId) ?? []
+      return roles.some((role) => !had.includes(role))
+    })
+    .map(([projectId]) => projectId)
+}
+
+/** Those over which the user gets another role in the API, or loses it. A deletion takes them without another right. */
+function changedMemberships({ before, next }: UserChange): readonly string[] {
+  if (next === null) return []
+  const projectIds = new Set([...(before?.managedProjects.keys() ?? []), ...next.managedProjects.keys()])
+  return [...projectIds].filter(
+    (projectId) => before?.managedProjects.get(projectId) !== next.managedProjects.get(projectId),
+  )
+}
+
+function assertReachesProject(
+  { holder, permission }: ChangeRight,
+  projectId: string,
+  notFound: () => DomainError,
+): void {
+  if (reachesProject(reachOf(holder, permission), projectId)) return
+  const isVisible = reachesProject(reachOf(holder, 'iam.project.read'), projectId)
+  throw isVisible ? permissionMissing(permission) : notFound()
+}
+
+/**
+ * Nobody grants what they do not have, and nobody makes a credential of a user who has more than themselves.
+ *
+ * @throws {DomainError} `permission_not_held`.
+ */
+function assertHoldsAll(holder: RoleHolder, { instanceRoles, managedProjects }: ServiceUser): void {
+  for (const permission of PERMISSIONS) {
+    if (allows(holder.instanceRoles, permission)) continue
+    const isElsewhere = [...managedProjects].some(
+      ([projectId, role]) =>
+        allowsInProject(role, permission) && !reachesProject(reachOf(holder, permission), projectId),
+    )
+    if (!isElsewhere && !allows(instanceRoles, permission)) continue
+    throw new DomainError(
+      'permission_not_held',
+      `the user has or would have the permission ${permission} where you do not: only a caller who has it too may change the user`,
+      { metadata: { permission } },
+    )
+  }
+}
+
+/** Whether the caller reaches the user by no role. */
+function isSelfService({ holder, permission }: ChangeRight, { projectId }: ServiceUser): boolean {
+  return !reachesProject(reachOf(holder, permission), projectId)
+}
+
+/**
+ * The secrets that a user generates for itself: a token that was stolen must not become more than a secret that the user has anyway.
+ *
+ * @throws {DomainError} `client_secret_missing`; `expiration_too_late`.
+ */
+function assertOwnSecrets(before: ServiceUser, next: ServiceUser, clock: Date): void {
+  const known = new Set(before.secrets.map(({ secretId }) => secretId))
+  const added = next.secrets.filter(({ secretId }) => !known.has(secretId))
+  const live = before.secrets.filter((secret) => isLive(secret, clock))
+  if (added.length > 0 && live.length === 0) {
+    throw new DomainError(
+      'client_secret_missing',
+      'a user without a working client secret generates none for itself: an administrator has to',
+    )
+  }
+  const latest = Math.max(...live.map(({ expiresAt }) => expiresAt?.getTime() ?? Number.POSITIVE_INFINITY))
+  if (added.some(({ expiresAt }) => (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) > latest)) {
+    const date = new Date(latest).toISOString()
+    throw new DomainError(
+      'expiration_too_late',
+      `a secret that a user generates for itself must expire no later than the one that works longest: ${date}`,
+      { metadata: { latest_expiration_date: date } },
+    )
+  }
+}
