@@ -5,10 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { type Administration, administrationWith, METHODS, refusalOf } from '../support/administration.ts'
+import { newCode, openBrowser, PAGE } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Keyturn } from '../support/keyturn.ts'
 import { requestToken } from '../support/web-key-client.ts'
-import { MAX_STALENESS_SECONDS, PRIMARY_URL, type Regions, startRegions } from './regions.ts'
+import { MAX_STALENESS_SECONDS, PRIMARY_URL, type Regions, startRegions, untilReplayed } from './regions.ts'
 
 let regions: Regions
 let administration: Administration
@@ -97,7 +98,7 @@ describe('a server on a hot standby', () => {
         body: '{}',
       })
       const text = await response.text()
-      const isChange = !/^(Get|List|Introspect)/.test(method.name)
+      const isChange = !/^(Get|List|Introspect|Follow)/.test(method.name)
       expect({ path, refused: text.includes('PRIMARY_REGION') || text.includes('failed_precondition') }).toEqual({
         path,
         refused: isChange,
@@ -106,6 +107,35 @@ describe('a server on a hot standby', () => {
     const refused = await createKeyAt(regions.regional.keyturn)
     expect(refused.body).toMatchObject({ code: 'failed_precondition', message: expect.stringContaining(PRIMARY_URL) })
     expect(JSON.stringify(refused.body)).toContain('"primary_url":"')
+  })
+
+  it('leaves the revocation of a token by its client to the primary, and says where that is [RFC 7009 §2.2.1]', async () => {
+    const { keyturn } = regions.regional
+    const { clientId: client_id, clientSecret: client_secret } = robot
+    const body = new URLSearchParams({ client_id, client_secret, token: await tokenAt(keyturn) })
+    const response = await fetch(`${keyturn.listenUrl}/oauth/v2/revoke`, { method: 'POST', body })
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 503,
+      body: { error: 'temporarily_unavailable', error_description: expect.stringContaining(PRIMARY_URL) },
+    })
+  })
+
+  it('answers with a session of the console that was opened in the primary region, and opens and ends none', async () => {
+    const { primary, regional } = regions
+    const browser = openBrowser(primary.keyturn)
+    expect((await browser.signIn(await newCode(administration))).status).toBe(204)
+    const { cookie } = browser
+    const ask = (method: 'GET' | 'DELETE') =>
+      fetch(`${regional.keyturn.listenUrl}/console/session`, { method, headers: { cookie: cookie!, ...PAGE } })
+    await eventually(async () => expect((await ask('GET')).status).toBe(200))
+    const code = await newCode(administration)
+    await untilReplayed(primary.server, regional.server)
+    for (const response of [await openBrowser(regional.keyturn).signIn(code), await ask('DELETE')]) {
+      expect({ status: response.status, text: await response.text() }).toEqual({
+        status: 400,
+        text: expect.stringContaining('PRIMARY_REGION'),
+      })
+    }
   })
 
   it('writes nothing, and keeps its log quiet about that', async () => {
