@@ -64,7 +64,7 @@ export function auditCommand(io: Io): Command {
       if (options.follow === true) return await follow(io, options)
       const { events, more } = await newestEvents(io, options)
       print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), (heading) =>
-        formatTable(HEADING, events.map(row), heading),
+        tableOf(events, heading),
       )
       if (more) io.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
     })
@@ -130,6 +130,16 @@ async function userIdIn(api: Transport, text: string): Promise<string> {
 async function resourceIn(api: Transport, text: string): Promise<string> {
   const [, user = '', part = ''] = /^users\/([^/]*)(.*)$/s.exec(text) ?? []
   return user === '' ? text : `users/${await userIdIn(api, user)}${part}`
+}
+
+/** With a column of reasons if any event has one. */
+function tableOf(events: readonly AuditEvent[], heading: (text: string) => string): string {
+  if (events.every(({ reason }) => reason === '')) return formatTable(HEADING, events.map(row), heading)
+  return formatTable(
+    [...HEADING, 'REASON'],
+    events.map((event) => [...row(event), event.reason === '' ? '-' : event.reason]),
+    heading,
+  )
 }
 
 /** Which method it was; the name of the service adds nothing, because its methods name what they change. */

@@ -14,6 +14,8 @@ export interface AuditEntry {
   readonly clientAddress?: string
   /** For example `users/<user_id>/secrets/<secret_id>`; empty if it is not known. */
   readonly resource: string
+  /** Why, in words of the caller, for example a commit. Left out or empty: not said. */
+  readonly reason?: string
 }
 
 /** Refusals that were dropped from the trail, because of a rate limit or because the database could not be reached. */
@@ -27,6 +29,7 @@ export interface Omission {
 /** An entry as it is stored. */
 export interface AuditEvent extends AuditEntry {
   readonly clientAddress: string
+  readonly reason: string
   readonly eventId: string
   readonly at: Date
   /** `ok`, or the reason of the refusal. */

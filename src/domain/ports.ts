@@ -2,6 +2,8 @@
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
 import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from './audit.ts'
+import type { ExportedState } from './configuration/export.ts'
+import type { ConfigurationPlan, ConfiguredState } from './configuration/plan.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { DeprecatedCalls, NamedDeprecatedCalls } from './deprecated-calls.ts'
@@ -217,6 +219,61 @@ export interface SignInsChange<T> {
   readonly replaced?: readonly Pick<AuditEntry, 'action' | 'resource'>[]
 }
 
+/** What of an instance a configuration is about, by names. */
+export interface ConfigurationSubject {
+  readonly projects: readonly string[]
+  readonly users: readonly { readonly project: string; readonly name: string }[]
+  readonly audiences: readonly string[]
+  /** What has this label belongs to it too. Null: only what is named. */
+  readonly label: string | null
+}
+
+/** A plan that is stored. */
+export interface ConfigurationChange {
+  readonly plan: ConfigurationPlan
+  /** Of its audit events: what is changed, created, deleted and taken over. */
+  readonly resources: readonly string[]
+}
+
+/** What to export. */
+export interface ConfigurationSelection {
+  /** Null: with and without labels. */
+  readonly label: string | null
+  /** Names; empty: everything. */
+  readonly projects: readonly string[]
+  /** The most users and projects to read: one more says that there are more. */
+  readonly maxUsers: number
+  readonly maxProjects: number
+}
+
+/** What is exported, and the names of what it refers to. */
+export interface SelectedState extends ExportedState {
+  readonly version: number
+  readonly clock: Date
+  /** By id. */
+  readonly projectNames: ReadonlyMap<string, string>
+  readonly issuerNames: ReadonlyMap<string, string>
+}
+
+/** An instance as configurations see it. Every method throws {DomainError} `storage_unavailable`. */
+export interface ConfigurationStore {
+  read(subject: ConfigurationSubject): Promise<{ readonly state: ConfiguredState; readonly moment: ChangeMoment }>
+  select(selection: ConfigurationSelection): Promise<SelectedState>
+  /**
+   * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each of its resources. What a plan takes over
+   * without another change makes no new version.
+   *
+   * @param label What is created and taken over gets it.
+   * @returns The version of the instance afterwards.
+   * @throws {DomainError} also what `KeyStore.update` does.
+   */
+  apply(
+    entry: ChangeEntry,
+    { subject, label }: { readonly subject: ConfigurationSubject; readonly label: string },
+    decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange,
+  ): Promise<{ readonly plan: ConfigurationPlan; readonly version: number }>
+}
+
 /** The keys that were fetched, in the database. Every method throws {DomainError} `storage_unavailable`, and `update` what `KeyStore.update` does. */
 export interface IssuerKeyStore {
   /**
@@ -413,6 +470,7 @@ export interface ChangeFeed {
 
 /** The first administrator of an empty instance. */
 export interface FirstAdministrator {
+  readonly kind: 'administrator'
   readonly userId: string
   readonly projectId: string
   readonly projectName: string
@@ -420,9 +478,18 @@ export interface FirstAdministrator {
   readonly secretHash: Uint8Array
 }
 
+/** A configuration with an owner, which an empty instance begins with. */
+export interface FirstConfiguration {
+  readonly kind: 'configuration'
+  readonly label: string
+  readonly subject: ConfigurationSubject
+  /** As for `ConfigurationStore.apply`. */
+  readonly decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange
+}
+
 /** What an instance begins with. */
 export interface FirstContent {
-  readonly administrator: FirstAdministrator
+  readonly owner: FirstAdministrator | FirstConfiguration
   readonly firstKey: SealedKeyPair
   readonly integrity: Pick<NewIntegrity, 'sealedIntegrityKey' | 'publicKeys'>
   readonly issuer: string
@@ -441,8 +508,8 @@ export interface InstanceInitializer {
   /** Whether the instance has been initialised. @throws {DomainError} `storage_unavailable`, also on a standby if it has not. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores the issuer, the integrity key, a project, a service user with `IAM_OWNER` and one client secret, and one active
-   * web key, in one transaction, unless the instance has them already.
+   * Stores the issuer, the integrity key, one active web key, and a project with a service user with `IAM_OWNER` and one client secret, or
+   * what a configuration has, in one transaction, unless the instance has them already.
    *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
    * database. If it throws, nothing is stored and the error passes through.

@@ -170,9 +170,10 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
       return answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
     }
   }
-  return [...rpc].map(([path, { answers, anyOrigin, headers }]) => {
+  return [...rpc].map(([path, { answers, anyOrigin, headers, maxBodyBytes }]) => {
     const methods = Object.fromEntries(Object.entries(answers).map(([method, answer]) => [method, handlerOf(answer)]))
-    return [path, { methods, cors: anyOrigin ? RPC : null, headers }]
+    const limit = maxBodyBytes === undefined ? {} : { maxBodyBytes }
+    return [path, { methods, cors: anyOrigin ? RPC : null, headers, ...limit }]
   })
 }
 

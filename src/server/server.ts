@@ -39,6 +39,7 @@ import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
 import { createAuditFeed, startAuditExport, startCredentialWatch } from './audit-events.ts'
+import { readBootstrapFile } from './bootstrap-file.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
@@ -177,6 +178,7 @@ async function start(
   const { initialCredentialsFile } = config
   const given =
     isEmpty && initialCredentialsFile !== null ? await readInitialCredentials(initialCredentialsFile, baseUrl) : null
+  const bootstrapFile = await readBootstrapFile(config, { isEmpty, baseUrl, log })
   const initialised = await whenAvailable(
     () =>
       bootstrap({
@@ -185,11 +187,15 @@ async function start(
         newIntegrity: () => generateIntegrity(masterKeys),
         credentials: adminCredentialsFile(config, baseUrl, log),
         given,
+        configuration: bootstrapFile?.configuration ?? null,
         issuer: baseUrl,
         newId: randomUUID,
       }),
     waiting,
   )
+
+  if (initialised && bootstrapFile !== null)
+    log.info({ clientIds: bootstrapFile.ownerClientIds() }, 'the instance begins with these owners')
 
   // Loaded first: all other rows are verified with it.
   const {

@@ -98,7 +98,7 @@ describe('a server on a hot standby', () => {
         body: '{}',
       })
       const text = await response.text()
-      const isChange = !/^(Get|List|Introspect|Follow)/.test(method.name)
+      const isChange = !/^(Get|List|Introspect|Follow|Export|Plan|Preview)/.test(method.name)
       expect({ path, refused: text.includes('PRIMARY_REGION') || text.includes('failed_precondition') }).toEqual({
         path,
         refused: isChange,

@@ -2,7 +2,7 @@
  * Refuses request bodies that do not decode, before Connect decodes them.
  *
  * Connect reports protobuf that it cannot decode as `internal`, and gives no reason for JSON. Requests are at most 64 KiB, so
- * decoding them twice is cheap.
+ * decoding them twice is cheap; that of a configuration of 4 MiB takes a fraction of a second.
  */
 import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'

@@ -1,9 +1,10 @@
 /**
  * The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change.
  */
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import type { AuditLog, Page } from '../../domain/ports.ts'
+import { type DeletedEvent, hasWebhooks, noteExpired } from '../events/expired-events.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -16,16 +17,19 @@ const DELETE_BATCH = 1000
 
 /** The audit trail of a migrated database. */
 export function createAuditLog({ db }: Database): AuditLog {
-  const deleteBatch = async (before: Date): Promise<number> => {
-    const oldest = db
+  const deleteBatch = async (trx: Transaction<Tables>, before: Date): Promise<number> => {
+    const oldest = trx
       .selectFrom('audit_events')
       .select('event_id')
       .where('event_date', '<', before)
       .orderBy('event_date')
       .orderBy('event_id')
       .limit(DELETE_BATCH)
-    const { numDeletedRows } = await db.deleteFrom('audit_events').where('event_id', 'in', oldest).executeTakeFirst()
-    return Number(numDeletedRows)
+    const deletion = trx.deleteFrom('audit_events').where('event_id', 'in', oldest)
+    if (!(await hasWebhooks(trx))) return Number((await deletion.executeTakeFirst()).numDeletedRows)
+    const rows = await deletion.returningAll().execute()
+    await noteExpired(trx, rows.map(toDeletedEvent))
+    return rows.length
   }
 
   return {
@@ -40,7 +44,7 @@ export function createAuditLog({ db }: Database): AuditLog {
         return rows.map(toAuditEvent)
       }),
 
-    deleteBefore: (at) => usingStorageWithRetries(() => deleteBatch(at)),
+    deleteBefore: (at) => usingStorageWithRetries(() => db.transaction().execute((trx) => deleteBatch(trx, at))),
   }
 }
 
@@ -51,6 +55,11 @@ export function createAuditLog({ db }: Database): AuditLog {
 async function readClock(db: Kysely<Tables>): Promise<Date> {
   const { at } = await db.selectNoFrom(CLOCK.as('at')).executeTakeFirstOrThrow()
   return at
+}
+
+function toDeletedEvent(row: Selectable<Tables['audit_events']>): DeletedEvent {
+  const { epoch, transaction_id, sequence } = row
+  return { event: toAuditEvent(row), epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
 }
 
 function selectEvents(

@@ -33,6 +33,8 @@ export interface Tables {
   project_members: ProjectMemberTable
   audit_exports: AuditExportTable
   expiry_notices: ExpiryNoticeTable
+  webhooks: WebhookTable
+  webhook_deliveries: WebhookDeliveryTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -103,6 +105,8 @@ export interface ProjectTable {
   project_id: string
   name: string
   creation_date: ColumnType<Date, Date, never>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ProjectRoleTable {
@@ -135,6 +139,8 @@ export interface ServiceUserTable {
   token_claims: ColumnType<unknown, string | null | undefined>
   /** Null: no token has been revoked in this way. */
   token_revocation_date: ColumnType<Date | null, Date | null | undefined>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ClientSecretTable {
@@ -210,6 +216,8 @@ interface TrustedIssuerTable {
   /** In seconds. Null: the keys are given. */
   max_key_staleness: ColumnType<number | null, number | null | undefined>
   mac: Uint8Array
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 /** Keys that were fetched: one row for each issuer whose keys are not given. */
@@ -267,6 +275,7 @@ interface AuditEventTable {
   /** The transaction that wrote it. pg reads it as text, like `sequence`. */
   transaction_id: ColumnType<string, never, never>
   sequence: ColumnType<string, never, never>
+  reason: Generated<string>
 }
 
 interface UsedAssertionTable {
@@ -333,4 +342,41 @@ interface ExpiryNoticeTable {
   credential_id: string
   days: number
   expiration_date: Date
+}
+
+interface WebhookTable {
+  webhook_id: string
+  name: string
+  url: string
+  /** PEM. */
+  ca_certificates: string | null
+  event_types: string[]
+  resources: string[]
+  /** Why. Null: it is not. */
+  disabled: string | null
+  sealed_secret: string
+  previous_sealed_secret: string | null
+  previous_expiration_date: Date | null
+  last_test_date: Date | null
+  creation_date: ColumnType<Date, Date, never>
+}
+
+interface WebhookDeliveryTable {
+  webhook_id: string
+  position: string
+  lease: string | null
+  lease_end_date: Date | null
+  next_attempt_date: Date | null
+  failing_event_id: string | null
+  failing_event_date: Date | null
+  failures: number
+  failing_since_date: Date | null
+  rejected_since_date: Date | null
+  waiting: number
+  last_success_date: Date | null
+  last_failure: string | null
+  last_failure_date: Date | null
+  /** pg reads a bigint as text. */
+  given_up: ColumnType<string, number, number>
+  expired: ColumnType<string, number | undefined, number>
 }

@@ -36,6 +36,8 @@ const MIGRATIONS = [
   '0016-replicas',
   '0017-roles',
   '0018-event-order',
+  '0019-webhooks',
+  '0020-configuration',
 ]
 
 const APPLIED = {

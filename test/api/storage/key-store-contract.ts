@@ -251,7 +251,7 @@ export function describeKeyStore(current: () => Database): void {
       await keys.look()
       await keys.remove(created.keyId).catch(() => {})
       const written = await current().db.selectFrom('audit_events').selectAll().execute()
-      const empty = { client_address: '', omitted_count: null, omitted_since: null }
+      const empty = { client_address: '', omitted_count: null, omitted_since: null, reason: '' }
       const place = { epoch: 0, transaction_id: expect.any(String), sequence: expect.any(String) }
       const origin = { actor: 'tester', resource: '', request_id: 'request-1' }
       const common = { event_id: expect.any(String), ...origin, ...empty, ...place }
