@@ -16,6 +16,8 @@ const BATCH = 1000
 /** What it needs. */
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
 }
@@ -51,10 +53,10 @@ export class CredentialWatch {
   }
 
   async #look(): Promise<void> {
-    const { expiries, log } = this.#options
+    const { expiries, isWritable, log } = this.#options
     try {
       let announced = BATCH
-      while (announced === BATCH && !this.#stopped) announced = await expiries.announce()
+      while (announced === BATCH && !this.#stopped && isWritable()) announced = await expiries.announce()
       this.#counts = await expiries.count()
     } catch (error) {
       this.#counts = undefined

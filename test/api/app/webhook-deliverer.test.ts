@@ -125,7 +125,7 @@ function startDeliverer() {
     }),
     replica: {
       isFresh: () => true,
-      isCurrent: () => true,
+      isWritable: () => true,
       refreshOrLog: async () => {},
     },
     version: () => version,
