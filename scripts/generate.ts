@@ -1,11 +1,13 @@
 /**
- * Makes `gen/` from `proto/`: the code of the server, the proto files for clients in `gen/proto/`, and `gen/openapi.json`.
+ * Makes `gen/` from `proto/`: the code of the server, the proto files for clients in `gen/proto/`, and `gen/openapi.json`. The JSON schema of
+ * configuration files comes from `src/configuration-files/`.
  *
  * Takes the folder to make `gen/` in, which is the project's unless it is named.
  */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readVersion } from '../src/config/version.ts'
 
 const folder = process.argv[2] ?? '.'
 
@@ -25,6 +27,12 @@ lint:
     # As Google publishes it.
     - google
 `,
+)
+// Loaded here, not above: it is made of the generated code too.
+const { configurationJsonSchema } = await import('../src/configuration-files/json-schema.ts')
+writeFileSync(
+  join(folder, 'gen/configuration.schema.json'),
+  `${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`,
 )
 
 function buf(...args: string[]): void {

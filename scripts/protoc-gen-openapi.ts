@@ -1,7 +1,7 @@
 /**
  * A plugin for buf that describes the API in OpenAPI 3.1: every service in the JSON form of the Connect protocol, and the OAuth endpoints.
  *
- * A rule, type or streaming method that it has no form for stops it. `test/docs/openapi.test.ts` compares the result with the source. The
+ * Methods that stream are left out: OpenAPI has no form for them. A rule or type that it has no form for stops it. `test/docs/openapi.test.ts` compares the result with the source. The
  * server replaces `servers`, and leaves out what is switched off (`src/oauth/documents/openapi.ts`).
  */
 import type { DescFile, DescMessage } from '@bufbuild/protobuf'
@@ -35,7 +35,7 @@ runBufPlugin('protoc-gen-openapi', (files) => [
 function openApiOf(files: readonly DescFile[]): Json {
   const commentOf = readComments(files)
   const services = files.flatMap((file) => file.services)
-  const methods = services.flatMap((service) => service.methods)
+  const methods = services.flatMap((service) => service.methods).filter(({ methodKind }) => methodKind === 'unary')
   const details = DETAILS.map((name) => messageOf(files, name))
   const schemas = new MessageSchemas(methods, details, commentOf)
   const calls = methods.map((method) => callOf(method, schemas, commentOf))

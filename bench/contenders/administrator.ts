@@ -68,6 +68,11 @@ export class Administrator {
     await this.webKeys.activateWebKey({ keyId: await this.createKey(algorithm) })
   }
 
+  /** Makes a project: a change that concerns no user. */
+  async createProject(name: string): Promise<void> {
+    await createClient(ProjectService, this.#transport).createProject({ name })
+  }
+
   /** Lets a client authenticate with assertions (RFC 7523) by a key. */
   async addKey(client: Credentials, publicJwk: object): Promise<void> {
     const users = createClient(ServiceUserService, this.#transport)

@@ -4,6 +4,7 @@
 import { ALGORITHMS } from '../contenders/contender.ts'
 import { api } from './api.ts'
 import { commandLine } from './command-line.ts'
+import { console } from './console.ts'
 import { credentials } from './credentials.ts'
 import { growth } from './growth.ts'
 import { keySet } from './key-set.ts'
@@ -28,6 +29,7 @@ export function allScenarios(): ReadonlyMap<string, Scenario> {
     ['rotation', rotation],
     ['start-up', startUp],
     ['command-line', commandLine],
+    ['console', console],
     ['workers', workers],
     ['many-users', manyUsers],
     ['growth', growth],

@@ -8,7 +8,7 @@ import { insertClients, type Keyturn, postgresInstance, startKeyturn } from '../
 import type { Place } from '../contenders/references.ts'
 import { Connection } from '../load/connection.ts'
 import { postRequest } from '../load/requests.ts'
-import { residentMegabytesOf } from '../processes/usage.ts'
+import { cpuSecondsOf, residentMegabytesOf } from '../processes/usage.ts'
 import { percentileOf, spreadOf } from '../statistics.ts'
 import { costRow, memoryTarget } from './rows.ts'
 import type { Bench, Result } from './scenario.ts'
@@ -19,6 +19,7 @@ import { cpuRatio, takeTurns } from './turns.ts'
 /** First requests that are measured one by one. The others of the active users come all at once. */
 const FIRST_REQUESTS = 500
 const CONNECTIONS = 8
+const CHANGES = 10
 const HEADERS = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** An instance with ten users beside one with many. */
@@ -44,6 +45,7 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
     few: loadOn(few, derivedClients(USUAL_CLIENTS)),
     many: loadOn(many, clients),
   })
+  const changes = { few: await changesOf(few), many: await changesOf(many) }
   const memory = { few: residentMegabytesOf([few.keyturn.pid]), many: residentMegabytesOf([many.keyturn.pid]) }
   const row = (name: string, of: 'few' | 'many') => {
     const { cells } = costRow(name, turns[of])
@@ -78,12 +80,16 @@ export async function manyUsers(bench: Bench, place: Place): Promise<Result> {
       `The first request of a user takes ${spreadOf(millis).median.toFixed(2)} ms (median of ${sample.length}), p99 ` +
         `${percentileOf(millis, 0.99).toFixed(2)} ms; each looks up secrets by index ` +
         `${perRequest(scans.secretIndexScans).toFixed(2)} times.`,
+      `A change reads all users again that a replica has in memory: with ${USUAL_CLIENTS} it takes ${changes.few.millis.toFixed(0)} ms and ` +
+        `${changes.few.cpuMillis.toFixed(0)} ms of CPU of each replica, with ${active} ${changes.many.millis.toFixed(0)} ms and ` +
+        `${changes.many.cpuMillis.toFixed(0)} ms (mean of ${CHANGES}).`,
     ],
   }
 }
 
 interface Instance {
   readonly keyturn: Keyturn
+  readonly admin: Credentials
   readonly databaseUrl: string
 }
 
@@ -92,10 +98,25 @@ async function startWith(count: number, { postgres }: Bench, place: Place): Prom
   const databaseUrl = await postgres.createDatabase()
   const settings = postgresInstance(databaseUrl)
   const setUp = await startKeyturn(settings, place)
-  await new Administrator(setUp, await setUp.admin()).signWith('ES256')
+  const admin = await setUp.admin()
+  await new Administrator(setUp, admin).signWith('ES256')
   await setUp.stop()
   await insertClients(count, { databaseUrl, masterKey: settings.masterKey }, postgres)
-  return { databaseUrl, keyturn: await startKeyturn(settings, place) }
+  return { databaseUrl, admin, keyturn: await startKeyturn(settings, place) }
+}
+
+/** What a change costs that concerns no user, answered when the replica has taken it over. */
+async function changesOf({
+  keyturn,
+  admin,
+}: Instance): Promise<{ readonly millis: number; readonly cpuMillis: number }> {
+  const administrator = new Administrator(keyturn, admin)
+  await administrator.createProject('first')
+  const startedAt = performance.now()
+  const cpuBefore = cpuSecondsOf([keyturn.pid])
+  for (let count = 0; count < CHANGES; count += 1) await administrator.createProject(`change-${count}`)
+  const cpuMillis = (cpuSecondsOf([keyturn.pid]) - cpuBefore) * 1000
+  return { millis: (performance.now() - startedAt) / CHANGES, cpuMillis: cpuMillis / CHANGES }
 }
 
 async function firstRequests(

@@ -64,31 +64,6 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
           />
         </div>
         <div>
-          <h3>Roles over projects</h3>
-          <Chips
-            label="Roles over projects"
-            empty="None: it manages no project."
-            items={user.managedProjects.map(memberNameOf)}
-            mayChange={may('iam.project.member.write')}
-            removing={{
-              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
-              remove: async (name) => {
-                const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
-                if (managed !== undefined)
-                  await projectService.removeProjectMember({ userId, projectId: managed.projectId })
-              },
-            }}
-            adding={{
-              label: 'Make it the owner of a project',
-              choices: projects
-                .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
-                .map(({ projectId, name }) => ({ value: projectId, name })),
-              add: (projectId) =>
-                projectService.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER }),
-            }}
-          />
-        </div>
-        <div>
           <h3>Roles in projects</h3>
           <Chips
             label="Roles in projects"
@@ -117,6 +92,31 @@ export function AccessSection({ user, projects }: AccessSectionProps) {
               remove: (scope) => serviceUsers.revokeScope({ userId, scope }),
             }}
             adding={useScopeChoices(user)}
+          />
+        </div>
+        <div>
+          <h3>Roles over projects</h3>
+          <Chips
+            label="Roles over projects"
+            empty="None: it manages no project."
+            items={user.managedProjects.map(memberNameOf)}
+            mayChange={may('iam.project.member.write')}
+            removing={{
+              consequence: "Its calls of Keyturn's own API about this project are refused at once.",
+              remove: async (name) => {
+                const managed = user.managedProjects.find((candidate) => memberNameOf(candidate) === name)
+                if (managed !== undefined)
+                  await projectService.removeProjectMember({ userId, projectId: managed.projectId })
+              },
+            }}
+            adding={{
+              label: 'Make it the owner of a project',
+              choices: projects
+                .filter(({ projectId }) => !user.managedProjects.some((managed) => managed.projectId === projectId))
+                .map(({ projectId, name }) => ({ value: projectId, name })),
+              add: (projectId) =>
+                projectService.setProjectMember({ projectId, userId, role: ProjectMemberRole.PROJECT_OWNER }),
+            }}
           />
         </div>
       </div>

@@ -32,8 +32,14 @@ export const CALL_REFUSALS = {
     description: 'No role of the caller includes the permission (`permission_denied`).',
   },
   404: { name: 'NotFound', description: 'What the request names does not exist (`not_found`).' },
-  409: { name: 'AlreadyExists', description: 'The name is taken (`already_exists`).' },
-  413: { name: 'TooLong', description: 'The body is longer than 64 KiB (`resource_exhausted`).' },
+  409: {
+    name: 'AlreadyExists',
+    description: 'The name is taken (`already_exists`), or the instance has changed meanwhile (`aborted`).',
+  },
+  413: {
+    name: 'TooLong',
+    description: 'The body is longer than 64 KiB, or 4 MiB with a configuration (`resource_exhausted`).',
+  },
   415: { name: 'UnsupportedContentType', description: 'The content type is none of a call (`invalid_argument`).' },
   429: {
     name: 'ResourceExhausted',

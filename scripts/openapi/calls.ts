@@ -14,7 +14,7 @@ import { isRequired } from './rule-keywords.ts'
 /** At which methods a status can occur, if not at all of them. */
 const CONDITIONS: Readonly<Partial<Record<CallStatus, (method: DescMethod, comment: string) => boolean>>> = {
   404: namesWhatMustExist,
-  409: (_method, comment) => comment.includes('`already_exists`'),
+  409: (_method, comment) => comment.includes('`already_exists`') || comment.includes('`aborted`'),
 }
 
 /** The name of the tag of a service: that of the class which generators make for it. For the beta it is the specification's (Spec §1). */
@@ -33,7 +33,6 @@ export function callOf(
   schemas: MessageSchemas,
   commentOf: CommentOf,
 ): readonly [string, { readonly post: Json }] {
-  if (method.methodKind !== 'unary') throw new Error(`no operation for ${method.name}, which streams`)
   const { input, output, parent: service } = method
   const comment = commentOf(method)
   const { summary, description } = splitComment(comment)

@@ -1,26 +1,34 @@
 /**
- * `keyturn audit`: who did what, and who was refused.
+ * `keyturn audit`: who did what, and who was refused; with `--follow`, as it happens (`audit-follow.ts`).
  */
-import { create } from '@bufbuild/protobuf'
+import { create, toJson } from '@bufbuild/protobuf'
 import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import type { Transport } from '@connectrpc/connect'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import {
   type AuditEvent,
+  AuditEventSchema,
   AuditService,
+  FollowedAuditEventSchema,
   ListAuditEventsResponseSchema,
 } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { openApi } from './api-client.ts'
+import { painter } from './color.ts'
 import { parseUser, resolveUser } from './identities/references.ts'
 import type { Io } from './io.ts'
 import { type RemoteOptions, withRemoteOptions } from './options.ts'
+import { formatOf } from './output.ts'
 import { itemsOf } from './pages.ts'
 import { print } from './print.ts'
+import { printableLines } from './printable.ts'
 import { formatMoment, formatTable } from './table.ts'
 import { createClient } from './unary-client.ts'
 import { sinceOption } from './when.ts'
+import { formatYaml } from './yaml.ts'
 
 const DEFAULT_LIMIT = 100
+
+const HEADING = ['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE']
 
 interface AuditOptions extends RemoteOptions {
   readonly from?: Timestamp
@@ -28,6 +36,8 @@ interface AuditOptions extends RemoteOptions {
   readonly actor?: string
   readonly resource?: string
   readonly limit: number
+  readonly follow?: boolean
+  readonly after?: string
 }
 
 /** The command. */
@@ -41,24 +51,56 @@ export function auditCommand(io: Io): Command {
       'only what was done to this, for example users/USER_ID, users/name@project or web_keys/KEY_ID',
     )
     .option('--limit <count>', 'the greatest number of events to print', parseLimit, DEFAULT_LIMIT)
+    .option(
+      '--follow',
+      'print events as they happen, from now on or from --from, in the order of changes, until interrupted',
+    )
+    .addOption(
+      new Option('--after <position>', 'go on after this position, which --follow has printed').implies({
+        follow: true,
+      }),
+    )
     .action(async (options: AuditOptions) => {
+      if (options.follow === true) return await follow(io, options)
       const { events, more } = await newestEvents(io, options)
       print(io, options, ListAuditEventsResponseSchema, create(ListAuditEventsResponseSchema, { events }), (heading) =>
-        formatTable(['TIME', 'OUTCOME', 'ACTION', 'ACTOR', 'ADDRESS', 'RESOURCE'], events.map(row), heading),
+        tableOf(events, heading),
       )
       if (more) io.stderr.write(`there are older events: raise --limit, or go back with --to\n`)
     })
 }
 
+async function follow(io: Io, options: AuditOptions): Promise<void> {
+  if (options.to !== undefined) throw new InvalidArgumentError('--follow goes on without an end, so it takes no --to')
+  const { followEvents } = await import('./audit-follow.ts')
+  const api = await openApi(io, options)
+  const output = formatOf(options)
+  if (output === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
+  await followEvents(io, createClient(AuditService, api), {
+    request: {
+      ...(options.from === undefined ? {} : { fromDate: options.from }),
+      afterPosition: options.after ?? '',
+      ...(await filterOf(api, options)),
+    },
+    format: (followed) => {
+      if (output === 'table') return printableLines(row(followed.event ?? create(AuditEventSchema)).join('  '))
+      const json = toJson(FollowedAuditEventSchema, followed)
+      return output === 'yaml' ? `---\n${formatYaml(json)}` : JSON.stringify(json)
+    },
+    onEnd: (position) => {
+      if (output === 'table' && position !== '') io.stderr.write(`to go on here: --after ${position}\n`)
+    },
+  })
+}
+
 async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: AuditEvent[]; more: boolean }> {
-  const { from, to, actor = '', resource = '', limit } = options
+  const { from, to, limit } = options
   const api = await openApi(io, options)
   const client = createClient(AuditService, api)
   const filter = {
     ...(from === undefined ? {} : { fromDate: from }),
     ...(to === undefined ? {} : { toDate: to }),
-    actor: await userIdIn(api, actor),
-    resource: await resourceIn(api, resource),
+    ...(await filterOf(api, options)),
   }
   const events: AuditEvent[] = []
   const found = itemsOf(
@@ -73,6 +115,11 @@ async function newestEvents(io: Io, options: AuditOptions): Promise<{ events: Au
   return { events, more: false }
 }
 
+/** Whose events, and about what. */
+async function filterOf(api: Transport, { actor = '', resource = '' }: Pick<AuditOptions, 'actor' | 'resource'>) {
+  return { actor: await userIdIn(api, actor), resource: await resourceIn(api, resource) }
+}
+
 /** The id of the user that a text names; the text itself if it names none. */
 async function userIdIn(api: Transport, text: string): Promise<string> {
   const reference = parseUser(text)
@@ -83,6 +130,16 @@ async function userIdIn(api: Transport, text: string): Promise<string> {
 async function resourceIn(api: Transport, text: string): Promise<string> {
   const [, user = '', part = ''] = /^users\/([^/]*)(.*)$/s.exec(text) ?? []
   return user === '' ? text : `users/${await userIdIn(api, user)}${part}`
+}
+
+/** With a column of reasons if any event has one. */
+function tableOf(events: readonly AuditEvent[], heading: (text: string) => string): string {
+  if (events.every(({ reason }) => reason === '')) return formatTable(HEADING, events.map(row), heading)
+  return formatTable(
+    [...HEADING, 'REASON'],
+    events.map((event) => [...row(event), event.reason === '' ? '-' : event.reason]),
+    heading,
+  )
 }
 
 /** Which method it was; the name of the service adds nothing, because its methods name what they change. */

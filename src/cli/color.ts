@@ -7,7 +7,7 @@ import type { Io } from './io.ts'
 export type Paint = (text: string) => string
 
 /** Select Graphic Rendition (ECMA-48 §8.3.117): how each begins, and how it ends. */
-const STYLES = { bold: [1, 22], red: [31, 39], yellow: [33, 39] } as const
+const STYLES = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const
 
 /** Whether a stream shows colours. */
 export function showsColors({ env, terminals }: Pick<Io, 'env' | 'terminals'>, stream: 'stdout' | 'stderr'): boolean {

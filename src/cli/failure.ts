@@ -1,9 +1,11 @@
 /**
  * The message and the exit code of a command that fails: 1 refused or failed, 2 wrong usage or configuration.
  */
+import type { JsonObject } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { type ErrorInfo, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { ConfigError } from '../config/config.ts'
+import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { ConnectionError } from './connection/connection-failure.ts'
 import { FAILED, WRONG_USAGE } from './exit-codes.ts'
@@ -22,6 +24,8 @@ export interface Failure {
   readonly reason?: string
   /** The facts of the reason. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** What is wrong in files of a configuration. */
+  readonly mistakes?: JsonObject[]
 }
 
 /** The exit code of a command that ended with this error: of the first one, if its cleanup failed too. */
@@ -38,6 +42,7 @@ export function failureOf(error: unknown): Failure {
     code: codeOf(first),
     ...(info === undefined ? {} : { reason: info.reason }),
     ...(info === undefined || Object.keys(info.metadata).length === 0 ? {} : { metadata: info.metadata }),
+    ...(first instanceof ConfigurationMistakes ? { mistakes: first.mistakes.map((mistake) => ({ ...mistake })) } : {}),
   }
 }
 

@@ -11,7 +11,7 @@ const MAX_BYTES = 1 << 20
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   /** Aborts it: the call then throws its reason. */
   readonly signal: AbortSignal
   /** For https. */
@@ -29,17 +29,30 @@ export interface HttpAnswer {
 
 /** Sends it. @throws {Error} of Node.js, with a `code`, if there is no answer. */
 export async function sendRequest(url: URL, request: HttpRequest): Promise<HttpAnswer> {
-  const { body, signal, tls, maxBytes = MAX_BYTES, ...options } = request
+  const { signal, maxBytes } = request
+  try {
+    return await readAnswer(await openRequest(url, request), maxBytes)
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  }
+}
+
+/** Sends it, and returns the answer before its body. @throws like `sendRequest`. */
+export function openRequest(url: URL, request: HttpRequest): Promise<IncomingMessage> {
+  const { body, signal, tls, maxBytes: _, ...options } = request
   const start = url.protocol === 'https:' ? requestHttps : requestHttp
-  return await new Promise((resolve, reject) => {
-    const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error)
-    const sent = start(url, { ...options, ...tls, signal }, (response) => {
-      const { statusCode: status = 0, headers } = response
-      readText(response, maxBytes).then((body) => resolve({ status, headers, body }), fail)
-    })
-    sent.once('error', fail)
+  return new Promise((resolve, reject) => {
+    const sent = start(url, { ...options, ...tls, signal }, resolve)
+    // Also after the answer has begun, of whose body it is an error then.
+    sent.on('error', (error) => reject(signal.aborted ? signal.reason : error))
     sent.end(body)
   })
+}
+
+/** The whole answer. @param maxBytes The largest body, in bytes. Default: 1 MiB. */
+export async function readAnswer(response: IncomingMessage, maxBytes = MAX_BYTES): Promise<HttpAnswer> {
+  const { statusCode: status = 0, headers } = response
+  return { status, headers, body: await readText(response, maxBytes) }
 }
 
 async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {

@@ -14,7 +14,7 @@ export function withRemoteOptions(command: Command): Command {
 }
 
 /** Adds the options that say which server to call, and as whom. */
-function withConnectionOptions(command: Command): Command {
+export function withConnectionOptions(command: Command): Command {
   command
     .addOption(
       new Option(

@@ -8,7 +8,7 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-
 
 /** The colours of `color.ts`, and the ends of lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds.
-const OWN = /(\u001b\[(?:1|22|31|33|39)m|\n)/
+const OWN = /(\u001b\[(?:1|22|31|32|33|39)m|\n)/
 
 /** What a command has put together for a terminal: its own lines and colours stay, and of texts of others nothing gets through. */
 export function printableLines(text: string): string {

@@ -54,6 +54,23 @@ const GROUPS: readonly Group[] = [
     load: async () => (await import('./contexts/context-command.ts')).contextCommand,
   },
   {
+    name: 'plan',
+    summary: 'Show what "keyturn apply" would change, and change nothing.',
+    load: async () => (await import('./configuration/plan-command.ts')).planCommand,
+  },
+  {
+    name: 'apply',
+    summary:
+      'Bring projects, users, trusted issuers and the rotation policy to the state that files describe, in one step.',
+    load: async () => (await import('./configuration/apply-command.ts')).applyCommand,
+  },
+  {
+    name: 'export',
+    summary:
+      'Print the instance, or some projects of it, as a file that "keyturn apply" takes back without a difference.',
+    load: async () => (await import('./configuration/export-command.ts')).exportCommand,
+  },
+  {
     name: 'projects',
     summary: 'Manage projects, their roles, custom scopes and audiences.',
     load: async () => (await import('./identities/projects-command.ts')).projectsCommand,
@@ -92,6 +109,11 @@ const GROUPS: readonly Group[] = [
     name: 'audit',
     summary: 'List what was changed and what was refused, newest first.',
     load: async () => (await import('./audit-command.ts')).auditCommand,
+  },
+  {
+    name: 'webhooks',
+    summary: 'Send events to other systems as they happen, and see how that goes.',
+    load: async () => (await import('./events/webhooks-command.ts')).webhooksCommand,
   },
   {
     name: 'master-key',

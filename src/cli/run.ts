@@ -4,7 +4,7 @@
 import { type Command, CommanderError } from 'commander'
 import { painter, showsColors } from './color.ts'
 import { namingCommands } from './command-name.ts'
-import { WRONG_USAGE } from './exit-codes.ts'
+import { EndWith, FAILED, WRONG_USAGE } from './exit-codes.ts'
 import type { Failure } from './failure.ts'
 import type { Io } from './io.ts'
 import { formatIn, type OutputFormat } from './output.ts'
@@ -18,6 +18,8 @@ const DASHED_KEY_ID = /^-[A-Za-z0-9_-]{42}$/
 /** Runs a command to its end, and prints on standard error why it failed. @returns The exit code, 0 after success. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const format = formatIn(argv)
+  // There 2 means a difference.
+  const wrongUsage = argv.includes('--detailed-exitcode') ? FAILED : WRONG_USAGE
   const program = await createProgram(io, argv)
   let complaint = ''
   for (const command of everyCommand(program)) {
@@ -40,13 +42,14 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(keyIdsAsOperands(argv), { from: 'user' })
     return 0
   } catch (error) {
+    if (error instanceof EndWith) return error.exitCode
     if (error instanceof CommanderError) {
       // Asking for help is not a mistake, forgetting a command is.
       if (error.exitCode === 0) return 0
       const isHelp = error.code === 'commander.help'
       const failure = { message: namingCommands(error.message.replace(/^error: /, ''), io), code: 'usage' }
       io.stderr.write(format === 'table' || isHelp ? namingCommands(complaint, io) : formatFailure(failure, format))
-      return WRONG_USAGE
+      return wrongUsage
     }
     // Loaded here, not above: it knows the errors of all libraries.
     const { describeFailure, exitCodeOf, failureOf } = await import('./failure.ts')
@@ -56,7 +59,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
         ? `${painter(io, 'stderr', 'red')('keyturn:')} ${namingCommands(printableLines(describeFailure(error)), io)}\n`
         : formatFailure({ ...failure, message: namingCommands(failure.message, io) }, format),
     )
-    return exitCodeOf(error)
+    const exitCode = exitCodeOf(error)
+    return exitCode === WRONG_USAGE ? wrongUsage : exitCode
   }
 }
 

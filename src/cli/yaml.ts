@@ -1,7 +1,7 @@
 /**
  * JSON as YAML 1.2 in block style. All that is not plainly a word is a double-quoted scalar, which JSON's strings are.
  *
- * The commands print a few maps, lists and scalars; a library for all of YAML would be loaded for them, and audited.
+ * The commands print a few maps, lists and scalars; the library for configuration files would be loaded for each of them.
  */
 import type { JsonValue } from '@bufbuild/protobuf'
 

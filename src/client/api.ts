@@ -8,7 +8,9 @@ import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService as AuditServiceApi } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConfigService as ConfigServiceApi } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService as ConsoleServiceApi } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService as WebhookServiceApi } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService as FederatedIdentityServiceApi } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService as TrustedIssuerServiceApi } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService as InstanceServiceApi } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -25,12 +27,14 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   ClientCertificateServiceApi,
+  ConfigServiceApi,
   ConsoleServiceApi,
   FederatedIdentityServiceApi,
   InstanceServiceApi,
   ProjectServiceApi,
   ServiceUserServiceApi,
   TrustedIssuerServiceApi,
+  WebhookServiceApi,
   WebKeyServiceApi,
 }
 
@@ -50,6 +54,8 @@ export interface Api {
   readonly audit: Client<typeof AuditServiceApi>
   readonly instance: Client<typeof InstanceServiceApi>
   readonly console: Client<typeof ConsoleServiceApi>
+  readonly webhooks: Client<typeof WebhookServiceApi>
+  readonly configurations: Client<typeof ConfigServiceApi>
 }
 
 /** Where the API is, and with which right it is called. */
@@ -83,6 +89,8 @@ export function createApi({ issuer, tokens, fetch, timeoutMillis = 60_000 }: Api
     audit: createClient(AuditServiceApi, transport),
     instance: createClient(InstanceServiceApi, transport),
     console: createClient(ConsoleServiceApi, transport),
+    webhooks: createClient(WebhookServiceApi, transport),
+    configurations: createClient(ConfigServiceApi, transport),
   }
 }
 

@@ -10,6 +10,7 @@ export {
   AuditServiceApi,
   BetaWebKeyServiceApi,
   ClientCertificateServiceApi,
+  ConfigServiceApi,
   ConsoleServiceApi,
   createApi,
   FederatedIdentityServiceApi,
@@ -18,6 +19,7 @@ export {
   reasonOf,
   ServiceUserServiceApi,
   TrustedIssuerServiceApi,
+  WebhookServiceApi,
   WebKeyServiceApi,
 } from './api.ts'
 export { type AuthorizedFetchOptions, createAuthorizedFetch } from './authorized-fetch.ts'
@@ -25,7 +27,9 @@ export type { ClientAuthentication, Credential } from './client-authentication.t
 export type { DpopKeyPair, DpopProver } from './dpop.ts'
 export * as audit from './messages/audit.ts'
 export * as betaWebKey from './messages/beta-web-key.ts'
+export * as configuration from './messages/configuration.ts'
 export * as console from './messages/console.ts'
+export * as event from './messages/event.ts'
 export * as federation from './messages/federation.ts'
 export * as instance from './messages/instance.ts'
 export * as project from './messages/project.ts'

@@ -60,6 +60,8 @@ export interface Config {
   readonly credentialsFile: string
   /** Where the operator has put credentials for the first administrator. Null: they are generated. */
   readonly initialCredentialsFile: string | null
+  /** The configuration that an empty instance begins with. */
+  readonly bootstrapFile: string | null
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string | null } | null
   readonly mtls: {
     /** Where certificates of clients are taken from (RFC 8705). Default `off`: from nowhere. */
@@ -69,8 +71,10 @@ export interface Config {
   }
   /** Addresses and networks (CIDR) whose `X-Forwarded-For`, and header with a certificate, is believed. */
   readonly trustedProxies: readonly string[]
-  /** Addresses and networks (CIDR) from which keys of issuers may be fetched, besides those that are globally reachable. */
+  /** Further ones, from which only keys of issuers may be fetched. */
   readonly issuerNetworks: readonly string[]
+  /** Addresses and networks (CIDR) to which Keyturn may connect when others name the address, besides those that are globally reachable. */
+  readonly outboundNetworks: readonly string[]
   /** How long to serve on after SIGTERM, in seconds. Default 5, range 0 to 300. */
   readonly drainSeconds: number
   /** How long clients may reuse the key set, in seconds. Default 300 (Spec §8), range 0 to 86 400. */
@@ -98,6 +102,8 @@ export interface Config {
   readonly metricsListen: ListenAddress | null
   /** The collector of traces; null: no traces. The exporter reads its other settings from the environment itself. */
   readonly tracesTo: string | null
+  /** The collector of audit events; null: they are not sent. As for traces. */
+  readonly auditEventsTo: string | null
   readonly logLevel: string
 }
 
@@ -144,6 +150,7 @@ const schema = z.strictObject({
   KEYTURN_MASTER_KEYS_COMMAND: z.string().transform(toArguments).optional(),
   KEYTURN_CREDENTIALS: z.string().min(1).optional(),
   KEYTURN_INITIAL_CREDENTIALS_FILE: z.string().min(1).optional(),
+  KEYTURN_BOOTSTRAP_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CERT_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_KEY_FILE: z.string().min(1).optional(),
   KEYTURN_TLS_CLIENT_CA_FILE: z.string().min(1).optional(),
@@ -151,6 +158,7 @@ const schema = z.strictObject({
   KEYTURN_MTLS_CA_FILE: z.string().min(1).optional(),
   KEYTURN_TRUSTED_PROXIES: z.string().transform(toNetworks).prefault(''),
   KEYTURN_ISSUER_NETWORKS: z.string().transform(toNetworks).prefault(''),
+  KEYTURN_OUTBOUND_NETWORKS: z.string().transform(toNetworks).prefault(''),
   KEYTURN_DRAIN_SECONDS: seconds(5, { min: 0, max: 300 }),
   KEYTURN_JWKS_MAX_AGE: seconds(300, { min: 0, max: 86_400 }),
   KEYTURN_TOKEN_LIFETIME: seconds(3600, { min: 1, max: 86_400 }),
@@ -173,6 +181,7 @@ const schema = z.strictObject({
   KEYTURN_MAX_PAT_LIFETIME: wholeNumber(365, { min: 1, max: 3650 }),
   KEYTURN_METRICS_LISTEN: z.string().transform(toAddressOrOff).prefault('127.0.0.1:9464'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url('must be a URL, http://…').optional(),
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: z.url('must be a URL, http://…').optional(),
   KEYTURN_LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 })
 
@@ -223,6 +232,9 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   }
   if (has('KEYTURN_MTLS_CA_FILE') && (given.KEYTURN_MTLS ?? 'off') === 'off') {
     problems.push('KEYTURN_MTLS_CA_FILE: means nothing without KEYTURN_MTLS')
+  }
+  if (has('KEYTURN_BOOTSTRAP_FILE') && has('KEYTURN_INITIAL_CREDENTIALS_FILE')) {
+    problems.push('KEYTURN_BOOTSTRAP_FILE and KEYTURN_INITIAL_CREDENTIALS_FILE: set one of them only')
   }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
@@ -282,10 +294,12 @@ function toConfig(settings: z.output<typeof schema>): Config {
     masterKeys: masterKeysFrom(settings),
     credentialsFile: resolve(settings.KEYTURN_CREDENTIALS ?? join(dataDir, 'admin.json')),
     initialCredentialsFile: settings.KEYTURN_INITIAL_CREDENTIALS_FILE ?? null,
+    bootstrapFile: settings.KEYTURN_BOOTSTRAP_FILE ?? null,
     tls: certFile === undefined || keyFile === undefined ? null : { certFile, keyFile, clientCaFile },
     mtls: { source: settings.KEYTURN_MTLS, caFile: settings.KEYTURN_MTLS_CA_FILE ?? null },
     trustedProxies: settings.KEYTURN_TRUSTED_PROXIES,
     issuerNetworks: settings.KEYTURN_ISSUER_NETWORKS,
+    outboundNetworks: settings.KEYTURN_OUTBOUND_NETWORKS,
     drainSeconds: settings.KEYTURN_DRAIN_SECONDS,
     jwksMaxAgeSeconds: settings.KEYTURN_JWKS_MAX_AGE,
     tokenLifetimeSeconds: settings.KEYTURN_TOKEN_LIFETIME,
@@ -301,6 +315,7 @@ function toConfig(settings: z.output<typeof schema>): Config {
     maxPatLifetimeDays: settings.KEYTURN_MAX_PAT_LIFETIME,
     metricsListen: settings.KEYTURN_METRICS_LISTEN,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+    auditEventsTo: settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT ?? null,
     logLevel: settings.KEYTURN_LOG_LEVEL,
   }
 }

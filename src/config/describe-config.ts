@@ -23,6 +23,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MASTER_KEYS_COMMAND: config.masterKeys.kind === 'command' ? `${config.masterKeys.argv[0]} …` : null,
     KEYTURN_CREDENTIALS: config.credentialsFile,
     KEYTURN_INITIAL_CREDENTIALS_FILE: config.initialCredentialsFile,
+    KEYTURN_BOOTSTRAP_FILE: config.bootstrapFile,
     KEYTURN_TLS_CERT_FILE: config.tls?.certFile ?? null,
     KEYTURN_TLS_KEY_FILE: config.tls?.keyFile ?? null,
     KEYTURN_TLS_CLIENT_CA_FILE: config.tls?.clientCaFile ?? null,
@@ -30,6 +31,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MTLS_CA_FILE: config.mtls.caFile,
     KEYTURN_TRUSTED_PROXIES: config.trustedProxies.join(','),
     KEYTURN_ISSUER_NETWORKS: config.issuerNetworks.join(','),
+    KEYTURN_OUTBOUND_NETWORKS: config.outboundNetworks.join(','),
     KEYTURN_DRAIN_SECONDS: config.drainSeconds,
     KEYTURN_JWKS_MAX_AGE: config.jwksMaxAgeSeconds,
     KEYTURN_TOKEN_LIFETIME: config.tokenLifetimeSeconds,
@@ -49,6 +51,7 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_MAX_PAT_LIFETIME: config.maxPatLifetimeDays,
     KEYTURN_METRICS_LISTEN: config.metricsListen === null ? 'off' : formatAddress(config.metricsListen),
     OTEL_EXPORTER_OTLP_ENDPOINT: config.tracesTo === null ? null : placeOf(config.tracesTo),
+    OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: config.auditEventsTo === null ? null : placeOf(config.auditEventsTo),
     KEYTURN_LOG_LEVEL: config.logLevel,
   }
 }

@@ -103,6 +103,12 @@ export const SETTINGS = [
       "A file with the first administrator's credentials, made with `keyturn initial-credentials`, such as a mounted secret. Read by the server that initialises the instance; then none are written.",
   },
   {
+    variable: 'KEYTURN_BOOTSTRAP_FILE',
+    default: 'none',
+    meaning:
+      'A file of `keyturn apply` (YAML or JSON), such as a mounted ConfigMap, which an empty instance begins with, instead of a first administrator with a secret. It must have an owner with a public key or a federated identity. Read by the server that initialises the instance.',
+  },
+  {
     variable: 'KEYTURN_TLS_CERT_FILE',
     default: 'none',
     meaning: 'Certificate chain (PEM) for TLS on the same port. Reloaded when the file changes.',
@@ -137,6 +143,12 @@ export const SETTINGS = [
     default: 'none',
     meaning:
       'Addresses and networks from which keys of trusted issuers may be fetched besides those that are globally reachable, comma-separated, such as `10.20.0.0/16`. Loopback, private, link-local and metadata addresses are refused unless they are listed.',
+  },
+  {
+    variable: 'KEYTURN_OUTBOUND_NETWORKS',
+    default: 'none',
+    meaning:
+      'Addresses and networks to which webhooks may be sent, and from which keys of trusted issuers may be fetched, besides those that are globally reachable, in the same form.',
   },
   {
     variable: 'KEYTURN_DRAIN_SECONDS',
@@ -233,6 +245,12 @@ export const SETTINGS = [
     default: 'none: no traces',
     meaning:
       'Collector that traces are sent to, with OTLP over HTTP. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, and the variables of OpenTelemetry for headers, sampling and the service name, work too.',
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    default: 'none: no audit events',
+    meaning:
+      'Collector that audit events are sent to as logs, with OTLP over HTTP. `OTEL_LOGS_EXPORTER=otlp` sends them to that of `OTEL_EXPORTER_OTLP_ENDPOINT`.',
   },
   {
     variable: 'KEYTURN_LOG_LEVEL',

@@ -6,6 +6,7 @@ import { resealIntegrityKey, withIntegrityKey } from './integrity-key.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { masterKeyOf } from './sealed-jwe.ts'
 import { createKeySealer } from './sealed-key.ts'
+import { resealWebhookSecret, withWebhookSecret } from './webhook-signer.ts'
 
 /** A resealer that opens with any of these master keys and seals with the first. */
 export function createKeyResealer(masterKeys: MasterKeys): KeyResealer {
@@ -28,11 +29,14 @@ export function createKeyResealer(masterKeys: MasterKeys): KeyResealer {
 /** Opens the whole of a key, and wipes it. */
 async function assertOpensWith(masterKeys: MasterKeys, key: SealedKey): Promise<void> {
   if (key.kind === 'integrity_key') await withIntegrityKey(key.sealed, masterKeys, () => {})
+  else if (key.kind === 'webhook_secret')
+    await withWebhookSecret(key.sealed, key.webhookId, { masterKeys, use: () => {} })
   else await createKeySealer(masterKeys).withPrivateKey(key.sealed, key, () => {})
 }
 
 function resealWith(masterKeys: MasterKeys, key: SealedKey): Promise<string> {
   if (key.kind === 'integrity_key') return resealIntegrityKey(key.sealed, masterKeys)
+  if (key.kind === 'webhook_secret') return resealWebhookSecret(key.sealed, key.webhookId, masterKeys)
   const sealer = createKeySealer(masterKeys)
   return sealer.withPrivateKey(key.sealed, key, (pkcs8) => sealer.seal(pkcs8, key))
 }

@@ -14,6 +14,8 @@ export interface AuditEntry {
   readonly clientAddress?: string
   /** For example `users/<user_id>/secrets/<secret_id>`; empty if it is not known. */
   readonly resource: string
+  /** Why, in words of the caller, for example a commit. Left out or empty: not said. */
+  readonly reason?: string
 }
 
 /** Refusals that were dropped from the trail, because of a rate limit or because the database could not be reached. */
@@ -27,6 +29,7 @@ export interface Omission {
 /** An entry as it is stored. */
 export interface AuditEvent extends AuditEntry {
   readonly clientAddress: string
+  readonly reason: string
   readonly eventId: string
   readonly at: Date
   /** `ok`, or the reason of the refusal. */
@@ -47,3 +50,15 @@ export interface AuditFilter {
 
 /** The actor of a call whose caller did not prove who it is. */
 export const ANONYMOUS = 'anonymous'
+
+/**
+ * A place in the trail, between two events: opaque, and the same on every replica and after a restart. It stays good when the events
+ * around it are deleted.
+ */
+export type AuditPosition = string
+
+/** An event, and the position right after it. */
+export interface PositionedEvent {
+  readonly event: AuditEvent
+  readonly position: AuditPosition
+}

@@ -61,6 +61,12 @@ export type DomainErrorCode =
   | 'console_session_not_found'
   | 'console_session_invalid'
   | 'console_limit_reached'
+  | 'configuration_invalid'
+  | 'configuration_changed'
+  | 'configuration_too_large'
+  | 'configuration_label_taken'
+  | 'configuration_busy'
+  | 'user_name_not_unique'
   | 'token_missing'
   | 'token_invalid'
   | 'token_key_unknown'
@@ -71,6 +77,13 @@ export type DomainErrorCode =
   | 'permission_missing'
   | 'permission_not_held'
   | 'too_many_failures'
+  | 'audit_position_invalid'
+  | 'audit_position_unknown'
+  | 'webhook_not_found'
+  | 'webhook_name_taken'
+  | 'webhook_invalid'
+  | 'webhook_limit_reached'
+  | 'webhook_tests_busy'
   | 'service_switched_off'
   | 'primary_region'
   | 'primary_unavailable'
@@ -86,18 +99,28 @@ export class DomainError extends Error {
   readonly metadata: Readonly<Record<string, string>>
   /** Replaces the message in the log and in `/readyz`, which the operator of this server reads. */
   readonly forOperator: string | undefined
+  /** The fields of the request that are wrong, if it has several. */
+  readonly fields: readonly RefusedField[]
 
   constructor(code: DomainErrorCode, message: string, options: DomainErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.metadata = options.metadata ?? {}
     this.forOperator = options.forOperator
+    this.fields = options.fields ?? []
   }
+}
+
+/** A field that is wrong, and why. */
+export interface RefusedField {
+  readonly path: string
+  readonly message: string
 }
 
 interface DomainErrorOptions {
   readonly metadata?: Readonly<Record<string, string>>
   readonly forOperator?: string
+  readonly fields?: readonly RefusedField[]
   readonly cause?: unknown
 }
 

@@ -1,7 +1,9 @@
 /**
  * What the use cases need from outside. `crypto/` and `storage/` implement these; `server/` connects them.
  */
-import type { AuditEntry, AuditEvent, AuditFilter, Omission } from './audit.ts'
+import type { AuditEntry, AuditEvent, AuditFilter, AuditPosition, Omission, PositionedEvent } from './audit.ts'
+import type { ExportedState } from './configuration/export.ts'
+import type { ConfigurationPlan, ConfiguredState } from './configuration/plan.ts'
 import type { Person } from './console/person.ts'
 import type { ConsoleSession, SignInLink, SignIns } from './console/sign-ins.ts'
 import type { DeprecatedCalls, NamedDeprecatedCalls } from './deprecated-calls.ts'
@@ -217,6 +219,61 @@ export interface SignInsChange<T> {
   readonly replaced?: readonly Pick<AuditEntry, 'action' | 'resource'>[]
 }
 
+/** What of an instance a configuration is about, by names. */
+export interface ConfigurationSubject {
+  readonly projects: readonly string[]
+  readonly users: readonly { readonly project: string; readonly name: string }[]
+  readonly audiences: readonly string[]
+  /** What has this label belongs to it too. Null: only what is named. */
+  readonly label: string | null
+}
+
+/** A plan that is stored. */
+export interface ConfigurationChange {
+  readonly plan: ConfigurationPlan
+  /** Of its audit events: what is changed, created, deleted and taken over. */
+  readonly resources: readonly string[]
+}
+
+/** What to export. */
+export interface ConfigurationSelection {
+  /** Null: with and without labels. */
+  readonly label: string | null
+  /** Names; empty: everything. */
+  readonly projects: readonly string[]
+  /** The most users and projects to read: one more says that there are more. */
+  readonly maxUsers: number
+  readonly maxProjects: number
+}
+
+/** What is exported, and the names of what it refers to. */
+export interface SelectedState extends ExportedState {
+  readonly version: number
+  readonly clock: Date
+  /** By id. */
+  readonly projectNames: ReadonlyMap<string, string>
+  readonly issuerNames: ReadonlyMap<string, string>
+}
+
+/** An instance as configurations see it. Every method throws {DomainError} `storage_unavailable`. */
+export interface ConfigurationStore {
+  read(subject: ConfigurationSubject): Promise<{ readonly state: ConfiguredState; readonly moment: ChangeMoment }>
+  select(selection: ConfigurationSelection): Promise<SelectedState>
+  /**
+   * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each of its resources. What a plan takes over
+   * without another change makes no new version.
+   *
+   * @param label What is created and taken over gets it.
+   * @returns The version of the instance afterwards.
+   * @throws {DomainError} also what `KeyStore.update` does.
+   */
+  apply(
+    entry: ChangeEntry,
+    { subject, label }: { readonly subject: ConfigurationSubject; readonly label: string },
+    decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange,
+  ): Promise<{ readonly plan: ConfigurationPlan; readonly version: number }>
+}
+
 /** The keys that were fetched, in the database. Every method throws {DomainError} `storage_unavailable`, and `update` what `KeyStore.update` does. */
 export interface IssuerKeyStore {
   /**
@@ -248,6 +305,70 @@ export interface AuditLog {
   /** Deletes events before a time, some at a time, and returns how many. */
   deleteBefore(at: Date): Promise<number>
 }
+
+/** The events after a position. */
+export interface AuditBatch {
+  readonly events: readonly PositionedEvent[]
+  /** Where to go on: after the last event that was looked at, whether it matched or not. */
+  readonly position: AuditPosition
+  /** Whether this is everything that can be read now. */
+  readonly isComplete: boolean
+}
+
+/**
+ * Reads the audit trail in an order that no late commit precedes: what is read after a position is complete, so that a reader which goes on
+ * from there misses nothing. It is the order of changes; dates may differ from it. Both methods throw {DomainError} `storage_unavailable`.
+ */
+export interface AuditReader {
+  /** The position after all events that can be read now. A transaction that stays open on the server holds back later events. */
+  latest(): Promise<AuditPosition>
+  /**
+   * Reads at most `limit` events that match. @param position Null: from the first event.
+   *
+   * @throws {DomainError} `audit_position_invalid`; `audit_position_unknown` if the database was restored to an earlier time.
+   */
+  readAfter(
+    position: AuditPosition | null,
+    options: { readonly filter: AuditFilter; readonly limit: number },
+  ): Promise<AuditBatch>
+}
+
+/**
+ * How far audit events were exported, and which replica exports: one at a time, for as long as its lease lasts. Each method throws
+ * {DomainError} `storage_unavailable`.
+ */
+export interface AuditExports {
+  /** Takes the lease, unless another holder has it. @returns Where to go on, null if nothing was exported yet; undefined without the lease. */
+  acquire(holder: string, leaseMillis: number): Promise<{ readonly position: AuditPosition | null } | undefined>
+  /** Stores how far the holder of the lease came, and renews the lease. @returns False if it has the lease no more: then nothing is stored. */
+  advance(holder: string, position: AuditPosition, leaseMillis: number): Promise<boolean>
+  /** Gives the lease back, if the holder has it. */
+  release(holder: string): Promise<void>
+}
+
+/** Takes audit events to where they are watched. @returns Whether they have arrived. Never throws. */
+export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boolean>
+
+/** The credentials that expire soon, or are not used any more. Both methods throw {DomainError} `storage_unavailable`. */
+export interface CredentialExpiries {
+  /**
+   * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
+   * that was made to live for less time than that is left out. @returns How many, 1000 at most: then there may be more.
+   */
+  announce(): Promise<number>
+  count(): Promise<CredentialCounts>
+}
+
+/** How many credentials of enabled users there are of each kind. */
+export interface CredentialCounts {
+  /** Those that expire soon: client secrets that were used in the last 30 days, and all others, of which the last use is not known. */
+  readonly expiring: readonly { readonly kind: CredentialKind; readonly withinDays: number; readonly count: number }[]
+  /** Client secrets that work and were not used for 90 days. */
+  readonly unusedSecrets: number
+}
+
+/** A kind of credential that can expire. */
+export type CredentialKind = 'client_secret' | 'user_key' | 'personal_access_token' | 'client_certificate'
 
 /** What the use of credentials leaves in the database. It is no change of the instance. */
 export interface CredentialUses {
@@ -349,6 +470,7 @@ export interface ChangeFeed {
 
 /** The first administrator of an empty instance. */
 export interface FirstAdministrator {
+  readonly kind: 'administrator'
   readonly userId: string
   readonly projectId: string
   readonly projectName: string
@@ -356,9 +478,18 @@ export interface FirstAdministrator {
   readonly secretHash: Uint8Array
 }
 
+/** A configuration with an owner, which an empty instance begins with. */
+export interface FirstConfiguration {
+  readonly kind: 'configuration'
+  readonly label: string
+  readonly subject: ConfigurationSubject
+  /** As for `ConfigurationStore.apply`. */
+  readonly decide: (state: ConfiguredState, moment: ChangeMoment) => ConfigurationChange
+}
+
 /** What an instance begins with. */
 export interface FirstContent {
-  readonly administrator: FirstAdministrator
+  readonly owner: FirstAdministrator | FirstConfiguration
   readonly firstKey: SealedKeyPair
   readonly integrity: Pick<NewIntegrity, 'sealedIntegrityKey' | 'publicKeys'>
   readonly issuer: string
@@ -377,8 +508,8 @@ export interface InstanceInitializer {
   /** Whether the instance has been initialised. @throws {DomainError} `storage_unavailable`, also on a standby if it has not. */
   isInitialised(): Promise<boolean>
   /**
-   * Stores the issuer, the integrity key, a project, a service user with `IAM_OWNER` and one client secret, and one active
-   * web key, in one transaction, unless the instance has them already.
+   * Stores the issuer, the integrity key, one active web key, and a project with a service user with `IAM_OWNER` and one client secret, or
+   * what a configuration has, in one transaction, unless the instance has them already.
    *
    * `beforeCommit` runs when everything is written and no other replica can initialise any more. It must not use the
    * database. If it throws, nothing is stored and the error passes through.

@@ -11,6 +11,7 @@ export type RowKind =
   | 'sign_in_link'
   | 'trusted_issuer'
   | 'web_key'
+  | 'webhook'
 
 /** The message says which row it is and what is wrong with it, and nothing that is secret. */
 export class UnreadableRow extends Error {

@@ -4,7 +4,8 @@
  */
 import type { IssuerKey, KeyFetchOutcome, KeySource } from '../domain/federation/issuer-keys.ts'
 import { freshSeconds } from './freshness.ts'
-import { FetchFailure, type GetDocument, type GetOptions } from './https-document.ts'
+import type { GetDocument, GetOptions } from './https-document.ts'
+import { FetchFailure } from './https-request.ts'
 
 /** OpenID Connect Discovery 1.0 §4. */
 const DISCOVERY_PATH = '/.well-known/openid-configuration'

@@ -5,13 +5,16 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
+import type { DescService } from '@bufbuild/protobuf'
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { type ConnectRouter, type ContextValues, createConnectRouter } from '@connectrpc/connect'
 import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/connect/protocol'
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node'
 import { createValidateInterceptor } from '@connectrpc/validate'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { ConfigService } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -24,9 +27,12 @@ import { WebKeyService as ZitadelWebKeyService } from '../../gen/zitadel/webkey/
 import { WebKeyService as ZitadelBetaWebKeyService } from '../../gen/zitadel/webkey/v2beta/webkey_service_pb.js'
 import type { Access } from '../app/access/access.ts'
 import type { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import type { AuditTrail } from '../app/audit/audit-trail.ts'
+import type { Configurations } from '../app/configuration/configurations.ts'
 import type { ConsoleSessions } from '../app/console/console-sessions.ts'
 import type { SessionAccess } from '../app/console/session-access.ts'
+import type { Webhooks } from '../app/events/webhooks.ts'
 import type { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import type { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
 import type { ClientCertificates } from '../app/identities/client-certificates.ts'
@@ -42,10 +48,12 @@ import type { Log, RequestContext } from '../domain/ports.ts'
 import { auditService } from './audit/audit-service.ts'
 import { authorize, byToken, type GateOptions, permissionsOf, reauthorize } from './authorization/authorize.ts'
 import { auditRefusals } from './authorization/refusal-audit.ts'
+import { configService } from './configuration/config-service.ts'
 import { bySession, consoleRoutes } from './console/console-routes.ts'
 import { consoleService } from './console/console-service.ts'
 import { type OpenIdEndpointOptions, openIdEndpoint } from './console/openid-endpoint.ts'
 import { sessionEndpoint } from './console/session-endpoint.ts'
+import { webhookService } from './events/webhook-service.ts'
 import { federatedIdentityService } from './federation/federated-identity-service.ts'
 import { trustedIssuerService } from './federation/trusted-issuer-service.ts'
 import { clientCertificateService } from './identities/client-certificate-service.ts'
@@ -56,7 +64,7 @@ import { webKeyBetaService } from './keys/web-key-beta-service.ts'
 import { webKeyService } from './keys/web-key-service.ts'
 import { ZITADEL_REST } from './keys/zitadel-rest.ts'
 import { zitadelWebKeyService } from './keys/zitadel-web-key-service.ts'
-import { translateErrors } from './messages/errors.ts'
+import { translateErrors, unavailable } from './messages/errors.ts'
 import { normalizeTexts } from './messages/fields.ts'
 import { CallContexts } from './protocol/call-context.ts'
 import { deprecationHeaders } from './protocol/deprecation.ts'
@@ -70,6 +78,9 @@ import { strictlyDecoded } from './protocol/strict-decoding.ts'
 
 /** The longest message that is read, as it is sent and decompressed, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024
+
+/** The same of a service that needs more: a configuration can have thousands of users. */
+const MAX_CONFIGURATION_BYTES = 4 * 1024 * 1024
 
 /** The options of Connect for every service. @param maxMessageBytes The longest message, as it is sent and decompressed. */
 export function connectOptions(maxMessageBytes: number) {
@@ -93,6 +104,8 @@ export const SERVICES = [
   AuditService,
   InstanceService,
   ConsoleService,
+  WebhookService,
+  ConfigService,
 ]
 
 /** The services for clients of ZITADEL, behind the same gate. */
@@ -110,11 +123,16 @@ export interface RpcOptions {
   readonly trustedIssuers: TrustedIssuers
   readonly federatedIdentities: FederatedIdentities
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
+  /** Aborted when the server stops: streams end then. */
+  readonly stopping: AbortSignal
+  readonly webhooks: Webhooks
   readonly access: Access
   /** Throws {DomainError} `primary_region` if the database is a standby. */
-  readonly assertWritable: () => void
+  readonly assertPrimary: () => void
   readonly instance: InstanceOverview
   readonly deprecatedCalls: DeprecatedCallCounter
+  readonly configurations: Configurations
   /** Null: there is no console. */
   readonly console: ConsoleRpc | null
   /** The base URL. */
@@ -148,6 +166,8 @@ export interface RpcRoute {
   readonly headers: Readonly<Record<string, string>>
   /** Whether pages of other origins may call it. */
   readonly anyOrigin: boolean
+  /** The longest body with a Content-Length, in bytes. Default: that of all paths. */
+  readonly maxBodyBytes?: number
 }
 
 /**
@@ -171,7 +191,7 @@ export type RpcRoutes = ReadonlyMap<string, RpcRoute>
 export function createRpcRoutes(options: RpcOptions): RpcRoutes {
   const { access, console, servesZitadel } = options
   const callContexts = new CallContexts(options.requestContext)
-  const routing = { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }
+  const routing = { callContexts, maxMessageBytes: maxBytesOf }
   const serve = servicesOf(options)
   const router = serve(routerWith({ authenticate: byToken(access, callContexts), access }, { options, callContexts }))
   if (servesZitadel) {
@@ -229,7 +249,7 @@ function routerWith(
 /** Adds Keyturn's own services to a router. */
 function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRouter {
   const { webKeys, rotation, projects, users, certificates, trustedIssuers, federatedIdentities, audit } = options
-  const { instance, deprecatedCalls, console, baseUrl } = options
+  const { instance, deprecatedCalls, configurations, console, baseUrl, auditFeed, stopping, webhooks } = options
   return (router) => {
     router
       .service(BetaWebKeyService, webKeyBetaService(webKeys))
@@ -239,8 +259,10 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
       .service(ClientCertificateService, clientCertificateService(certificates))
       .service(TrustedIssuerService, trustedIssuerService(trustedIssuers))
       .service(FederatedIdentityService, federatedIdentityService(federatedIdentities))
-      .service(AuditService, auditService(audit))
+      .service(AuditService, auditService(audit, { feed: auditFeed, stopping }))
       .service(InstanceService, instanceService(instance, deprecatedCalls))
+      .service(WebhookService, webhookService(webhooks))
+      .service(ConfigService, configService(configurations), { readMaxBytes: MAX_CONFIGURATION_BYTES })
     return console === null ? router : router.service(ConsoleService, consoleService(console.sessions, baseUrl))
   }
 }
@@ -248,8 +270,12 @@ function servicesOf(options: RpcOptions): (router: ConnectRouter) => ConnectRout
 /** What the handlers of a router need. */
 interface RoutesOptions {
   readonly callContexts: CallContexts
-  /** The longest message, as it is sent and decompressed, in bytes. */
-  readonly maxMessageBytes: number
+  /** The longest message of a service, as it is sent and decompressed, in bytes. */
+  readonly maxMessageBytes: (service: DescService) => number
+}
+
+function maxBytesOf({ typeName }: DescService): number {
+  return typeName === ConfigService.typeName ? MAX_CONFIGURATION_BYTES : MAX_MESSAGE_BYTES
 }
 
 /** The handlers of a router by path. */
@@ -258,7 +284,9 @@ export function routesOf(router: ConnectRouter, options: RoutesOptions): RpcRout
     router.handlers.map((handler) => {
       const answer = createAnswer(handler, options)
       const answers = isReadOnly(handler) ? { GET: answer, POST: answer } : { POST: answer }
-      return [handler.requestPath, { answers, headers: deprecationHeaders(handler.requestPath), anyOrigin: true }]
+      const headers = deprecationHeaders(handler.requestPath)
+      const maxBodyBytes = options.maxMessageBytes(handler.service)
+      return [handler.requestPath, { answers, headers, anyOrigin: true, maxBodyBytes }]
     }),
   )
 }
@@ -306,8 +334,9 @@ interface Call extends RoutesOptions {
 }
 
 async function answer(handler: UniversalHandler, req: IncomingMessage, call: Call) {
-  const { binding, res, values, callContexts, maxMessageBytes: maxBytes, reserve } = call
+  const { binding, res, values, callContexts, reserve } = call
   const { method } = handler
+  const maxBytes = call.maxMessageBytes(handler.service)
   const received = universalRequestFromNodeRequest(req, res, undefined, values)
   const request = binding === undefined ? asPost(received, isReadOnly(handler)) : toCall(received, binding)
   const { header } = request
@@ -320,7 +349,8 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, call: Cal
   adjustHeaders(header, method)
   // The body of a bidirectional stream is read while the response is sent, so it cannot be decoded before.
   if (!isIterable(request.body) || method.methodKind === 'bidi_streaming') return respond(request)
-  const body = strictlyDecoded(request.body, {
+  const isLarge = maxBytes > MAX_MESSAGE_BYTES
+  const body = strictlyDecoded(isLarge ? reserved(request.body, { header, maxBytes, reserve }) : request.body, {
     type: method.input,
     header,
     maxBytes,
@@ -328,6 +358,21 @@ async function answer(handler: UniversalHandler, req: IncomingMessage, call: Cal
     onRefused: (error) => callContexts.refused(values, error),
   })
   return respond({ ...request, body })
+}
+
+/**
+ * A long body, for which memory is reserved before it is read: that is after the gate. What is counted of each body as it arrives is not
+ * enough for one that is longer than the others.
+ */
+async function* reserved(
+  body: AsyncIterable<Uint8Array>,
+  { header, maxBytes, reserve }: { readonly header: Headers; readonly maxBytes: number; readonly reserve: Reserve },
+): AsyncIterable<Uint8Array> {
+  const announced = Number(header.get('content-length') ?? maxBytes)
+  const bytes = Math.min(announced, maxBytes)
+  if (bytes > MAX_MESSAGE_BYTES && !reserve(bytes))
+    throw unavailable('too many large requests at the same time: try again later')
+  yield* body
 }
 
 /** Whether the client has disconnected or the response was cut off. */

@@ -2,7 +2,7 @@
  * Atomic, durable writes of files that hold a secret: a crash of the process or the machine leaves the whole file or none.
  */
 import { randomUUID } from 'node:crypto'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { link, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 const DRAFT = '.new'
@@ -44,6 +44,18 @@ export async function discardingAtFailure(draft: Pick<Draft, 'discard'>, work: (
 export async function replaceDurably(path: string, text: string): Promise<void> {
   const draft = await writeDraft(path, text)
   await discardingAtFailure(draft, () => draft.publish())
+}
+
+/** Creates a file that only its owner can read, atomically and durably. @throws {Error} with the code `EEXIST` if there is one already. */
+export async function createDurably(path: string, text: string): Promise<void> {
+  const draft = await writeDraft(path, text)
+  try {
+    // Unlike a renaming, it replaces nothing.
+    await link(draft.path, path)
+  } finally {
+    await draft.discard()
+  }
+  await sync(dirname(path))
 }
 
 /** Removes drafts of processes that crashed. No process may be writing the file. */

@@ -69,6 +69,11 @@ export class PublicListener {
     await delay(milliseconds)
   }
 
+  /** Aborted when streams without an end have to end. */
+  get stopping(): AbortSignal {
+    return this.#routing.stopping
+  }
+
   /** Finishes requests in flight. @param grace After so many milliseconds the rest is cut off. */
   async close(grace: number): Promise<void> {
     this.#routing.stop()

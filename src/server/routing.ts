@@ -70,6 +70,7 @@ const refuseRest: Refuse = (res, { status, description, headers }) =>
 export class Routing {
   readonly #options: RoutingOptions
   readonly #public: PublicRpc
+  readonly #stopping = new AbortController()
   #router: Handler
   #readiness: () => Readiness = () => ({ ready: false, reason: 'the server is starting' })
   #canAdminister = () => false
@@ -92,6 +93,11 @@ export class Routing {
       contexts.refused(req, STARTING.code)
       refuse(res, STARTING)
     })
+  }
+
+  /** Aborted by `stop`. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
   }
 
   readonly handle: Handler = (req, res) => this.#router(req, res)
@@ -133,6 +139,7 @@ export class Routing {
   stop(): void {
     this.refuseProbes()
     this.#public.endStreams()
+    this.#stopping.abort()
   }
 
   #createRouter(routes: readonly (readonly [string, Route])[], fallback: Fallback): Handler {
@@ -163,9 +170,10 @@ function calls(rpc: RpcRoutes, authority: string): [string, Route][] {
       return answer(req, res, { cutOff: () => cutOff(res), reserve: (bytes) => reserve(req, bytes) })
     }
   }
-  return [...rpc].map(([path, { answers, anyOrigin, headers }]) => {
+  return [...rpc].map(([path, { answers, anyOrigin, headers, maxBodyBytes }]) => {
     const methods = Object.fromEntries(Object.entries(answers).map(([method, answer]) => [method, handlerOf(answer)]))
-    return [path, { methods, cors: anyOrigin ? RPC : null, headers }]
+    const limit = maxBodyBytes === undefined ? {} : { maxBodyBytes }
+    return [path, { methods, cors: anyOrigin ? RPC : null, headers, ...limit }]
   })
 }
 

@@ -25,6 +25,7 @@ import { createAddressReader } from '../http/requests/client-address.ts'
 import { RequestContexts } from '../http/requests/request-context.ts'
 import { readInitialCredentials } from '../secret-files/initial-credentials.ts'
 import { masterKeySource } from '../secret-files/master-key-source.ts'
+import { startEpoch } from '../storage/audit/audit-reader.ts'
 import { createInstanceInitializer } from '../storage/instance/instance-initializer.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createIssuerStore } from '../storage/instance/issuer-store.ts'
@@ -37,6 +38,8 @@ import { createMetrics, type MetricFamilies, NO_METRICS } from '../telemetry/met
 import { serveMetrics } from '../telemetry/metrics/metrics-server.ts'
 import { traceSignatures } from '../telemetry/tracing/signature-spans.ts'
 import { startTracing } from '../telemetry/tracing/tracing.ts'
+import { createAuditFeed, startAuditExport, startCredentialWatch } from './audit-events.ts'
+import { readBootstrapFile } from './bootstrap-file.ts'
 import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
@@ -164,6 +167,9 @@ async function start(
   const applied = await whenAvailable(() => bringUpToDate(database, { source, log, signal }), waiting)
   if (applied.length > 0) log.info({ migrations: applied }, 'the schema of the database was brought up to date')
 
+  if (await whenAvailable(() => startEpoch(database), waiting))
+    log.info({}, 'the database was loaded into another server: the audit trail goes on after what it had')
+
   const initializer = createInstanceInitializer(database)
   const isEmpty = !(await whenAvailable(() => initializer.isInitialised(), waiting))
   const masterKeys = await source.load({ mayGenerate: isEmpty, signal })
@@ -172,6 +178,7 @@ async function start(
   const { initialCredentialsFile } = config
   const given =
     isEmpty && initialCredentialsFile !== null ? await readInitialCredentials(initialCredentialsFile, baseUrl) : null
+  const bootstrapFile = await readBootstrapFile(config, { isEmpty, baseUrl, log })
   const initialised = await whenAvailable(
     () =>
       bootstrap({
@@ -180,11 +187,15 @@ async function start(
         newIntegrity: () => generateIntegrity(masterKeys),
         credentials: adminCredentialsFile(config, baseUrl, log),
         given,
+        configuration: bootstrapFile?.configuration ?? null,
         issuer: baseUrl,
         newId: randomUUID,
       }),
     waiting,
   )
+
+  if (initialised && bootstrapFile !== null)
+    log.info({ clientIds: bootstrapFile.ownerClientIds() }, 'the instance begins with these owners')
 
   // Loaded first: all other rows are verified with it.
   const {
@@ -254,17 +265,20 @@ async function start(
     baseUrl,
     tracing,
     metrics,
+    stopping: listener.stopping,
     contexts,
     certificates,
     attempts: new AttemptLimiter({ clock: systemClock }),
   }
-  const parts = { ...base, audit: createAuditTrail(base) }
+  const parts = { ...base, audit: createAuditTrail(base), auditFeed: createAuditFeed(base) }
+  await startAuditExport(parts)
+  startCredentialWatch(parts)
   listener.serve({
     oauth: createTokenEndpoints(parts),
     rpc: createApi(parts),
     console: await createConsolePage(config),
     readiness,
-    canAdminister: () => replica.isFresh() && replica.isWritable(),
+    canAdminister: () => replica.isFresh() && replica.isCurrent(),
   })
   metrics.observe(replica, time.now)
   metrics.observeDatabase({

@@ -7,8 +7,13 @@ import { Access } from '../app/access/access.ts'
 import type { AttemptLimiter } from '../app/access/attempt-limiter.ts'
 import { Dpop } from '../app/access/dpop.ts'
 import { Introspection } from '../app/access/introspection.ts'
+import type { AuditFeed } from '../app/audit/audit-feed.ts'
 import { startAuditRetention } from '../app/audit/audit-retention.ts'
 import { AuditTrail } from '../app/audit/audit-trail.ts'
+import { Configurations } from '../app/configuration/configurations.ts'
+import { WebhookAttempts } from '../app/events/webhook-attempts.ts'
+import { WebhookDeliverer } from '../app/events/webhook-deliverer.ts'
+import { Webhooks } from '../app/events/webhooks.ts'
 import { FederatedIdentities } from '../app/federation/federated-identities.ts'
 import { IssuerKeyRefresher } from '../app/federation/issuer-key-refresher.ts'
 import { TrustedIssuers } from '../app/federation/trusted-issuers.ts'
@@ -30,7 +35,9 @@ import { createDpopProofVerifier } from '../crypto/dpop-proof.ts'
 import { verifyFederatedToken } from '../crypto/federated-token.ts'
 import { parseCaCertificates, parseIssuerKeys, parsePublishedKeys } from '../crypto/issuer-key.ts'
 import type { MasterKeys } from '../crypto/master-keys.ts'
+import { thumbprint } from '../crypto/public-key-macs.ts'
 import { parseUserKeys } from '../crypto/user-key.ts'
+import { createWebhookSigner } from '../crypto/webhook-signer.ts'
 import type { ClientSecrets, ConsoleSecrets, DpopNonces, PublicKeyMacs } from '../domain/integrity.ts'
 import type {
   ClientCertificateVerifier,
@@ -46,9 +53,14 @@ import { createOAuthRoutes, type OAuthRoutes } from '../oauth/routes.ts'
 import { TokenService } from '../oauth/token-service.ts'
 import { createAddressPolicy } from '../outbound/address-policy.ts'
 import { createGetDocument } from '../outbound/https-document.ts'
+import { createSendHttps } from '../outbound/https-request.ts'
 import { createIssuerKeyFetcher } from '../outbound/issuer-key-fetcher.ts'
+import { createWebhookSender } from '../outbound/webhook-sender.ts'
 import { createRpcRoutes, type RpcRoutes } from '../rpc/routes.ts'
 import { createAuditLog } from '../storage/audit/audit-log.ts'
+import { createAuditReader } from '../storage/audit/audit-reader.ts'
+import { createConfigurationStore } from '../storage/configuration/configuration-store.ts'
+import { createWebhookStore } from '../storage/events/webhook-store.ts'
 import { createFederationStore } from '../storage/federation/federation-store.ts'
 import { createIssuerKeyStore } from '../storage/federation/issuer-key-store.ts'
 import { createCredentialUses } from '../storage/identities/credential-uses.ts'
@@ -94,10 +106,13 @@ export interface ServicesOptions extends RecordingOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys'>
+  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks'>
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
   /** The context of each request. */
   readonly contexts: RequestContext
   readonly audit: AuditTrail
+  readonly auditFeed: AuditFeed
   /** Undefined: certificates of clients do not count. */
   readonly certificates: ClientCertificateVerifier | undefined
   /** The rate limiter of failed attempts, shared by the token endpoint and the API: an address has one budget. */
@@ -105,7 +120,7 @@ export interface ServicesOptions extends RecordingOptions {
 }
 
 /** The audit trail and its retention. It is stopped after all services. */
-export function createAuditTrail(options: Omit<ServicesOptions, 'audit'>): AuditTrail {
+export function createAuditTrail(options: Omit<ServicesOptions, 'audit' | 'auditFeed'>): AuditTrail {
   const { config, log, stack, database, replica, now, tracing } = options
   const { refuse } = recording(options, createAuditLog)
   const events = tracing.calls('AuditLog', { ...createAuditLog(database), refuse })
@@ -145,7 +160,7 @@ function startIssuerKeyRefresher({
   now,
   metrics,
 }: ServicesOptions): IssuerKeyRefresher {
-  const allows = createAddressPolicy(config.issuerNetworks)
+  const allows = createAddressPolicy([...config.issuerNetworks, ...config.outboundNetworks])
   const get = createGetDocument({ allows, setting: 'KEYTURN_ISSUER_NETWORKS' })
   const refresher = new IssuerKeyRefresher({
     store: rows.around(createIssuerKeyStore(database, publicKeys)),
@@ -160,6 +175,29 @@ function startIssuerKeyRefresher({
   refresher.start()
   metrics.observeIssuerKeys(() => refresher.status)
   return refresher
+}
+
+/** What manages webhooks, and delivers events to them. Delivery runs apart from requests. */
+function startWebhooks(options: ServicesOptions): Webhooks {
+  const { config, log, stack, database, masterKeys, replica, rows, now, baseUrl, tracing, metrics } = options
+  const store = rows.around(createWebhookStore(database))
+  const reader = createAuditReader(database)
+  const signer = createWebhookSigner(masterKeys)
+  const send = createSendHttps({
+    allows: createAddressPolicy(config.outboundNetworks),
+    setting: 'KEYTURN_OUTBOUND_NETWORKS',
+    authorityHint: '--receiver-ca, ca_certificates',
+  })
+  const attempts = new WebhookAttempts({ signer, sender: createWebhookSender(send), issuer: baseUrl, now, log })
+  const newId = randomUUID
+  const version = () => replica.status().version
+  const clock = systemClock
+  const deliverer = new WebhookDeliverer({ store, reader, attempts, replica, version, clock, now, newId, log })
+  stack.defer(() => deliverer.stop())
+  deliverer.start()
+  metrics.observeWebhooks(() => deliverer.status)
+  const calls = rows.around(tracing.calls('WebhookStore', createWebhookStore(database)))
+  return new Webhooks({ store: calls, reader, signer, attempts, replica, parseCaCertificates, newId, now })
 }
 
 function createIntrospection({ replica, baseUrl, now }: ServicesOptions): Introspection {
@@ -227,6 +265,9 @@ export function createApi(options: ServicesOptions): RpcRoutes {
   const { changeTime, tracing, metrics, contexts, audit, attempts } = options
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
   const issuers = rows.around(tracing.calls('FederationStore', createFederationStore(database, publicKeys)))
+  const configurations = rows.around(
+    tracing.calls('ConfigurationStore', createConfigurationStore(database, publicKeys)),
+  )
   const keys = rows.around(tracing.calls('KeyStore', createKeyStore(database, publicKeys)))
   // On the connections for administration, not on those that serve tokens.
   const reader = rows.around(tracing.calls('InstanceReader', createInstanceReader(database, publicKeys)))
@@ -261,6 +302,18 @@ export function createApi(options: ServicesOptions): RpcRoutes {
     }),
     servesDeprecated: config.betaApi,
     servesZitadel: config.zitadelApi,
+    configurations: new Configurations({
+      store: configurations,
+      replica,
+      parseUserKeys,
+      parseIssuerKeys,
+      parseCaCertificates,
+      newId: randomUUID,
+      thumbprintOf: thumbprint,
+      issuer: baseUrl,
+      limits,
+      log,
+    }),
     ...startInstanceParts(options),
     console: createConsole(options),
     baseUrl,
@@ -295,7 +348,10 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       issuer: baseUrl,
     }),
     federatedIdentities: new FederatedIdentities({ store, replica, newId: randomUUID }),
+    webhooks: startWebhooks(options),
     audit,
+    auditFeed: options.auditFeed,
+    stopping: options.stopping,
     access: new Access({
       replica,
       verifier: createAccessTokenVerifier({ issuer: baseUrl, audience: baseUrl, now }),
@@ -306,7 +362,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: sha256,
       now,
     }),
-    assertWritable: () => replica.assertWritable(),
+    assertPrimary: () => replica.assertPrimary(),
     requestContext: contexts,
     log,
   })

@@ -30,6 +30,10 @@ export async function everyRequest(admin: Administration, name = 'targets'): Pro
     'iam.instance.v2.InstanceService/GetInstance': {},
     'iam.instance.v2.InstanceService/ListDeprecatedCalls': {},
     ...(await consoleRequests(admin)),
+    ...(await webhookRequests(admin, name)),
+    'iam.config.v2.ConfigService/PlanConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ApplyConfiguration': { configuration: { projects: [{ name: 'configured' }] } },
+    'iam.config.v2.ConfigService/ExportConfiguration': { projects: ['configured'] },
   }
 }
 
@@ -210,6 +214,23 @@ async function consoleRequests({ console }: Administration): Promise<EveryReques
     'iam.console.v2.ConsoleService/CreateSignInLink': {},
     'iam.console.v2.ConsoleService/ListSessions': {},
     'iam.console.v2.ConsoleService/RevokeSession': { sessionId: sessions.at(-1)!.sessionId },
+  }
+}
+
+async function webhookRequests({ webhooks }: Administration, prefix: string): Promise<EveryRequest> {
+  // A name that cannot be resolved (RFC 6761).
+  const url = 'https://receiver.invalid/events'
+  const create = async (name: string) =>
+    (await webhooks.createWebhook({ name: `${prefix}-${name}`, url })).webhook!.webhookId
+  const [webhookId, unwanted] = [await create('target'), await create('unwanted')]
+  return {
+    'iam.event.v2.WebhookService/CreateWebhook': { name: `${prefix}-wanted`, url },
+    'iam.event.v2.WebhookService/GetWebhook': { webhookId },
+    'iam.event.v2.WebhookService/ListWebhooks': {},
+    'iam.event.v2.WebhookService/UpdateWebhook': { webhookId, name: `${prefix}-renamed`, updateMask: 'name' },
+    'iam.event.v2.WebhookService/RotateWebhookSecret': { webhookId },
+    'iam.event.v2.WebhookService/TestWebhook': { webhookId },
+    'iam.event.v2.WebhookService/DeleteWebhook': { webhookId: unwanted },
   }
 }
 

@@ -97,6 +97,19 @@ async function become(status: number, jwt: () => Promise<string>, robot: Robot):
 
 const claims = (issuer: string) => ({ iss: issuer, sub: SUBJECT, aud: instance.keyturn.baseUrl })
 
+describe('KEYTURN_ISSUER_NETWORKS', () => {
+  it('lists nothing to which webhooks are sent', async () => {
+    const { webhook } = await admin.webhooks.createWebhook({
+      name: 'siem',
+      url: 'https://127.0.0.1/',
+      eventTypes: ['keyturn.none'],
+    })
+    const { failure } = await admin.webhooks.testWebhook({ webhookId: webhook!.webhookId })
+    expect(failure).toContain('is at the address 127.0.0.1, which is not allowed')
+    await admin.webhooks.deleteWebhook({ webhookId: webhook!.webhookId })
+  })
+})
+
 describe('the keys of an issuer', () => {
   it('are fetched by discovery, once for both replicas, and verify its JWTs [OpenID Connect Discovery 1.0 §4]', async () => {
     const [issuer, key] = [await startIssuer(authority), newIssuerKey('first')]

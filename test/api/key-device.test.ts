@@ -58,6 +58,7 @@ beforeAll(async () => {
   database = openDatabase({ url: await newPostgresDatabase(), log })
   await migrate(database)
   await bootstrap({
+    configuration: null,
     initializer: createInstanceInitializer(database),
     generator,
     newIntegrity: async () => ({ sealedIntegrityKey: 'device:integrity', ...TEST_INTEGRITY }),

@@ -3,9 +3,11 @@
  */
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql, type Transaction } from 'kysely'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { allows, allowsInProject, allowsOverItself } from '../../src/domain/identities/permission.ts'
 import { bumpVersion, readChangeTime } from '../../src/storage/instance/instance-row.ts'
+import type { Tables } from '../../src/storage/schema/tables.ts'
 import { administrationWith, METHODS } from '../support/administration.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -141,7 +143,10 @@ describe.each(LOSSES)('a call that is under way when $loss', ({ newCaller, takeA
     const refusals = probes + expected.filter(([, { code }]) => code !== 'ok').length
     await eventually(async () => {
       const events = await eventsOf(caller.userId)
-      expect(events.filter(({ outcome }) => outcome !== 'ok')).toHaveLength(refusals)
+      const written = events.filter(({ outcome }) => outcome !== 'ok').length
+      expect(written).toBeLessThanOrEqual(refusals)
+      // So many at once (src/app/audit/refusal-limits.ts). How many of the others are written depends on how long they took.
+      expect(written).toBeGreaterThanOrEqual(Math.min(refusals, 200))
     })
   })
 })
@@ -172,6 +177,12 @@ describe('an owner who is demoted while generating a secret for another one', ()
   })
 })
 
+/** Takes the lock of the instance, for as long as it takes on a busy machine. */
+async function holdLock(trx: Transaction<Tables>): Promise<void> {
+  await sql`set local idle_in_transaction_session_timeout = '60s'`.execute(trx)
+  await trx.selectFrom('instance').selectAll().forUpdate().execute()
+}
+
 describe('a change that is under way when its caller loses the right to it', () => {
   it('is refused under the lock, on a replica that has not heard of the loss, whatever was done before', async () => {
     const caller = await withAccessToken(instance)
@@ -180,7 +191,7 @@ describe('a change that is under way when its caller loses the right to it', () 
     const held = await holdAll(CHANGING, caller.token, ['over HTTP/2'])
 
     const answers = await servers.database.db.transaction().execute(async (trx) => {
-      await trx.selectFrom('instance').selectAll().forUpdate().execute()
+      await holdLock(trx)
       const finished = finishAll(held)
       // From there on nothing but the change itself can refuse them.
       await servers.passedBody(caller.userId, held.size)
@@ -233,7 +244,7 @@ describe('calls of a project owner that are under way when the role is taken awa
     const { userId, token } = await newProjectOwner()
     const held = await holdAll(changing, token, ['over HTTP/2'])
     const answers = await servers.database.db.transaction().execute(async (trx) => {
-      await trx.selectFrom('instance').selectAll().forUpdate().execute()
+      await holdLock(trx)
       const finished = finishAll(held)
       await servers.passedBody(userId, held.size)
       await trx.deleteFrom('project_members').where('user_id', '=', userId).execute()

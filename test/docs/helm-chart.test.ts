@@ -8,7 +8,7 @@ import { parse } from 'yaml'
 import { readConfig } from '../../src/config/config.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { STOP_LIMIT } from '../../src/server/stop-limit.ts'
-import { EVERYTHING, LITTLE, REQUIRED } from '../support/chart-values.ts'
+import { EVERYTHING, LITTLE, REQUIRED, WITH_BOOTSTRAP } from '../support/chart-values.ts'
 import {
   CHART,
   helm,
@@ -40,10 +40,13 @@ const OWN_SETTINGS = [
   'KEYTURN_MASTER_KEYS_COMMAND',
   'KEYTURN_CREDENTIALS',
   'KEYTURN_INITIAL_CREDENTIALS_FILE',
+  'KEYTURN_BOOTSTRAP_FILE',
   'KEYTURN_TLS_CERT_FILE',
   'KEYTURN_TLS_KEY_FILE',
   'KEYTURN_TLS_CLIENT_CA_FILE',
   'KEYTURN_METRICS_LISTEN',
+  // Has a password, so it comes from a secret, with `extraEnv`.
+  'KEYTURN_PRIMARY_DATABASE_URL',
 ]
 
 describe('the Helm chart', () => {
@@ -94,6 +97,7 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     ['the required values', REQUIRED],
     ['every value', EVERYTHING],
     ['few parts', LITTLE],
+    ['a bootstrap file', WITH_BOOTSTRAP],
   ])('passes its linter with %s', (_, values) => {
     expect(helm(['lint', '--strict', CHART, '--values', '-'], values)).toContain('0 chart(s) failed')
   })
@@ -126,6 +130,21 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     })
   })
 
+  it('mounts the file that an empty instance begins with, and no credentials of an administrator then', () => {
+    const rendered = render(WITH_BOOTSTRAP)
+    const { containers, volumes } = objectOf(rendered, 'Deployment').spec.template.spec
+    const { KEYTURN_BOOTSTRAP_FILE, KEYTURN_INITIAL_CREDENTIALS_FILE } = objectOf(rendered, 'ConfigMap').data
+    const { mountPath } = containers[0].volumeMounts.find(({ name }: { name: string }) => name === 'bootstrap')
+    expect(KEYTURN_BOOTSTRAP_FILE).toBe(`${mountPath}/bootstrap.yaml`)
+    expect(KEYTURN_INITIAL_CREDENTIALS_FILE).toBeUndefined()
+    expect(volumes).toContainEqual({
+      name: 'bootstrap',
+      configMap: { name: 'owners', optional: true, items: [{ key: 'owners.yaml', path: 'bootstrap.yaml' }] },
+    })
+    const { sources } = volumes.find(({ name }: { name: string }) => name === 'secrets').projected
+    expect(sources).toHaveLength(1)
+  })
+
   it('takes each secret from a Secret of its own', () => {
     const { containers, volumes } = objectOf(render(EVERYTHING), 'Deployment').spec.template.spec
     expect(containers[0].env[0]).toEqual({
@@ -143,6 +162,7 @@ describeUnless(NO_HELM)('what Helm makes of the chart', () => {
     ['the required values', REQUIRED],
     ['every value', EVERYTHING],
     ['few parts', LITTLE],
+    ['a bootstrap file', WITH_BOOTSTRAP],
   ])('configures a server with %s, which gets longer to stop than it may take', (_, values) => {
     const rendered = render(values)
     const { containers, terminationGracePeriodSeconds } = objectOf(rendered, 'Deployment').spec.template.spec

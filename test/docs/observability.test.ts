@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { WorkerMetrics } from '../../src/workers/worker-metrics.ts'
 import { administrationWith } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { freePort } from '../support/postgres.ts'
 import { type Family, parsePrometheusText, type Sample } from '../support/prometheus-text.ts'
@@ -64,7 +65,13 @@ async function scrapeServer(): Promise<Map<string, Family>> {
     issuer: 'https://ci.example',
     keys: { source },
   })
-  return parsePrometheusText(await (await fetch(`http://${address}/metrics`)).text())
+  const webhook = { name: 'siem', url: 'https://receiver.invalid/events' }
+  await administrationWith(server, token).webhooks.createWebhook(webhook)
+  return await eventually(async () => {
+    const families = parsePrometheusText(await (await fetch(`http://${address}/metrics`)).text())
+    expect(families.get('keyturn_webhook_behind_seconds')?.samples).toHaveLength(1)
+    return families
+  })
 }
 
 /** What depends on PostgreSQL, which the server above does without. */

@@ -12,6 +12,7 @@ import { generateMasterKey } from '../../src/crypto/master-keys.ts'
 import { createCredentialUses } from '../../src/storage/identities/credential-uses.ts'
 import { openDatabase } from '../../src/storage/postgres/database.ts'
 import { type Administration, administrationOf, SERVICES } from '../support/administration.ts'
+import { AuditFollower } from '../support/audit-follower.ts'
 import { openBrowser } from '../support/console-browser.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -136,9 +137,16 @@ export function describeTwoRoles({
       ).serviceUser
       const clientId = `${userId}@store`
       await users('UpdateServiceUser', { userId, name: 'machine', updateMask: 'name' })
-      await users('SetInstanceRoles', { userId, instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'] })
+      const instanceRoles = ['INSTANCE_ROLE_IAM_OWNER_VIEWER', 'INSTANCE_ROLE_IAM_AUDITOR']
+      await users('SetInstanceRoles', { userId, instanceRoles })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       await users('GrantProjectRole', { userId, projectId, role: 'reader' })
       await users('GrantScope', { userId, scope: 'stock' })
+      await projects('SetProjectMember', { projectId, userId, role: 'PROJECT_MEMBER_ROLE_PROJECT_OWNER' })
+      await projects('ListProjectMembers', { projectId })
+      await projects('RemoveProjectMember', { projectId, userId })
       const generated = await users<{ secret: { secretId: string }; clientSecret: string }>('GenerateClientSecret', {
         userId,
       })
@@ -212,6 +220,23 @@ export function describeTwoRoles({
       await identities('RemoveFederatedIdentity', { userId, identityId: identity.identityId })
       await issuers('DeleteTrustedIssuer', { issuerId })
 
+      const webhooks = <T>(method: string, request: object = {}) =>
+        call<T>(`iam.event.v2.WebhookService/${method}`, request)
+      const receiver = { name: 'siem', url: 'https://127.0.0.1:1/events' }
+      const { webhook } = await webhooks<{ webhook: { webhookId: string } }>('CreateWebhook', receiver)
+      const { webhookId } = webhook
+      await webhooks('UpdateWebhook', { webhookId, name: 'watch', updateMask: 'name' })
+      await eventually(async () => {
+        const { webhook } = await webhooks<{ webhook: { delivery: { lastFailure?: string } } }>('GetWebhook', {
+          webhookId,
+        })
+        expect(webhook.delivery.lastFailure).toContain('KEYTURN_OUTBOUND_NETWORKS')
+      })
+      await webhooks('ListWebhooks')
+      await webhooks('RotateWebhookSecret', { webhookId })
+      await webhooks('TestWebhook', { webhookId })
+      await webhooks('DeleteWebhook', { webhookId })
+
       const certificates = <T>(method: string, request: object) =>
         call<T>(`iam.user.v2.ClientCertificateService/${method}`, request)
       const { certificate } = await certificates<{ certificate: { certificateId: string } }>('AddClientCertificate', {
@@ -240,6 +265,36 @@ export function describeTwoRoles({
       await projects('RemoveProjectScope', { projectId, scope: 'stock' })
       await projects('RemoveProjectAudience', { projectId, audience: 'https://stock.example' })
       await projects('DeleteProject', { projectId })
+    })
+
+    it('let it plan, apply, prune and export a configuration', async () => {
+      const configurations = (method: string, request: object) => call(`iam.config.v2.ConfigService/${method}`, request)
+      const issuer = 'https://configured.example'
+      const configuration = {
+        projects: [{ name: 'configured', roles: ['a'], scopes: ['b'], audiences: ['urn:configured'] }],
+        trustedIssuers: [{ issuer, keys: { discovery: {} } }],
+        serviceUsers: [
+          {
+            project: 'configured',
+            name: 'robot',
+            projectRoles: [{ project: 'configured', roles: ['a'] }],
+            scopes: ['b'],
+            instanceRoles: ['INSTANCE_ROLE_IAM_OWNER_VIEWER'],
+            federatedIdentities: [{ issuer, subject: 'robot' }],
+            clientCertificates: [{ match: { sanDns: 'robot.example' } }],
+          },
+        ],
+        rotationPolicy: { enabled: false },
+      }
+      const label = 'two-roles'
+      await configurations('PlanConfiguration', { configuration, label })
+      await configurations('ApplyConfiguration', { configuration, label })
+      await configurations('ExportConfiguration', { label })
+      const [robot] = configuration.serviceUsers
+      const lessRobot = { project: robot!.project, name: robot!.name, enabled: false, tokenClaims: '{"a":1}' }
+      const less = { ...configuration, projects: [{ name: 'configured' }], serviceUsers: [lessRobot] }
+      await configurations('ApplyConfiguration', { configuration: less, label })
+      await configurations('ApplyConfiguration', { configuration: {}, label, prune: true })
     })
 
     it('let people sign in at the console, use it and sign out', async () => {
@@ -290,6 +345,10 @@ export function describeTwoRoles({
       admin = await administrationOf(server)
       await keys('RotateWebKey')
       await call('iam.audit.v2.AuditService/ListAuditEvents', { pageSize: 1000 })
+      const follower = new AuditFollower(admin.audit, {})
+      await eventually(() => expect(follower.responses).toBeGreaterThan(0))
+      await follower.stop()
+      called.add('iam.audit.v2.AuditService/FollowAuditEvents')
       await call('iam.instance.v2.InstanceService/GetInstance')
       // Written a few seconds later, by the runtime role.
       await eventually(async () => {

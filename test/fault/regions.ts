@@ -1,104 +1,121 @@
 /**
- * Regions on one machine: each has a PostgreSQL server, a Keyturn replica on it, and a client, in a network namespace of its own.
- *
- * The first region has the primary, the others have standbys that follow it over wires with delay and loss.
+ * Two regions: a primary with a server of Keyturn, and a hot standby of it with another one, which issue tokens in one name.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { KeyturnProcess } from '../support/keyturn.ts'
-import { makeNetwork, type Namespace, type Network } from '../support/network/namespaces.ts'
-import { createPostgresServer, type Place, type PostgresServer } from './postgres-server.ts'
-import type { RegionAnswer, RegionRequest } from './region-worker.ts'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationWith } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Keyturn, startKeyturnInProcess } from '../support/keyturn.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { requestToken } from '../support/web-key-client.ts'
+import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 
-const WORKER = join(import.meta.dirname, 'region-worker.ts')
+/** The least that is allowed on a standby, in seconds. */
+export const MAX_STALENESS_SECONDS = 15
 
-type AnswerTo<Kind extends RegionRequest['kind']> = Extract<RegionAnswer, { kind: Kind }>
+/** Where the regional server sends those whose changes it refuses. */
+export const PRIMARY_URL = 'https://primary.example'
 
-/** A client inside a region. */
-export class RegionClient {
-  readonly #worker: ChildProcess
-  readonly #waiting = new Map<number, (answer: RegionAnswer) => void>()
-  #requests = 0
+const MASTER_KEY = generateMasterKey()
 
-  constructor({ enter }: Namespace) {
-    const [program = '', ...args] = [...enter, process.execPath, '--disable-warning=ExperimentalWarning', WORKER]
-    this.#worker = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-    createInterface(this.#worker.stdout!).on('line', (line) => {
-      const { id, answer } = JSON.parse(line) as { id: number; answer: RegionAnswer }
-      this.#waiting.get(id)?.(answer)
-      this.#waiting.delete(id)
-    })
-  }
-
-  /** @throws {Error} what went wrong there. */
-  async ask<Request extends RegionRequest>(request: Request): Promise<AnswerTo<Request['kind']>> {
-    this.#requests += 1
-    const id = this.#requests
-    const answered = new Promise<RegionAnswer>((resolve) => this.#waiting.set(id, resolve))
-    this.#worker.stdin?.write(`${JSON.stringify({ id, request })}\n`)
-    const answer = await answered
-    if (answer.kind === 'error') throw new Error(answer.message)
-    return answer as AnswerTo<Request['kind']>
-  }
-
-  end(): void {
-    this.#worker.kill('SIGKILL')
-  }
-}
-
-/** One region. */
+/** A region. */
 export interface Region {
-  readonly name: string
-  readonly namespace: Namespace
-  readonly client: RegionClient
-  readonly database: PostgresServer
-  keyturn: KeyturnProcess | undefined
+  readonly server: PostgresServer
+  readonly keyturn: Keyturn
 }
 
-/** Regions, the first of them with the primary. */
+/** Both of them. */
 export interface Regions {
-  readonly network: Network
-  readonly all: readonly Region[]
-  remove(): Promise<void>
+  readonly primary: Region
+  readonly regional: Region
+  /** Between the regional server of Keyturn and the primary. */
+  readonly wire: TcpProxy
+  /** Of all servers. */
+  readonly issuer: string
+  /** Starts another server of Keyturn on one of the databases. It is stopped at the end. */
+  start(server: PostgresServer, env?: Readonly<Record<string, string>>): Promise<Keyturn>
+  /** The first administrator, at one of the servers. */
+  administrationAt(keyturn: Keyturn): Promise<Administration>
+  stop(): Promise<void>
 }
 
-/** Makes regions with running databases, whose wires are perfect at first. Remove them at the end. */
-export async function makeRegions(names: readonly string[]): Promise<Regions> {
-  const network = await makeNetwork(names.length)
-  const all: Region[] = []
-  const remove = async () => {
-    for (const { keyturn, client, database } of all) {
-      await keyturn?.kill()
-      await database.destroy()
-      client.end()
-    }
-    await network.remove()
+/** Makes a primary and a standby that follows it, both running and empty. */
+export async function createStandby(): Promise<{
+  readonly primary: PostgresServer
+  readonly standby: PostgresServer
+}> {
+  const primary = await createPostgresServer()
+  await primary.stop('fast')
+  const standby = await primary.copy()
+  await standby.follow(primary, 'standby')
+  await primary.start()
+  await standby.start()
+  return { primary, standby }
+}
+
+/** Starts both regions. */
+export async function startRegions(): Promise<Regions> {
+  const { primary, standby } = await createStandby()
+  const wire = await startTcpProxy(primary.port, await freePort())
+  const started: Keyturn[] = []
+  let issuer: string | undefined
+  const start = async (server: PostgresServer, env: Readonly<Record<string, string>> = {}) => {
+    const keyturn = await startKeyturnInProcess({
+      env: {
+        KEYTURN_DATABASE_URL: server.url(),
+        KEYTURN_MASTER_KEYS: MASTER_KEY,
+        KEYTURN_MAX_STALENESS: String(MAX_STALENESS_SECONDS),
+        KEYTURN_PRIMARY_URL: PRIMARY_URL,
+        KEYTURN_ZITADEL_API: 'on',
+        ...(issuer === undefined ? {} : { KEYTURN_BASE_URL: issuer }),
+        ...env,
+      },
+    })
+    started.push(keyturn)
+    return keyturn
+  }
+  const stop = async () => {
+    await Promise.all(started.map((keyturn) => keyturn.stop()))
+    await wire.close()
+    await Promise.all([standby.destroy(), primary.destroy()])
   }
   try {
-    for (const [index, one] of network.namespaces.entries())
-      for (const other of network.namespaces.slice(index + 1)) network.connect(one, other, { roundTrip: 0, loss: 0 })
-    const template = await createPostgresServer()
-    await template.stop('fast')
-    for (const [index, name] of names.entries()) {
-      const namespace = network.namespaces[index] as Namespace
-      const client = new RegionClient(namespace)
-      const place: Place = {
-        ...namespace,
-        query: async (url, text) => (await client.ask({ kind: 'sql', url, text })).rows,
-      }
-      all.push({ name, namespace, client, database: await template.copy(place), keyturn: undefined })
+    const first = await start(primary)
+    issuer = first.baseUrl
+    // Else the second one would wait for it, and log that.
+    await eventually(async () => {
+      const [{ count } = { count: 0 }] = await standby.query<{ count: number }>('select count(*)::int from replicas')
+      if (count === 0) throw new Error('no heartbeat has arrived yet')
+    })
+    const second = await start(standby, { KEYTURN_PRIMARY_DATABASE_URL: primary.url(wire.port) })
+    const admin = await first.admin()
+    const administrationAt = async (keyturn: Keyturn) => {
+      const token_endpoint = `${keyturn.listenUrl}/oauth/v2/token`
+      return administrationWith(keyturn, await requestToken({ ...admin, token_endpoint }))
     }
-    await template.destroy()
-    const [home, ...others] = all
-    await home?.database.start()
-    for (const { name, database } of others) {
-      await database.follow(home!.database, name)
-      await database.start()
+    return {
+      primary: { server: primary, keyturn: first },
+      regional: { server: standby, keyturn: second },
+      wire,
+      issuer,
+      start,
+      administrationAt,
+      stop,
     }
-    return { network, all, remove }
   } catch (error) {
-    await remove()
+    await stop()
     throw error
   }
+}
+
+/** Waits until a standby has replayed all that its primary has written. */
+export async function untilReplayed(primary: PostgresServer, standby: PostgresServer): Promise<void> {
+  const [written] = await primary.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn')
+  await eventually(async () => {
+    const [replayed] = await standby.query<{ there: boolean }>(
+      'select pg_last_wal_replay_lsn() >= $1::pg_lsn as there',
+      [written?.lsn],
+    )
+    if (replayed?.there !== true) throw new Error('the standby lags behind')
+  })
 }

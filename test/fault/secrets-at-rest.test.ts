@@ -108,10 +108,11 @@ async function useEverything(running: KeyturnProcess, { remove }: { remove: bool
   await fetch(`${running.listenUrl}/oauth/v2/token?client_secret=${admin.client_secret}`)
 
   const browsing = await useConsole(running, tokens.at(-1)!)
+  const signing = await useWebhook(running, tokens.at(-1)!)
 
   // Header and claims are no secret; without the signature nobody accepts them.
   const signatures = tokens.map((token, i) => secretText(`access token ${i + 1}`, token.split('.')[2]!))
-  return [...signatures, ...browsing, secretText('the client secret', admin.client_secret)]
+  return [...signatures, ...browsing, ...signing, secretText('the client secret', admin.client_secret)]
 }
 
 /** Signs in at the console, and uses the session, right and wrong. */
@@ -131,6 +132,25 @@ async function useConsole(running: KeyturnProcess, token: string): Promise<Secre
   browser.cookie = `keyturn_console=${cookie.slice(0, -1)}`
   expect((await browser.call('iam.project.v2.ProjectService/ListProjects')).status).toBe(401)
   return [secretText('the code of a sign-in link', code), secretText('the cookie of a session', cookie)]
+}
+
+/** Makes a webhook whose receiver is not there, has events signed for it, and returns its secrets. */
+async function useWebhook(running: KeyturnProcess, token: string): Promise<Secret[]> {
+  const call = async (method: string, request: object) => {
+    const response = await fetch(`${running.listenUrl}/iam.event.v2.WebhookService/${method}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify(request),
+    })
+    expect(response.status).toBe(200)
+    return (await response.json()) as { webhook: { webhookId: string }; secret: string; failure: string }
+  }
+  const name = `hook-${randomBytes(4).toString('hex')}`
+  const { webhook, secret: first } = await call('CreateWebhook', { name, url: 'https://127.0.0.1:1/' })
+  const { webhookId } = webhook
+  const { secret } = await call('RotateWebhookSecret', { webhookId })
+  expect((await call('TestWebhook', { webhookId })).failure).toContain('which is not allowed')
+  return [first, secret].map((each) => secretText('the signing secret of a webhook', each.replace('whsec_', '')))
 }
 
 /** Every private key in the database, opened with the master key. */

@@ -1,13 +1,15 @@
 /**
  * The administration of a running server as its clients see it: generated clients, plain JSON, and refusals.
  */
-import { type DescMethodUnary, getOption } from '@bufbuild/protobuf'
+import { type DescMethod, type DescMethodUnary, getOption } from '@bufbuild/protobuf'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.js'
 import { AuditService } from '../../gen/iam/audit/v2/audit_service_pb.js'
 import { required_permission } from '../../gen/iam/auth/v1/permission_pb.js'
+import { ConfigService } from '../../gen/iam/config/v2/config_service_pb.js'
 import { ConsoleService } from '../../gen/iam/console/v2/console_service_pb.js'
+import { WebhookService } from '../../gen/iam/event/v2/webhook_service_pb.js'
 import { FederatedIdentityService } from '../../gen/iam/federation/v2/federated_identity_service_pb.js'
 import { TrustedIssuerService } from '../../gen/iam/federation/v2/trusted_issuer_service_pb.js'
 import { InstanceService } from '../../gen/iam/instance/v2/instance_service_pb.js'
@@ -32,14 +34,20 @@ export const SERVICES = [
   AuditService,
   InstanceService,
   ConsoleService,
+  WebhookService,
+  ConfigService,
 ]
 
-/** Every method of the API, and the permission that its option names. */
-export const METHODS = SERVICES.flatMap((service) => service.methods as DescMethodUnary[]).map((method) => {
+/** Every unary method of the API, and the permission that its option names. */
+export const METHODS = SERVICES.flatMap((service) => service.methods.filter(isUnary)).map((method) => {
   const permission = getOption(method, required_permission)
   if (!isPermission(permission)) throw new Error(`${permission} is no permission`)
   return { path: `${method.parent.typeName}/${method.name}`, permission, method }
 })
+
+function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
+  return method.methodKind === 'unary'
+}
 
 /** A client of each service, with one token. */
 export interface Administration {
@@ -52,6 +60,8 @@ export interface Administration {
   readonly audit: Client<typeof AuditService>
   readonly instance: Client<typeof InstanceService>
   readonly console: Client<typeof ConsoleService>
+  readonly webhooks: Client<typeof WebhookService>
+  readonly configurations: Client<typeof ConfigService>
   /** The deprecated service. */
   readonly webKeys: Client<typeof BetaWebKeyService>
   readonly keys: Client<typeof WebKeyService>
@@ -83,6 +93,8 @@ export function administrationWith(server: Pick<Keyturn, 'listenUrl'>, token: st
     audit: createClient(AuditService, transport),
     instance: createClient(InstanceService, transport),
     console: createClient(ConsoleService, transport),
+    webhooks: createClient(WebhookService, transport),
+    configurations: createClient(ConfigService, transport),
     webKeys: createClient(BetaWebKeyService, transport),
     keys: createClient(WebKeyService, transport),
     post: async (method, request = {}) => {

@@ -9,6 +9,12 @@ export const REQUIRED: Values = {
   secrets: { existingSecret: 'keyturn' },
 }
 
+/** An instance that begins with a configuration, without a secret of an administrator. */
+export const WITH_BOOTSTRAP: Values = {
+  ...REQUIRED,
+  bootstrap: { existingConfigMap: 'owners', key: 'owners.yaml' },
+}
+
 /** Every part, each in another way than by default. */
 export const EVERYTHING: Values = {
   baseUrl: 'https://tokens.example.com:8443',

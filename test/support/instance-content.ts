@@ -7,7 +7,8 @@ import { newKeyPair } from './keys.ts'
 
 /** What a first start stores; other content at every call. */
 export function newInstanceContent() {
-  const administrator = {
+  const owner = {
+    kind: 'administrator' as const,
     userId: randomUUID(),
     projectId: randomUUID(),
     projectName: 'keyturn',
@@ -15,5 +16,5 @@ export function newInstanceContent() {
     secretHash: new Uint8Array(randomBytes(32)),
   }
   const integrity = { sealedIntegrityKey: 'sealed.integrity', publicKeys: TEST_MACS }
-  return { administrator, firstKey: newKeyPair(), integrity, issuer: 'https://id.example.com' }
+  return { owner, firstKey: newKeyPair(), integrity, issuer: 'https://id.example.com' }
 }

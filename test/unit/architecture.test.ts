@@ -23,6 +23,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   config: ['crypto', 'node:', 'zod'],
   telemetry: ['domain', 'app', 'config', 'oauth', 'rpc', 'http', 'node:', 'pino', 'prom-client', '@opentelemetry/'],
   'secret-files': ['domain', 'config', 'crypto', 'node:', 'zod'],
+  'configuration-files': ['domain', 'gen', 'node:', '@bufbuild/', 'yaml', 'zod'],
   server: [
     'domain',
     'app',
@@ -37,6 +38,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'config',
     'telemetry',
     'secret-files',
+    'configuration-files',
     'node:',
   ],
   workers: ['domain', 'app', 'config', 'telemetry', 'server', 'node:', 'prom-client'],
@@ -47,6 +49,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'crypto',
     'telemetry',
     'secret-files',
+    'configuration-files',
     'server',
     'workers',
     'gen',
@@ -112,12 +115,14 @@ describe('the source', () => {
     const acting = sources.filter((file) => /\bSYSTEM\b|kind: 'system'/.test(read(file)))
     expect(acting.sort()).toEqual([
       'src/app/console/people.ts',
+      'src/app/events/webhook-deliverer.ts',
       'src/app/federation/issuer-key-refresher.ts',
       'src/app/keys/reseal.ts',
       'src/app/keys/rotator.ts',
       'src/app/replica/issuer.ts',
       'src/domain/identities/authority.ts',
       'src/server/recover.ts',
+      'src/storage/events/expired-events.ts',
       'src/storage/instance/instance-initializer.ts',
     ])
   })

@@ -21,6 +21,11 @@ export function trustedIssuerResource(issuerId: string): string {
   return `trusted_issuers/${issuerId}`
 }
 
+/** For example `webhooks/<webhook_id>`. */
+export function webhookResource(webhookId: string): string {
+  return `webhooks/${webhookId}`
+}
+
 /** For example `issuers/https://id.example.com`. */
 export function issuerResource(issuer: string): string {
   return `issuers/${issuer}`

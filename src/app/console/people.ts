@@ -21,7 +21,7 @@ const PROJECT_NAME = 'people'
 /** What it needs. */
 export interface PeopleOptions {
   readonly store: Pick<IdentityStore, 'findUser' | 'findProject' | 'changeProject' | 'changeUser'>
-  readonly replica: Pick<Replica, 'assertWritable' | 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary' | 'refreshAfterWrite'>
   readonly sessions: Pick<ConsoleSessions, 'openFor'>
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly rules: readonly RoleRule[]
@@ -44,7 +44,8 @@ export class People {
    */
   async signIn(person: Person, request: BrowserRequest): Promise<OpenedSession> {
     const { store, replica, idOf, audit } = this.#options
-    replica.assertWritable()
+    replica.assertCurrent()
+    replica.assertPrimary()
     const userId = idOf(person.issuer, person.subject)
     const before = await store.findUser(userId)
     try {
@@ -66,8 +67,8 @@ export class People {
     await this.#makeProject(projectId, request)
     const facts = { userId, projectId, projectName: PROJECT_NAME, name: nameOf(person), instanceRoles }
     const entry = { ...SYSTEM, ...request, action: 'console/person', resource: userResource(userId) }
-    await store.changeUser(userId, entry, (user, { date }) => {
-      return { next: planPerson(user, facts, date), result: undefined }
+    await store.changeUser(userId, entry, (user, moment) => {
+      return { next: planPerson(user, facts, moment), result: undefined }
     })
     await replica.refreshAfterWrite()
     if (instanceRoles.length === 0) throw notAllowed()

@@ -40,6 +40,19 @@ export type KeyOrigin =
   | { readonly kind: 'jwks'; readonly jwks: string }
   | { readonly kind: 'fetched'; readonly source: KeySource }
 
+/** Reads what a key origin is made of. @throws {DomainError} `trusted_issuer_invalid`. */
+export function readKeyOrigin(
+  origin: KeyOrigin,
+  { parseIssuerKeys, parseCaCertificates }: Pick<TrustedIssuersOptions, 'parseIssuerKeys' | 'parseCaCertificates'>,
+): IssuerKeyChoice {
+  if (origin.kind === 'jwks') return { kind: 'given', keys: parseIssuerKeys(origin.jwks) }
+  const { caCertificates } = origin.source
+  return {
+    ...origin,
+    source: { ...origin.source, caCertificates: caCertificates && parseCaCertificates(caCertificates) },
+  }
+}
+
 /**
  * Every method throws {DomainError} `storage_unavailable`, and `trusted_issuer_not_found` if it takes an issuer's id; what changes
  * something also `change_outcome_unknown` and `change_not_in_force`.
@@ -58,7 +71,7 @@ export class TrustedIssuers {
   ): Promise<TrustedIssuer> {
     const { newId, issuer: own } = this.#options
     const issuerId = newId()
-    const keys = this.#chosen(origin)
+    const keys = readKeyOrigin(origin, this.#options)
     return this.#change(actor, issuerId, (issuers, moment) =>
       addIssuer(issuers, { ...facts, issuerId, keys }, { moment, own }),
     )
@@ -79,7 +92,7 @@ export class TrustedIssuers {
     issuerId: string,
     { keys: origin, ...limits }: Omit<IssuerEdit, 'keys'> & { readonly keys?: KeyOrigin },
   ): Promise<TrustedIssuer> {
-    const edit = origin === undefined ? limits : { ...limits, keys: this.#chosen(origin) }
+    const edit = origin === undefined ? limits : { ...limits, keys: readKeyOrigin(origin, this.#options) }
     return this.#change(actor, issuerId, (issuers, { clock }) => editIssuer(issuers, issuerId, { edit, clock }))
   }
 
@@ -94,16 +107,6 @@ export class TrustedIssuers {
     const entry = { ...actor, resource: trustedIssuerResource(issuerId) }
     await store.change(entry, (issuers) => ({ next: removeIssuer(issuers, issuerId), result: undefined }))
     await replica.refreshAfterWrite()
-  }
-
-  #chosen(origin: KeyOrigin): IssuerKeyChoice {
-    const { parseIssuerKeys, parseCaCertificates } = this.#options
-    if (origin.kind === 'jwks') return { kind: 'given', keys: parseIssuerKeys(origin.jwks) }
-    const { caCertificates } = origin.source
-    return {
-      ...origin,
-      source: { ...origin.source, caCertificates: caCertificates && parseCaCertificates(caCertificates) },
-    }
   }
 
   async #change(

@@ -13,7 +13,7 @@ import type { Replica } from '../replica/replica.ts'
 /** What the use case needs. */
 export interface TokenRevocationsOptions {
   readonly store: Pick<IdentityStore, 'changeUser'>
-  readonly replica: Pick<Replica, 'assertWritable' | 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'assertPrimary' | 'refreshAfterWrite'>
 }
 
 /** The request of the client that revokes a token. */
@@ -39,7 +39,7 @@ export class TokenRevocations {
    */
   async revoke({ subject: userId, credential }: IssuedAccessToken, request: RevocationRequest): Promise<void> {
     const { store, replica } = this.#options
-    replica.assertWritable()
+    replica.assertPrimary()
     const { requestId, clientAddress, isProved } = request
     const { tokenId, expiresAt } = credential
     const resource = userResource(userId, 'access_tokens', tokenId)

@@ -1,12 +1,12 @@
 /**
- * Reseals every sealed key of the instance, the private keys and the integrity key, with the first master key, while servers
+ * Reseals every sealed key of the instance, the private keys, the secrets of webhooks and the integrity key, with the first master key, while servers
  * serve. Reports which master key seals what.
  *
  * Each key is a change of its own, so an interrupted run needs no recovery: the next one reseals the rest.
  */
 import { SYSTEM } from '../../domain/identities/authority.ts'
 import type { KeyResealer, SealedKey, SealedKeyStore } from '../../domain/keys/sealed-keys.ts'
-import { INTEGRITY_KEY, webKeyResource } from '../audit/audit-resources.ts'
+import { INTEGRITY_KEY, webhookResource, webKeyResource } from '../audit/audit-resources.ts'
 
 /** How often the store is searched for new keys that another master key has sealed. */
 const MAX_LOOKS = 10
@@ -114,5 +114,12 @@ export async function lookAtMasterKeys({ store, resealer }: ResealOptions): Prom
 
 /** How the audit trail names what was sealed. */
 function nameOf(key: SealedKey): string {
-  return key.kind === 'integrity_key' ? INTEGRITY_KEY : webKeyResource(key.keyId)
+  switch (key.kind) {
+    case 'integrity_key':
+      return INTEGRITY_KEY
+    case 'web_key':
+      return webKeyResource(key.keyId)
+    case 'webhook_secret':
+      return webhookResource(key.webhookId)
+  }
 }

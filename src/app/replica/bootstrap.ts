@@ -1,11 +1,16 @@
 /**
  * Initialises an empty instance: its issuer, a project, an owner with one client secret, one active web key, and the integrity
- * key.
+ * key. With a configuration, that has the owner and all else, and there is no secret.
  */
 import { type ClientId, formatClientId } from '../../domain/identities/client-id.ts'
 import type { NewIntegrity } from '../../domain/integrity.ts'
 import { DEFAULT_WEB_KEY_CONFIG } from '../../domain/keys/key-algorithm.ts'
-import type { InstanceInitializer, KeyPairGenerator } from '../../domain/ports.ts'
+import type {
+  FirstAdministrator,
+  FirstConfiguration,
+  InstanceInitializer,
+  KeyPairGenerator,
+} from '../../domain/ports.ts'
 
 const PROJECT_NAME = 'keyturn'
 
@@ -25,6 +30,8 @@ export interface BootstrapOptions {
   readonly credentials: CredentialsSink
   /** The first administrator, whose credentials the operator has. Null: one is generated. */
   readonly given: (ClientId & { readonly clientSecret: string }) | null
+  /** What the instance begins with instead of a first administrator. */
+  readonly configuration: FirstConfiguration | null
   /** The issuer of the server that does this. */
   readonly issuer: string
   /** A new random UUID. */
@@ -41,23 +48,26 @@ export interface BootstrapOptions {
  * @throws {DomainError} `storage_unavailable`; any error of the credentials sink.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<boolean> {
-  const { initializer, generator, newIntegrity, credentials, given, issuer, newId } = options
+  const { initializer, generator, newIntegrity, credentials, given, configuration, issuer, newId } = options
   if (await initializer.isInitialised()) return false
 
   const firstKey = await generator.generate(DEFAULT_WEB_KEY_CONFIG)
   const integrity = await newIntegrity()
+  if (configuration !== null)
+    return initializer.initialise({ owner: configuration, firstKey, integrity, issuer }, async () => {})
   const { secret, hash } =
     given === null
       ? integrity.secrets.generate()
       : { secret: given.clientSecret, hash: integrity.secrets.hash(given.clientSecret) }
-  const administrator = {
+  const administrator: FirstAdministrator = {
+    kind: 'administrator',
     userId: given?.userId ?? newId(),
     projectId: newId(),
     projectName: given?.projectName ?? PROJECT_NAME,
     secretId: newId(),
     secretHash: hash,
   }
-  return initializer.initialise({ administrator, firstKey, integrity, issuer }, async () => {
+  return initializer.initialise({ owner: administrator, firstKey, integrity, issuer }, async () => {
     if (given === null) await credentials.write({ clientId: formatClientId(administrator), clientSecret: secret })
   })
 }

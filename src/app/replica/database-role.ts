@@ -5,7 +5,7 @@
  *
  * A connection to a standby says nothing about the connection from there to the primary. Replicas on the primary write heartbeats, and
  * the newest one that has arrived bounds the age of all that has: by the clock of the database, and by how long this process has seen no
- * newer one. The second makes up for the clock of a standby that is behind that of its primary.
+ * change of it. The second makes up for the clock of a standby that is behind that of its primary.
  */
 import type { InstanceStatus, Log } from '../../domain/ports.ts'
 
@@ -58,5 +58,5 @@ export class DatabaseRole {
 function newestOf(known: SeenHeartbeat | undefined, arrived: Date | null, at: number): SeenHeartbeat | undefined {
   if (arrived === null) return undefined
   const date = arrived.getTime()
-  return known !== undefined && date <= known.date ? known : { date, seenAt: at }
+  return known?.date === date ? known : { date, seenAt: at }
 }

@@ -183,6 +183,14 @@ export class Replica {
     return this.#memory.keys.subscribe(listener)
   }
 
+  /** Calls `listener` with each change that this replica knows, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    const unsubscribes = [this.#memory.lag.subscribe(listener), this.#memory.keys.subscribe(() => listener())]
+    return () => {
+      for (const unsubscribe of unsubscribes) unsubscribe()
+    }
+  }
+
   /** Calls `listener` with the lag of each change, in seconds, until the returned function is called. */
   onLag(listener: (lagSeconds: number) => void): () => void {
     return this.#memory.lag.subscribe(listener)
@@ -232,9 +240,8 @@ export class Replica {
     return this.#guard.isCurrent() && !this.#role.isStandby
   }
 
-  /** @throws {DomainError} `primary_region` if the database is a standby; `storage_unavailable` like `assertCurrent`. */
-  assertWritable(): void {
-    this.#guard.assertCurrent()
+  /** @throws {DomainError} `primary_region` if the database was a standby at the last comparison. Every change of a caller asks this. */
+  assertPrimary(): void {
     if (this.#role.isStandby) throw primaryRegionOnly(this.#options.primaryUrl ?? null)
   }
 

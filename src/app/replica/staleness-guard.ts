@@ -76,9 +76,11 @@ export class StalenessGuard {
     this.#unreadable = undefined
     this.#newerVersion = undefined
     this.#missedAt = undefined
-    if (!this.isFresh()) return this.#logStandstill()
-    if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
-    this.#throttle = undefined
+    if (!this.isFresh()) this.#logStandstill()
+    else if (this.#throttle !== undefined) {
+      this.#options.log.info({}, 'the state of the instance can be read again')
+      this.#throttle = undefined
+    }
   }
 
   failed({ at, version, error }: FailedComparison): void {

@@ -3,6 +3,7 @@
  */
 import { Command } from 'commander'
 import { generateMasterKey } from '../../crypto/master-keys.ts'
+import type { SealedKey } from '../../domain/keys/sealed-keys.ts'
 import type { masterKeyStatus, rotateMasterKeys } from '../../server/reseal.ts'
 import { namingCommands } from '../command-name.ts'
 import type { Io } from '../io.ts'
@@ -80,8 +81,18 @@ function describeStatus({ uses, lost }: Awaited<ReturnType<typeof masterKeyStatu
   return [
     formatTable(['MASTER KEY', 'CONFIGURED', 'SEALS'], rows),
     ...lost.map(({ key, reason }) => {
-      const name = key.kind === 'integrity_key' ? 'integrity key' : `web key ${key.keyId}`
-      return `Cannot be opened: ${name}: ${reason}`
+      return `Cannot be opened: ${nameOf(key)}: ${reason}`
     }),
   ]
+}
+
+function nameOf(key: SealedKey): string {
+  switch (key.kind) {
+    case 'integrity_key':
+      return 'integrity key'
+    case 'web_key':
+      return `web key ${key.keyId}`
+    case 'webhook_secret':
+      return `secret of webhook ${key.webhookId}`
+  }
 }

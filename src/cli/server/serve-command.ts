@@ -111,7 +111,12 @@ async function stopWithLastLines(stop: () => Promise<void>, log: ServerLog): Pro
 }
 
 function announce(io: Io, { listenUrl, baseUrl, initialised }: Serving, config: Config): void {
-  const { initialCredentialsFile } = config
+  const { initialCredentialsFile, bootstrapFile } = config
+  if (bootstrapFile !== null) {
+    const begun = initialised ? `The instance begins with ${bootstrapFile}.` : 'The instance was set up before.'
+    io.stdout.write(`Keyturn listens on ${listenUrl} (base URL ${baseUrl}).\n${begun}\n`)
+    return
+  }
   const credentialsFile = initialCredentialsFile ?? config.credentialsFile
   const written =
     initialCredentialsFile === null

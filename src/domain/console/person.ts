@@ -7,6 +7,8 @@
 import { DomainError } from '../errors.ts'
 import type { InstanceRole } from '../identities/permission.ts'
 import { createServiceUser, type NewServiceUser, type ServiceUser } from '../identities/service-user.ts'
+import { revokeAllTokens } from '../identities/token-revocation.ts'
+import type { ChangeMoment } from '../time.ts'
 
 /** What an ID token says about a person (OpenID Connect Core §2), once it has been verified. */
 export interface Person {
@@ -57,7 +59,7 @@ export function nameOf({ claims, subject }: Pick<Person, 'claims' | 'subject'>):
 
 /**
  * The user of a person with the roles that the person has now. A person who has lost all of them loses those of the user too, also those
- * over projects, which only people with another role can use.
+ * over projects, which only people with another role can use. With other roles, the user loses credentials and tokens that it was given.
  *
  * @param before Undefined at the first sign-in.
  * @throws {DomainError} `sign_in_not_allowed` for a person without a role who has no user, and for a disabled user.
@@ -68,17 +70,33 @@ export function planPerson(
     instanceRoles,
     ...facts
   }: Omit<NewServiceUser, 'clientCredentialsEnabled'> & { readonly instanceRoles: readonly InstanceRole[] },
-  at: Date,
+  { clock, date }: ChangeMoment,
 ): ServiceUser {
   if (before === undefined && instanceRoles.length === 0) throw notAllowed()
   if (before?.enabled === false) throw notAllowed()
-  const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, at)
+  const user = before ?? createServiceUser({ ...facts, clientCredentialsEnabled: false }, date)
   const managedProjects: ServiceUser['managedProjects'] = instanceRoles.length === 0 ? new Map() : user.managedProjects
-  const isSame =
-    user.name === facts.name &&
-    user.instanceRoles.join() === instanceRoles.join() &&
-    user.managedProjects.size === managedProjects.size
-  return before !== undefined && isSame ? before : { ...user, name: facts.name, instanceRoles, managedProjects }
+  const keepsRoles = user.instanceRoles.join() === instanceRoles.join()
+  const isSame = user.name === facts.name && keepsRoles && user.managedProjects.size === managedProjects.size
+  if (before !== undefined && isSame) return before
+  const kept = keepsRoles ? user : withoutCredentials(user, clock)
+  return { ...kept, name: facts.name, instanceRoles, managedProjects }
+}
+
+/** No right that the provider gives may reach others: who could make credentials of the user before need not have the new roles. */
+function withoutCredentials(user: ServiceUser, clock: Date): ServiceUser {
+  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
+  const credentials = [secrets, keys, personalAccessTokens, federatedIdentities, certificates].flat()
+  if (credentials.length === 0 && !user.clientCredentialsEnabled) return user
+  return {
+    ...revokeAllTokens(user, clock),
+    clientCredentialsEnabled: false,
+    secrets: [],
+    keys: [],
+    personalAccessTokens: [],
+    federatedIdentities: [],
+    certificates: [],
+  }
 }
 
 /** The refusal of a person whom the provider knows, and who may not sign in here. */

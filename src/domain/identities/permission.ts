@@ -13,6 +13,8 @@ const READING = [
   // Signing in, to see what else a role lets one see.
   'iam.console.read',
   'iam.session.read',
+  // Exporting and planning: what a configuration would change.
+  'iam.config.read',
 ] as const
 
 /** Everything that a method can require. */
@@ -34,6 +36,11 @@ export const PERMISSIONS = [
   'iam.trusted_issuer.write',
   'iam.trusted_issuer.delete',
   'iam.session.delete',
+  'iam.webhook.read',
+  'iam.webhook.write',
+  'iam.webhook.delete',
+  // Bringing the whole instance to what a configuration says.
+  'iam.config.write',
 ] as const
 
 /** Allows one kind of call (Spec §5). */

@@ -99,9 +99,8 @@ export function isEnabledOwner(user: ServiceUser): boolean {
 export function assertOwnerLeft(before: ServiceUser, after: ServiceUser | null, otherOwners: number): void {
   if (!isEnabledOwner(before) || otherOwners > 0) return
   if (after !== null && isEnabledOwner(after)) return
-  throw new DomainError('last_owner', 'this is the last enabled IAM_OWNER: make another user one first', {
-    metadata: { user_id: before.userId },
-  })
+  const message = `${JSON.stringify(before.name)} is the last enabled IAM_OWNER: make another user one first`
+  throw new DomainError('last_owner', message, { metadata: { user_id: before.userId } })
 }
 
 /** Gives the user a role over a project in the API, instead of the one that it had. Null: none. */

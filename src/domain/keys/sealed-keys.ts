@@ -10,12 +10,19 @@ export interface SealedWebKey extends Pick<SealedKeyPair, 'keyId' | 'algorithm'>
   readonly sealed: string
 }
 
-/** A key as it is stored: the private key of a web key, or the integrity key of the instance. */
-export type SealedKey = SealedWebKey | { readonly kind: 'integrity_key'; readonly sealed: string }
+/** A signing secret of a webhook, the current one or the one before. */
+export interface SealedWebhookSecret {
+  readonly kind: 'webhook_secret'
+  readonly webhookId: string
+  readonly sealed: string
+}
+
+/** A key as it is stored: the private key of a web key, the signing secret of a webhook, or the integrity key of the instance. */
+export type SealedKey = SealedWebKey | SealedWebhookSecret | { readonly kind: 'integrity_key'; readonly sealed: string }
 
 /** The sealed keys in the database. Every method throws {DomainError} `storage_unavailable`, and `replace` what `KeyStore.update` does. */
 export interface SealedKeyStore {
-  /** All of them: the integrity key, then the private keys, oldest web key first. */
+  /** All of them: the integrity key, then the private keys, oldest web key first, then the secrets of webhooks. */
   list(): Promise<readonly SealedKey[]>
   /** The private keys of these web keys, as far as they exist. */
   find(keyIds: readonly string[]): Promise<readonly SealedWebKey[]>

@@ -24,6 +24,8 @@ export interface Route {
   readonly cors: CorsPolicy | null
   /** Headers of every response, also of the router's refusals. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The longest body with a Content-Length, in bytes. Default: that of the router. */
+  readonly maxBodyBytes?: number
   /** Whether the handlers send the common headers with their own in one call, which is faster. Default false: they are set before. */
   readonly sendsHeaders?: boolean
 }
@@ -177,7 +179,8 @@ function dispatch(
 ): void | Promise<void> {
   const handler = route === undefined ? undefined : handlerOf(route, req)
   const badHost = hostProblem(req, origin)
-  const isTooLong = Number(req.headers['content-length'] ?? 0) > maxBodyBytes
+  const longest = route?.maxBodyBytes ?? maxBodyBytes
+  const isTooLong = Number(req.headers['content-length'] ?? 0) > longest
   if (route?.sendsHeaders === true && handler !== undefined && badHost === undefined && !isTooLong)
     return handler(req, res, headers)
 
@@ -186,7 +189,7 @@ function dispatch(
   if (badHost !== undefined) return refuse(res, { status: 400, code: 'invalid_request', description: badHost })
   // Node reads and drops the body, within the request timeout. If the connection were closed while the client is still sending, the
   // client would lose the response (RFC 9112 §9.6).
-  if (isTooLong) return refuse(res, tooLong(maxBodyBytes))
+  if (isTooLong) return refuse(res, tooLong(longest))
   if (handler !== undefined) return handler(req, res, headers)
   if (route === undefined) return fallback(req, res, refuse)
   const { methods, cors } = route

@@ -34,6 +34,7 @@ export function fromAuditEvent({
   requestId,
   clientAddress,
   omission,
+  reason,
 }: AuditEvent): WireAuditEvent {
   const event = {
     eventId,
@@ -44,6 +45,7 @@ export function fromAuditEvent({
     outcome,
     requestId,
     clientAddress,
+    reason,
   }
   return create(AuditEventSchema, omission === null ? event : { ...event, omission: fromOmission(omission) })
 }

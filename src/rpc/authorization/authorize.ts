@@ -4,7 +4,6 @@
  * the authority, and changes look at it once more, under their lock.
  */
 import { type DescMethod, type DescService, getOption } from '@bufbuild/protobuf'
-import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { ContextValues, HandlerContext, Interceptor } from '@connectrpc/connect'
 import { required_permission } from '../../../gen/iam/auth/v1/permission_pb.js'
 import type { Access, AuthenticatedCaller } from '../../app/access/access.ts'
@@ -15,6 +14,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { isPermission, type Permission } from '../../domain/identities/permission.ts'
 import type { Log } from '../../domain/ports.ts'
 import { toConnectError } from '../messages/errors.ts'
+import { mapStream } from '../messages/streams.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
 import { isDeprecated, successorOf } from '../protocol/deprecation.ts'
 import { actorOf, entryOfCall, setActor } from './actor.ts'
@@ -45,8 +45,8 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
 export interface GateOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
-  /** Throws if nothing can be changed here. */
-  readonly assertWritable: () => void
+  /** Throws {DomainError} `primary_region` if nothing can be changed here. */
+  readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -63,7 +63,7 @@ export interface GateOptions {
 export function authorize({
   authenticate,
   access,
-  assertWritable,
+  assertPrimary,
   audit,
   permissionFor,
   servesDeprecated,
@@ -88,10 +88,11 @@ export function authorize({
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
       if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
-      const authority = await access.authorize(caller, permissionFor(method))
+      const permission = permissionFor(method)
+      const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
-      if (!isReading(method)) assertWritable()
+      if (!isReading(permission)) assertPrimary()
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
@@ -102,9 +103,9 @@ export function authorize({
   }
 }
 
-/** Whether a method changes nothing. ZITADEL's files do not say so of the one that lists. */
-function isReading({ name, idempotency }: DescMethod): boolean {
-  return idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || name === 'ListWebKeys'
+/** Whether methods with this permission change nothing. Signing in is allowed to those who may read, and opens a session. */
+function isReading(permission: Permission): boolean {
+  return permission.endsWith('.read') && permission !== 'iam.console.read'
 }
 
 function switchedOff({ typeName: successor }: DescService): DomainError {
@@ -115,15 +116,20 @@ function switchedOff({ typeName: successor }: DescService): DomainError {
 
 /**
  * Refuses calls whose right was lost after the gate, before the rules for the fields of a request are applied: a client can take
- * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then.
+ * half a minute to send the body. A body that is too long, does not decode or has a NUL in a text has been refused by then. A stream is
+ * refused before each of its messages, in both directions: it ends when the right is lost, with its next message at the latest.
  */
 export function reauthorize(access: Pick<Access, 'reauthorize'>): Interceptor {
   return (next) => async (req) => {
-    // The messages of a stream would come after this. Every method is unary today.
-    if (req.stream) throw new Error(`${req.method.name} streams, and its rights would not be checked after the gate`)
-    const actor = actorOf({ values: req.contextValues })
-    setActor(req.contextValues, { ...actor, authority: await access.reauthorize(actor.authority) })
-    return next(req)
+    const authorized = async <Message>(message: Message): Promise<Message> => {
+      const actor = actorOf({ values: req.contextValues })
+      setActor(req.contextValues, { ...actor, authority: await access.reauthorize(actor.authority) })
+      return message
+    }
+    if (!req.stream) return next(await authorized(req))
+    const response = await next({ ...req, message: mapStream(req.message, authorized) })
+    if (!response.stream) return response
+    return { ...response, message: mapStream(response.message, authorized) }
   }
 }
 

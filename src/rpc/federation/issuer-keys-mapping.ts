@@ -15,8 +15,8 @@ import {
   expiryOf,
   type FetchedKeys,
   type IssuerKey,
-  type IssuerKeys,
 } from '../../domain/federation/issuer-keys.ts'
+import type { IssuerKeyChoice } from '../../domain/federation/trusted-issuer.ts'
 import { invalidField } from '../messages/violations.ts'
 
 /** What a request says about keys. @throws {ConnectError} `invalid_argument`. */
@@ -45,7 +45,7 @@ export function toKeyOrigin(keys: WireIssuerKeys | undefined): KeyOrigin {
 }
 
 /** Where the keys of an issuer come from. */
-export function fromIssuerKeys(keys: IssuerKeys): MessageInitShape<typeof IssuerKeysSchema> {
+export function fromIssuerKeys(keys: IssuerKeyChoice): MessageInitShape<typeof IssuerKeysSchema> {
   if (keys.kind === 'given') return { source: { case: 'jwks', value: toJwks(keys.keys) } }
   const { kind, url, caCertificates, maxStalenessSeconds } = keys.source
   const settings = { caCertificates: caCertificates ?? '', maxStalenessSeconds }

@@ -59,10 +59,16 @@ export function clientCertificateService(
   }
 }
 
-function toMatch(wire: CertificateMatch | undefined): Pick<ClientCertificate, 'match' | 'value'> {
+/** What a request says of a certificate. The rules of the proto must have been checked. */
+export function toMatch(wire: CertificateMatch | undefined): Pick<ClientCertificate, 'match' | 'value'> {
   const { case: name, value } = wire?.match ?? {}
   if (name === undefined || value === undefined) throw new Error('the rules of the proto have not been checked')
   return { match: FROM_WIRE[name], value }
+}
+
+/** What of a certificate must be equal, on the wire. */
+export function fromMatch({ match, value }: Pick<ClientCertificate, 'match' | 'value'>) {
+  return { match: { case: TO_WIRE[match], value } }
 }
 
 function fromClientCertificate({
@@ -74,7 +80,7 @@ function fromClientCertificate({
 }: ClientCertificate): WireClientCertificate {
   return create(ClientCertificateSchema, {
     certificateId,
-    match: { match: { case: TO_WIRE[match], value } },
+    match: fromMatch({ match, value }),
     creationDate: timestampFromDate(createdAt),
     ...fromDate('expirationDate', expiresAt),
   })

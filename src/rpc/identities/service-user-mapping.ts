@@ -36,6 +36,11 @@ export function toInstanceRole(role: WireInstanceRole): InstanceRole {
   return FROM_WIRE[role]
 }
 
+/** A role over the instance on the wire. */
+export function fromInstanceRole(role: InstanceRole): WireInstanceRole {
+  return TO_WIRE[role]
+}
+
 /** A service user on the wire. */
 export function fromServiceUser(user: ServiceUser): WireServiceUser {
   const { userId, name, projectId, enabled, clientCredentialsEnabled, customScopes } = user
@@ -49,7 +54,7 @@ export function fromServiceUser(user: ServiceUser): WireServiceUser {
     clientCredentialsEnabled,
     boundTokensRequired,
     certificateBoundTokens,
-    instanceRoles: user.instanceRoles.map((role) => TO_WIRE[role]),
+    instanceRoles: user.instanceRoles.map(fromInstanceRole),
     managedProjects: [...user.managedProjects]
       .map(([id, role]) => ({ projectId: id, role: fromMemberRole(role) }))
       .sort((a, b) => (a.projectId < b.projectId ? -1 : 1)),

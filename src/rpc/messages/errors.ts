@@ -12,7 +12,8 @@ import { DPOP_ALGORITHMS } from '../../domain/identities/dpop.ts'
 import type { Log } from '../../domain/ports.ts'
 import { requestIdOf } from '../authorization/actor.ts'
 import type { CallContexts } from '../protocol/call-context.ts'
-import { violationDetails } from './violations.ts'
+import { mapErrors } from './streams.ts'
+import { fieldDetails, violationDetails } from './violations.ts'
 
 const DOMAIN = 'keyturn'
 
@@ -72,6 +73,19 @@ const WIRE = {
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
+  audit_position_invalid: [Code.InvalidArgument, 'AUDIT_POSITION_INVALID'],
+  audit_position_unknown: [Code.OutOfRange, 'AUDIT_POSITION_UNKNOWN'],
+  webhook_not_found: [Code.NotFound, 'WEBHOOK_NOT_FOUND'],
+  webhook_name_taken: [Code.AlreadyExists, 'WEBHOOK_NAME_TAKEN'],
+  webhook_invalid: [Code.InvalidArgument, 'WEBHOOK_INVALID'],
+  webhook_limit_reached: [Code.ResourceExhausted, 'WEBHOOK_LIMIT_REACHED'],
+  webhook_tests_busy: [Code.ResourceExhausted, 'WEBHOOK_TESTS_BUSY'],
+  configuration_invalid: [Code.InvalidArgument, 'CONFIGURATION_INVALID'],
+  configuration_changed: [Code.Aborted, 'CONFIGURATION_CHANGED'],
+  configuration_too_large: [Code.ResourceExhausted, 'CONFIGURATION_TOO_LARGE'],
+  configuration_label_taken: [Code.FailedPrecondition, 'CONFIGURATION_LABEL_TAKEN'],
+  configuration_busy: [Code.ResourceExhausted, 'CONFIGURATION_BUSY'],
+  user_name_not_unique: [Code.FailedPrecondition, 'USER_NAME_NOT_UNIQUE'],
   token_missing: [Code.Unauthenticated, 'TOKEN_MISSING'],
   token_invalid: [Code.Unauthenticated, 'TOKEN_INVALID'],
   token_key_unknown: [Code.Unauthenticated, 'TOKEN_INVALID'],
@@ -99,12 +113,17 @@ export function reasonOf(code: DomainErrorCode): string {
 /** Translates errors of handlers and of the validation. Must be the outermost interceptor. */
 export function translateErrors(log: Log, callContexts: CallContexts): Interceptor {
   return (next) => async (req) => {
-    try {
-      return await next(req)
-    } catch (error) {
+    const translated = (error: unknown): ConnectError => {
       const refusal = toConnectError(error, req.header, log)
       callContexts.refused(req.contextValues, refusal)
-      throw refusal
+      return refusal
+    }
+    try {
+      const response = await next(req)
+      if (!response.stream) return response
+      return { ...response, message: mapErrors(response.message, translated) }
+    } catch (error) {
+      throw translated(error)
     }
   }
 }
@@ -154,7 +173,8 @@ function shortened(text: string): string {
 function fromDomainError(error: DomainError, header: Headers): ConnectError {
   const [code, reason] = WIRE[error.code]
   const headers = headersOf(error, isDpop(header) ? 'DPoP' : 'Bearer')
-  return bounded(new ConnectError(error.message, code, headers, [errorInfo(reason, error.metadata)]))
+  const details = error.fields.length === 0 ? [] : fieldDetails(error.fields)
+  return bounded(new ConnectError(error.message, code, headers, [errorInfo(reason, error.metadata), ...details]))
 }
 
 /** RFC 9110 §11.6.1 for 401, §10.2.3 for 503, RFC 6585 §4 for 429. Where HTTP does not show the status, they are trailers. */

@@ -12,6 +12,7 @@ import {
 } from '@bufbuild/protobuf/wkt'
 import type { Interceptor } from '@connectrpc/connect'
 import { isUuid } from '../../domain/uuid.ts'
+import { mapStream } from './streams.ts'
 import { invalidField } from './violations.ts'
 
 // The range of google.protobuf.Timestamp. The decoder checks it in JSON but not in protobuf.
@@ -26,7 +27,12 @@ const LATEST = BigInt(Date.parse('9998-12-31T23:59:59Z') / 1000)
 export function normalizeTexts(): Interceptor {
   return (next) => (req) => {
     // The message was decoded for this call, so it may be changed in place.
-    if (!req.stream) normalize(req.method.input, req.message as unknown as Record<string, unknown>)
+    const normalized = <Message>(message: Message): Message => {
+      normalize(req.method.input, message as unknown as Record<string, unknown>)
+      return message
+    }
+    if (req.stream) return next({ ...req, message: mapStream(req.message, normalized) })
+    normalized(req.message)
     return next(req)
   }
 }

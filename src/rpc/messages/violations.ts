@@ -10,6 +10,7 @@ import {
 } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema } from '../../../gen/google/rpc/error_details_pb.js'
+import type { RefusedField } from '../../domain/errors.ts'
 
 /** The most violations in an error. One request can have tens of thousands. */
 const MAX_VIOLATIONS = 10
@@ -26,6 +27,16 @@ export function invalidField(field: string, message: string): ConnectError {
   return new ConnectError(`${field}: ${message}`, Code.InvalidArgument, undefined, [
     { desc: ViolationsSchema, value: create(ViolationsSchema, { violations: [violation] }) },
   ])
+}
+
+/** Details about fields that a rule refuses. `violationDetails` of the boundary shortens them. */
+export function fieldDetails(fields: readonly RefusedField[]): { desc: typeof ViolationsSchema; value: Violations }[] {
+  const violations = fields.map(({ path, message }) => ({
+    field: { elements: [{ fieldName: path }] },
+    ruleId: '',
+    message,
+  }))
+  return [{ desc: ViolationsSchema, value: create(ViolationsSchema, { violations }) }]
 }
 
 /**

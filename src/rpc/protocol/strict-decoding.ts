@@ -2,7 +2,7 @@
  * Refuses request bodies that do not decode, before Connect decodes them.
  *
  * Connect reports protobuf that it cannot decode as `internal`, and gives no reason for JSON. Requests are at most 64 KiB, so
- * decoding them twice is cheap.
+ * decoding them twice is cheap; that of a configuration of 4 MiB takes a fraction of a second.
  */
 import { type DescMessage, fromBinary, fromJson, type JsonValue } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -20,15 +20,19 @@ interface Encoding {
   readonly enveloped: boolean
   readonly format: 'proto' | 'json'
   /** The header that names the compression. */
-  readonly compression: 'content-encoding' | 'grpc-encoding'
+  readonly compression: 'content-encoding' | 'connect-content-encoding' | 'grpc-encoding'
 }
 
 const UNARY = { enveloped: false, compression: 'content-encoding' } as const
 const ENVELOPED = { enveloped: true, compression: 'grpc-encoding' } as const
 
+const STREAM = { enveloped: true, compression: 'connect-content-encoding' } as const
+
 const ENCODINGS: Readonly<Record<string, Encoding>> = {
   'application/proto': { ...UNARY, format: 'proto' },
   'application/json': { ...UNARY, format: 'json' },
+  'application/connect+proto': { ...STREAM, format: 'proto' },
+  'application/connect+json': { ...STREAM, format: 'json' },
   'application/grpc': { ...ENVELOPED, format: 'proto' },
   'application/grpc+proto': { ...ENVELOPED, format: 'proto' },
   'application/grpc+json': { ...ENVELOPED, format: 'json' },

@@ -74,7 +74,7 @@ export function createPublicRpc({ serving, clock, log, ...options }: PublicRpcOp
     .service(AlphaServerReflection, reflection.v1alpha)
 
   return {
-    routes: routesOf(router, { callContexts, maxMessageBytes: MAX_MESSAGE_BYTES }),
+    routes: routesOf(router, { callContexts, maxMessageBytes: () => MAX_MESSAGE_BYTES }),
     endStreams: () => stopping.abort(unavailable('the server is stopping')),
   }
 }

@@ -2,8 +2,9 @@
  * An audit event as a row of `audit_events`, in both directions.
  */
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { AuditEntry, AuditEvent, Omission } from '../../domain/audit.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 
 /** The limits of the table, in characters. */
@@ -14,6 +15,7 @@ const MAX_LENGTHS = {
   outcome: 200,
   requestId: 200,
   clientAddress: 64,
+  reason: 200,
 } as const
 
 /** The greatest number of the column. */
@@ -22,17 +24,32 @@ const MAX_COUNT = 2 ** 31 - 1
 /** The outcome of a change. */
 const OK = 'ok'
 
+/** What an event says besides its entry. */
+interface EventFacts {
+  readonly at: Date
+  readonly outcome?: string
+  readonly omission?: Omission | undefined
+}
+
 /** Writes an event. Give it the transaction of the change that it is about. */
-export async function insertAuditEvent(
+export async function insertAuditEvent(db: Kysely<Tables>, entry: AuditEntry, facts: EventFacts): Promise<void> {
+  await insertAuditEvents(db, [entry], facts)
+}
+
+/** Writes the events of one change. */
+export async function insertAuditEvents(
   db: Kysely<Tables>,
-  entry: AuditEntry,
-  {
-    at,
-    outcome = OK,
-    omission,
-  }: { readonly at: Date; readonly outcome?: string; readonly omission?: Omission | undefined },
+  entries: readonly AuditEntry[],
+  facts: EventFacts,
 ): Promise<void> {
-  const row = {
+  for (const some of inChunks(entries)) {
+    const rows = some.map((entry) => toRow(entry, facts))
+    await db.insertInto('audit_events').values(rows).execute()
+  }
+}
+
+function toRow(entry: AuditEntry, { at, outcome = OK, omission }: EventFacts) {
+  return {
     event_id: randomUUID(),
     event_date: at,
     actor: fitted(entry.actor, MAX_LENGTHS.actor),
@@ -43,8 +60,9 @@ export async function insertAuditEvent(
     client_address: fitted(entry.clientAddress ?? '', MAX_LENGTHS.clientAddress),
     omitted_count: omission === undefined ? null : Math.min(omission.count, MAX_COUNT),
     omitted_since: omission?.since ?? null,
+    epoch: sql<number>`(select audit_epoch from instance where id = 1)`,
+    reason: fitted(entry.reason ?? '', MAX_LENGTHS.reason),
   }
-  await db.insertInto('audit_events').values(row).execute()
 }
 
 /** The event of a row. */
@@ -58,6 +76,7 @@ export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEven
     outcome: row.outcome,
     requestId: row.request_id,
     clientAddress: row.client_address,
+    reason: row.reason,
     omission:
       row.omitted_count === null ? null : { count: row.omitted_count, since: row.omitted_since ?? row.event_date },
   }

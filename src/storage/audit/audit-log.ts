@@ -1,30 +1,35 @@
 /**
  * The `AuditLog` on a database. Events of changes are written by `instance-change.ts`, together with the change.
  */
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuditEvent, AuditFilter } from '../../domain/audit.ts'
 import type { AuditLog, Page } from '../../domain/ports.ts'
+import { type DeletedEvent, hasWebhooks, noteExpired } from '../events/expired-events.ts'
 import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { insertAuditEvent, toAuditEvent } from './audit-event-row.ts'
+import { matches } from './audit-filter.ts'
 
 /** Events per statement, so that none times out. */
 const DELETE_BATCH = 1000
 
 /** The audit trail of a migrated database. */
 export function createAuditLog({ db }: Database): AuditLog {
-  const deleteBatch = async (before: Date): Promise<number> => {
-    const oldest = db
+  const deleteBatch = async (trx: Transaction<Tables>, before: Date): Promise<number> => {
+    const oldest = trx
       .selectFrom('audit_events')
       .select('event_id')
       .where('event_date', '<', before)
       .orderBy('event_date')
       .orderBy('event_id')
       .limit(DELETE_BATCH)
-    const { numDeletedRows } = await db.deleteFrom('audit_events').where('event_id', 'in', oldest).executeTakeFirst()
-    return Number(numDeletedRows)
+    const deletion = trx.deleteFrom('audit_events').where('event_id', 'in', oldest)
+    if (!(await hasWebhooks(trx))) return Number((await deletion.executeTakeFirst()).numDeletedRows)
+    const rows = await deletion.returningAll().execute()
+    await noteExpired(trx, rows.map(toDeletedEvent))
+    return rows.length
   }
 
   return {
@@ -39,7 +44,7 @@ export function createAuditLog({ db }: Database): AuditLog {
         return rows.map(toAuditEvent)
       }),
 
-    deleteBefore: (at) => usingStorageWithRetries(() => deleteBatch(at)),
+    deleteBefore: (at) => usingStorageWithRetries(() => db.transaction().execute((trx) => deleteBatch(trx, at))),
   }
 }
 
@@ -52,32 +57,23 @@ async function readClock(db: Kysely<Tables>): Promise<Date> {
   return at
 }
 
+function toDeletedEvent(row: Selectable<Tables['audit_events']>): DeletedEvent {
+  const { epoch, transaction_id, sequence } = row
+  return { event: toAuditEvent(row), epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) }
+}
+
 function selectEvents(
   { db }: Pick<Database, 'db'>,
-  { from, to, actor, resource }: AuditFilter,
+  filter: AuditFilter,
   { after, limit }: Page<Pick<AuditEvent, 'at' | 'eventId'>>,
 ) {
-  let query = db
+  const query = db
     .selectFrom('audit_events')
     .selectAll()
+    .where(matches(filter))
     .orderBy('event_date', 'desc')
     .orderBy('event_id', 'desc')
     .limit(limit)
-  if (from !== null) query = query.where('event_date', '>=', from)
-  if (to !== null) query = query.where('event_date', '<', to)
-  if (actor !== null) query = query.where('actor', '=', actor)
-  if (resource !== null) {
-    query = query.where((eb) =>
-      eb.or([eb('resource', '=', resource), eb('resource', 'like', `${escapeLike(resource)}/%`)]),
-    )
-  }
-  if (after !== null) {
-    query = query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
-  }
-  return query
-}
-
-/** The pattern that only this text matches. */
-function escapeLike(text: string): string {
-  return text.replaceAll(/[\\%_]/g, '\\$&')
+  if (after === null) return query
+  return query.where(sql<boolean>`(event_date, event_id) < (${after.at}, ${after.eventId})`)
 }

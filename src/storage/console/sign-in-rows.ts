@@ -71,10 +71,11 @@ export async function writeSignIns(
   return [links, sessions].some(({ removed, added }) => removed.length + added.length > 0)
 }
 
-/** Ends what a user has at the console. */
-export async function deleteSignInsOf(trx: Transaction<Tables>, userId: string): Promise<void> {
-  await trx.deleteFrom('sign_in_links').where('user_id', '=', userId).execute()
-  await trx.deleteFrom('console_sessions').where('user_id', '=', userId).execute()
+/** Ends what users have at the console. */
+export async function deleteSignInsOf(trx: Transaction<Tables>, userIds: readonly string[]): Promise<void> {
+  const ofThem = sql<boolean>`user_id = any(${userIds}::uuid[])`
+  await trx.deleteFrom('sign_in_links').where(ofThem).execute()
+  await trx.deleteFrom('console_sessions').where(ofThem).execute()
 }
 
 function toLink(row: Selectable<Tables['sign_in_links']>, secrets: ConsoleSecrets): SignInLink {

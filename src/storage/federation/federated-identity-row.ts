@@ -4,9 +4,11 @@
  */
 import { sql, type Transaction } from 'kysely'
 import type { FederatedIdentity, FederatedSubject, RequiredClaim } from '../../domain/federation/federated-identity.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
-import { difference } from '../identities/difference.ts'
+import { type BeforeAndNext, differenceOfParts } from '../identities/difference.ts'
 import { stringMember } from '../keys/public-jwk.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 
 interface FederatedIdentityJson {
@@ -55,27 +57,28 @@ export async function readFederatedUserIds(
   return rows.map(({ user_ids }) => user_ids)
 }
 
-/** Writes the difference, and returns whether there is one. An identity never changes. */
+/** Writes the differences, and returns whether there are any. An identity never changes. */
 export async function writeFederatedIdentities(
   trx: Transaction<Tables>,
-  [before, next]: readonly [before: readonly FederatedIdentity[], next: readonly FederatedIdentity[]],
-  { userId, macs }: { readonly userId: string; readonly macs: PublicKeyMacs },
+  pairs: readonly BeforeAndNext<ServiceUser>[],
+  macs: PublicKeyMacs,
 ): Promise<boolean> {
-  const { removed, added } = difference(before, next, (identity) => JSON.stringify(identity))
+  const owned = ({ userId, federatedIdentities }: ServiceUser) => federatedIdentities.map((part) => ({ userId, part }))
+  const { removed, added } = differenceOfParts(pairs, owned, ({ part }) => JSON.stringify(part))
   if (removed.length > 0) {
-    const ids = removed.map(({ identityId }) => identityId)
+    const ids = removed.map(({ part }) => part.identityId)
     await trx.deleteFrom('federated_identities').where(sql<boolean>`identity_id = any(${ids}::uuid[])`).execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((identity) => ({
-      identity_id: identity.identityId,
+  for (const some of inChunks(added)) {
+    const rows = some.map(({ userId, part }) => ({
+      identity_id: part.identityId,
       user_id: userId,
-      issuer_id: identity.issuerId,
-      subject: identity.subject,
-      audience: identity.audience,
-      claims: JSON.stringify(identity.claims),
-      creation_date: identity.createdAt,
-      mac: macs.ofFederatedIdentity(userId, identity),
+      issuer_id: part.issuerId,
+      subject: part.subject,
+      audience: part.audience,
+      claims: JSON.stringify(part.claims),
+      creation_date: part.createdAt,
+      mac: macs.ofFederatedIdentity(userId, part),
     }))
     await trx.insertInto('federated_identities').values(rows).execute()
   }

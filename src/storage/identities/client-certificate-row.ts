@@ -4,9 +4,11 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { CERTIFICATE_MATCHES, type ClientCertificate } from '../../domain/identities/client-certificate.ts'
+import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
-import { difference } from './difference.ts'
+import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 interface ClientCertificateJson {
   readonly certificate_id: string
@@ -37,26 +39,27 @@ export function toClientCertificate(
   }
 }
 
-/** Writes the difference, and returns whether there is one. A client certificate never changes. */
+/** Writes the differences, and returns whether there are any. A client certificate never changes. */
 export async function writeClientCertificates(
   trx: Transaction<Tables>,
-  [before, next]: readonly [before: readonly ClientCertificate[], next: readonly ClientCertificate[]],
-  { userId, macs }: { readonly userId: string; readonly macs: PublicKeyMacs },
+  pairs: readonly BeforeAndNext<ServiceUser>[],
+  macs: PublicKeyMacs,
 ): Promise<boolean> {
-  const { removed, added } = difference(before, next, (certificate) => JSON.stringify(certificate))
+  const owned = ({ userId, certificates }: ServiceUser) => certificates.map((part) => ({ userId, part }))
+  const { removed, added } = differenceOfParts(pairs, owned, ({ part }) => JSON.stringify(part))
   if (removed.length > 0) {
-    const ids = removed.map(({ certificateId }) => certificateId)
+    const ids = removed.map(({ part }) => part.certificateId)
     await trx.deleteFrom('client_certificates').where(sql<boolean>`certificate_id = any(${ids}::uuid[])`).execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((certificate) => ({
-      certificate_id: certificate.certificateId,
+  for (const some of inChunks(added)) {
+    const rows = some.map(({ userId, part }) => ({
+      certificate_id: part.certificateId,
       user_id: userId,
-      match: certificate.match,
-      value: certificate.value,
-      creation_date: certificate.createdAt,
-      expiration_date: certificate.expiresAt,
-      mac: macs.ofClientCertificate(userId, certificate),
+      match: part.match,
+      value: part.value,
+      creation_date: part.createdAt,
+      expiration_date: part.expiresAt,
+      mac: macs.ofClientCertificate(userId, part),
     }))
     await trx.insertInto('client_certificates').values(rows).execute()
   }

@@ -23,9 +23,9 @@ import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readMembers } from './project-member-row.ts'
-import { readProject, readProjects, writeProject } from './project-row.ts'
-import { writeServiceUser } from './service-user-changes.ts'
-import { readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
+import { readProject, readProjects, writeProjects } from './project-row.ts'
+import { writeServiceUsers } from './service-user-changes.ts'
+import { datesOfUser, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
 
 type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
@@ -65,7 +65,7 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.projectId !== projectId) throw new Error('the decision is about another project')
-          return await refusing('project', () => writeProject(trx, before, next))
+          return await refusing('project', () => writeProjects(trx, [[before, next]]))
         },
       })
       return decision.result
@@ -83,13 +83,13 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
           assertAllowed: (right, { before, decision: { next }, clock }) =>
             assertMayChangeUser(right, { before, next }, clock),
         },
-        datesOf: datesOfUser,
+        datesOf: (user) => (user === undefined ? [] : datesOfUser(user)),
         decide,
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')
           if (before !== undefined) assertOwnerLeft(before, next, await countOtherOwners(trx, before))
-          return await refusing('user', () => writeServiceUser(trx, [before, next], macs))
+          return await refusing('user', () => writeServiceUsers(trx, [[before, next]], macs))
         },
       })
       return decision.result
@@ -176,15 +176,4 @@ async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Pr
     .select((eb) => eb.fn.countAll().as('owners'))
     .executeTakeFirstOrThrow()
   return Number(owners)
-}
-
-/** Without the last uses of its secrets, which are dated by the clocks of replicas. */
-function datesOfUser(user: ServiceUser | undefined): Date[] {
-  if (user === undefined) return []
-  const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
-  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
-  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities, ...certificates].map(
-    ({ createdAt }) => createdAt,
-  )
-  return [...created, ...deactivations]
 }

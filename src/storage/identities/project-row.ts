@@ -7,8 +7,9 @@ import type { Project } from '../../domain/identities/project.ts'
 import type { Reach } from '../../domain/identities/reach.ts'
 import type { Page } from '../../domain/ports.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
-import { difference } from './difference.ts'
+import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 type ProjectRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
 
@@ -33,20 +34,38 @@ export async function readProjects(db: Kysely<Tables>, page: Page<string>, reach
   return rows.map(toProject)
 }
 
-/** Writes the difference, and returns whether there is one. */
-export async function writeProject(
-  trx: Transaction<Tables>,
-  before: Project | undefined,
-  next: Project | null,
-): Promise<boolean> {
-  if (next === null) return before !== undefined && (await deleteProject(trx, before))
-  const changes = [
-    before === undefined ? await insertProject(trx, next) : await updateProject(trx, before, next),
-    await writeRoles(trx, before, next),
-    await writeScopes(trx, before, next),
-    await writeAudiences(trx, before, next),
+/** The projects with these ids. */
+export async function readProjectsByIds(
+  db: Kysely<Tables>,
+  projectIds: readonly string[],
+): Promise<readonly Project[]> {
+  const ids = [...new Set(projectIds)]
+  if (ids.length === 0) return []
+  const rows = await selectProjects(db).where(sql<boolean>`p.project_id = any(${ids}::uuid[])`).execute()
+  return rows.map(toProject)
+}
+
+/** A project before and after a change. Undefined: it is created; null: it is deleted. */
+export type ProjectChange = readonly [before: Project | undefined, next: Project | null]
+
+/** Writes the differences, and returns whether there are any. Deletions come first: what they free may be taken. */
+export async function writeProjects(trx: Transaction<Tables>, changes: readonly ProjectChange[]): Promise<boolean> {
+  const pairs = changes.filter((change): change is BeforeAndNext<Project> => change[1] !== null)
+  const written = [
+    await deleteProjects(
+      trx,
+      changes.flatMap(([before, next]) => (before === undefined || next !== null ? [] : [before.projectId])),
+    ),
+    await insertProjects(
+      trx,
+      pairs.flatMap(([before, next]) => (before === undefined ? [next] : [])),
+    ),
+    await renameProjects(trx, pairs),
+    await writeRoles(trx, pairs),
+    await writeScopes(trx, pairs),
+    await writeAudiences(trx, pairs),
   ]
-  return changes.includes(true)
+  return written.includes(true)
 }
 
 function selectProjects(db: Kysely<Tables>) {
@@ -80,61 +99,80 @@ function toProject(row: ProjectRow): Project {
   }
 }
 
-async function insertProject(trx: Transaction<Tables>, project: Project): Promise<true> {
-  const row = { project_id: project.projectId, name: project.name, creation_date: project.createdAt }
-  await trx.insertInto('projects').values(row).execute()
+async function insertProjects(trx: Transaction<Tables>, projects: readonly Project[]): Promise<boolean> {
+  for (const some of inChunks(projects)) {
+    const rows = some.map(({ projectId, name, createdAt }) => ({
+      project_id: projectId,
+      name,
+      creation_date: createdAt,
+    }))
+    await trx.insertInto('projects').values(rows).execute()
+  }
+  return projects.length > 0
+}
+
+async function renameProjects(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
+  const renamed = pairs.filter(([before, next]) => before !== undefined && next.name !== before.name)
+  for (const [, { projectId, name }] of renamed) {
+    await trx.updateTable('projects').set({ name }).where('project_id', '=', projectId).execute()
+  }
+  return renamed.length > 0
+}
+
+async function deleteProjects(trx: Transaction<Tables>, projectIds: readonly string[]): Promise<boolean> {
+  if (projectIds.length === 0) return false
+  await trx.deleteFrom('projects').where(sql<boolean>`project_id = any(${projectIds}::uuid[])`).execute()
   return true
 }
 
-async function updateProject(trx: Transaction<Tables>, before: Project, next: Project): Promise<boolean> {
-  if (next.name === before.name) return false
-  await trx.updateTable('projects').set({ name: next.name }).where('project_id', '=', before.projectId).execute()
-  return true
-}
-
-async function deleteProject(trx: Transaction<Tables>, { projectId }: Project): Promise<true> {
-  await trx.deleteFrom('projects').where('project_id', '=', projectId).execute()
-  return true
-}
-
-async function writeRoles(trx: Transaction<Tables>, before: Project | undefined, next: Project): Promise<boolean> {
-  const { removed, added } = difference(before?.roles ?? [], next.roles, (role) => role)
-  const { projectId } = next
+async function writeRoles(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
+  const rowsOf = ({ projectId, roles }: Project) => roles.map((role) => ({ project_id: projectId, role }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
   if (removed.length > 0) {
-    const anyRemoved = sql<boolean>`role = any(${removed}::text[])`
-    await trx.deleteFrom('project_roles').where('project_id', '=', projectId).where(anyRemoved).execute()
+    const names = removed.map(({ role }) => role)
+    await trx
+      .deleteFrom('project_roles')
+      .where(anyOf('role', removed, names))
+      .execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((role) => ({ project_id: projectId, role }))
-    await trx.insertInto('project_roles').values(rows).execute()
-  }
+  for (const rows of inChunks(added)) await trx.insertInto('project_roles').values(rows).execute()
   return removed.length + added.length > 0
 }
 
-async function writeScopes(trx: Transaction<Tables>, before: Project | undefined, next: Project): Promise<boolean> {
-  const { removed, added } = difference(before?.scopes ?? [], next.scopes, (scope) => scope)
-  const { projectId } = next
+async function writeScopes(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
+  const rowsOf = ({ projectId, scopes }: Project) => scopes.map((scope) => ({ project_id: projectId, scope }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
   if (removed.length > 0) {
-    const anyRemoved = sql<boolean>`scope = any(${removed}::text[])`
-    await trx.deleteFrom('project_scopes').where('project_id', '=', projectId).where(anyRemoved).execute()
+    const names = removed.map(({ scope }) => scope)
+    await trx
+      .deleteFrom('project_scopes')
+      .where(anyOf('scope', removed, names))
+      .execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((scope) => ({ project_id: projectId, scope }))
-    await trx.insertInto('project_scopes').values(rows).execute()
-  }
+  for (const rows of inChunks(added)) await trx.insertInto('project_scopes').values(rows).execute()
   return removed.length + added.length > 0
 }
 
-async function writeAudiences(trx: Transaction<Tables>, before: Project | undefined, next: Project): Promise<boolean> {
-  const { removed, added } = difference(before?.audiences ?? [], next.audiences, (audience) => audience)
-  const { projectId } = next
+async function writeAudiences(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
+  const rowsOf = ({ projectId, audiences }: Project) =>
+    audiences.map((audience) => ({ project_id: projectId, audience }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
   if (removed.length > 0) {
-    const anyRemoved = sql<boolean>`audience = any(${removed}::text[])`
-    await trx.deleteFrom('project_audiences').where('project_id', '=', projectId).where(anyRemoved).execute()
+    const names = removed.map(({ audience }) => audience)
+    await trx
+      .deleteFrom('project_audiences')
+      .where(anyOf('audience', removed, names))
+      .execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((audience) => ({ project_id: projectId, audience }))
-    await trx.insertInto('project_audiences').values(rows).execute()
-  }
+  for (const rows of inChunks(added)) await trx.insertInto('project_audiences').values(rows).execute()
   return removed.length + added.length > 0
+}
+
+function anyOf(
+  column: 'role' | 'scope' | 'audience',
+  rows: readonly { readonly project_id: string }[],
+  names: readonly string[],
+) {
+  const projectIds = rows.map(({ project_id }) => project_id)
+  return sql<boolean>`(project_id, ${sql.ref(column)}) in (select * from unnest(${projectIds}::uuid[], ${names}::text[]))`
 }

@@ -4,32 +4,31 @@
 import { sql, type Transaction } from 'kysely'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import { CLOCK } from '../instance/instance-row.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
-import { difference } from './difference.ts'
+import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 
 /** How many rows of expired tokens are deleted with each revocation: more than it adds. */
 const CLEANUP_BATCH = 100
 
-/** Writes the difference between a user before and after a change, and returns whether there is one. */
+/** Writes the differences between users before and after a change, and returns whether there are any. */
 export async function writeRevokedTokens(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  { userId, revokedTokens }: ServiceUser,
+  pairs: readonly BeforeAndNext<ServiceUser>[],
 ): Promise<boolean> {
-  const { removed, added } = difference(before?.revokedTokens ?? [], revokedTokens, ({ tokenId }) => tokenId)
+  const rowsOf = ({ userId, revokedTokens }: ServiceUser) =>
+    revokedTokens.map(({ tokenId, expiresAt }) => ({ user_id: userId, token_id: tokenId, expiration_date: expiresAt }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, ({ user_id, token_id }) =>
+    JSON.stringify([user_id, token_id]),
+  )
   if (removed.length > 0) {
-    const anyRemoved = sql<boolean>`token_id = any(${removed.map(({ tokenId }) => tokenId)}::text[])`
-    await trx.deleteFrom('revoked_tokens').where('user_id', '=', userId).where(anyRemoved).execute()
+    const [userIds, tokenIds] = [removed.map(({ user_id }) => user_id), removed.map(({ token_id }) => token_id)]
+    const anyRemoved = sql<boolean>`
+      (user_id, token_id) in (select * from unnest(${userIds}::uuid[], ${tokenIds}::text[]))`
+    await trx.deleteFrom('revoked_tokens').where(anyRemoved).execute()
   }
-  if (added.length > 0) {
-    const rows = added.map(({ tokenId, expiresAt }) => ({
-      user_id: userId,
-      token_id: tokenId,
-      expiration_date: expiresAt,
-    }))
-    await trx.insertInto('revoked_tokens').values(rows).execute()
-    await deleteExpired(trx)
-  }
+  for (const rows of inChunks(added)) await trx.insertInto('revoked_tokens').values(rows).execute()
+  if (added.length > 0) await deleteExpired(trx)
   return removed.length + added.length > 0
 }
 

@@ -1,5 +1,6 @@
 /**
- * Writes the difference between a service user before and after a change. Its credentials are in `credential-changes.ts`.
+ * Writes the differences between service users before and after a change, of all of them in a few statements. Their credentials are in
+ * `credential-changes.ts`.
  */
 import { sql, type Transaction } from 'kysely'
 import { DomainError } from '../../domain/errors.ts'
@@ -9,61 +10,91 @@ import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { deleteSignInsOf } from '../console/sign-in-rows.ts'
+import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 import { writeCredentials } from './credential-changes.ts'
-import { difference } from './difference.ts'
+import { type BeforeAndNext, differenceOfParts } from './difference.ts'
 import { writeRevokedTokens } from './revoked-tokens.ts'
 
-/** Writes the difference, and returns whether there is one. */
-export async function writeServiceUser(
+/** A service user before and after a change. Undefined: it is created; null: it is deleted. */
+export type ServiceUserChange = readonly [before: ServiceUser | undefined, next: ServiceUser | null]
+
+/** Writes the differences, and returns whether there are any. */
+export async function writeServiceUsers(
   trx: Transaction<Tables>,
-  [before, next]: readonly [before: ServiceUser | undefined, next: ServiceUser | null],
+  changes: readonly ServiceUserChange[],
   macs: PublicKeyMacs,
 ): Promise<boolean> {
-  if (next === null) return before !== undefined && (await deleteUser(trx, before))
-  const changes = [
-    before === undefined ? await insertUser(trx, next) : await updateUser(trx, before, next),
-    await writeInstanceRoles(trx, before, next),
-    await writeManagedProjects(trx, before, next),
-    await writeProjectRoles(trx, before, next),
-    await writeScopes(trx, before, next),
-    await writeCredentials(trx, [before, next], macs),
-    await writeRevokedTokens(trx, before, next),
+  const pairs = changes.filter((change): change is BeforeAndNext<ServiceUser> => change[1] !== null)
+  const written = [
+    await deleteUsers(
+      trx,
+      changes.flatMap(([before, next]) => (before === undefined || next !== null ? [] : [before.userId])),
+    ),
+    await insertUsers(
+      trx,
+      pairs.flatMap(([before, next]) => (before === undefined ? [next] : [])),
+    ),
+    await updateUsers(trx, pairs),
+    await writeInstanceRoles(trx, pairs),
+    await writeManagedProjects(trx, pairs),
+    await writeProjectRoles(trx, pairs),
+    await writeScopes(trx, pairs),
+    await writeCredentials(trx, pairs, macs),
+    await writeRevokedTokens(trx, pairs),
   ]
-  if (endsSessions(before, next)) await deleteSignInsOf(trx, next.userId)
-  return changes.includes(true)
+  const ended = pairs.filter(endsSessions).map(([, { userId }]) => userId)
+  if (ended.length > 0) await deleteSignInsOf(trx, ended)
+  return written.includes(true)
 }
 
 /** Enabling the user again must not bring them back. */
-function endsSessions(before: ServiceUser | undefined, next: ServiceUser): boolean {
+function endsSessions([before, next]: BeforeAndNext<ServiceUser>): boolean {
   return !next.enabled || before?.tokensRevokedAt?.getTime() !== next.tokensRevokedAt?.getTime()
 }
 
-async function deleteUser(trx: Transaction<Tables>, { userId }: ServiceUser): Promise<true> {
-  await trx.deleteFrom('service_users').where('user_id', '=', userId).execute()
+async function deleteUsers(trx: Transaction<Tables>, userIds: readonly string[]): Promise<boolean> {
+  if (userIds.length === 0) return false
+  await trx.deleteFrom('service_users').where(sql<boolean>`user_id = any(${userIds}::uuid[])`).execute()
   return true
 }
 
-async function insertUser(trx: Transaction<Tables>, user: ServiceUser): Promise<true> {
-  if (!isUuid(user.projectId)) throw new DomainError('project_not_found', 'there is no such project')
-  await trx
-    .insertInto('service_users')
-    .values({
+async function insertUsers(trx: Transaction<Tables>, users: readonly ServiceUser[]): Promise<boolean> {
+  if (!users.every(({ projectId }) => isUuid(projectId))) {
+    throw new DomainError('project_not_found', 'there is no such project')
+  }
+  for (const some of inChunks(users)) {
+    const rows = some.map((user) => ({
       user_id: user.userId,
       project_id: user.projectId,
       creation_date: user.createdAt,
       ...columnsThatChange(user),
-    })
-    .execute()
-  return true
+    }))
+    await trx.insertInto('service_users').values(rows).execute()
+  }
+  return users.length > 0
 }
 
-async function updateUser(trx: Transaction<Tables>, before: ServiceUser, next: ServiceUser): Promise<boolean> {
-  if (next.projectId !== before.projectId) throw new Error('a service user stays in its project')
-  const columns = columnsThatChange(next)
-  if (JSON.stringify(columns) === JSON.stringify(columnsThatChange(before))) return false
-  await trx.updateTable('service_users').set(columns).where('user_id', '=', before.userId).execute()
-  return true
+async function updateUsers(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<ServiceUser>[]): Promise<boolean> {
+  const rows = pairs.flatMap(([before, next]) => {
+    if (before === undefined) return []
+    if (next.projectId !== before.projectId) throw new Error('a service user stays in its project')
+    const columns = columnsThatChange(next)
+    const isSame = JSON.stringify(columns) === JSON.stringify(columnsThatChange(before))
+    return isSame ? [] : [{ user_id: next.userId, ...columns }]
+  })
+  for (const some of inChunks(rows)) {
+    await sql`
+      update service_users as u
+      set name = n.name, enabled = n.enabled, client_credentials_enabled = n.client_credentials_enabled,
+        token_lifetime = n.token_lifetime, token_claims = n.token_claims::json, token_revocation_date = n.token_revocation_date,
+        bound_tokens_required = n.bound_tokens_required, certificate_bound_tokens = n.certificate_bound_tokens
+      from jsonb_to_recordset(${JSON.stringify(some)}::jsonb) as n (
+        user_id uuid, name text, enabled boolean, client_credentials_enabled boolean, token_lifetime int, token_claims text,
+        token_revocation_date timestamptz, bound_tokens_required boolean, certificate_bound_tokens boolean)
+      where u.user_id = n.user_id`.execute(trx)
+  }
+  return rows.length > 0
 }
 
 function columnsThatChange(user: ServiceUser) {
@@ -91,15 +122,20 @@ function columnsThatChange(user: ServiceUser) {
 
 async function writeInstanceRoles(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser,
+  pairs: readonly BeforeAndNext<ServiceUser>[],
 ): Promise<boolean> {
-  const { removed, added } = difference(before?.instanceRoles ?? [], next.instanceRoles, (role) => role)
-  const { userId } = next
-  for (const role of removed) {
-    await trx.deleteFrom(tableOf(role)).where('user_id', '=', userId).where('role', '=', role).execute()
+  const rowsOf = ({ userId, instanceRoles }: ServiceUser) => instanceRoles.map((role) => ({ user_id: userId, role }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
+  for (const table of ['instance_members', 'limited_instance_members'] as const) {
+    const isHere = ({ role }: { readonly role: InstanceRole }) => tableOf(role) === table
+    const gone = removed.filter(isHere)
+    if (gone.length > 0) {
+      const [userIds, roles] = [gone.map(({ user_id }) => user_id), gone.map(({ role }) => role)]
+      const anyRemoved = sql<boolean>`(user_id, role) in (select * from unnest(${userIds}::uuid[], ${roles}::text[]))`
+      await trx.deleteFrom(table).where(anyRemoved).execute()
+    }
+    for (const rows of inChunks(added.filter(isHere))) await trx.insertInto(table).values(rows).execute()
   }
-  for (const role of added) await trx.insertInto(tableOf(role)).values({ user_id: userId, role }).execute()
   return removed.length + added.length > 0
 }
 
@@ -110,63 +146,59 @@ function tableOf(role: InstanceRole): 'instance_members' | 'limited_instance_mem
 
 async function writeManagedProjects(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser,
+  pairs: readonly BeforeAndNext<ServiceUser>[],
 ): Promise<boolean> {
-  const { userId } = next
-  const { removed, added } = difference([...(before?.managedProjects ?? [])], [...next.managedProjects], String)
-  for (const [projectId] of removed) {
-    await trx.deleteFrom('project_members').where('user_id', '=', userId).where('project_id', '=', projectId).execute()
+  const rowsOf = ({ userId, managedProjects }: ServiceUser) =>
+    [...managedProjects].map(([project_id, role]) => ({ user_id: userId, project_id, role }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
+  if (removed.length > 0) {
+    const [userIds, projectIds] = [removed.map(({ user_id }) => user_id), removed.map(({ project_id }) => project_id)]
+    const anyRemoved = sql<boolean>`
+      (user_id, project_id) in (select * from unnest(${userIds}::uuid[], ${projectIds}::uuid[]))`
+    await trx.deleteFrom('project_members').where(anyRemoved).execute()
   }
-  for (const [projectId, role] of added) {
-    if (!isUuid(projectId)) throw new DomainError('project_not_found', 'there is no such project')
-    await trx.insertInto('project_members').values({ user_id: userId, project_id: projectId, role }).execute()
+  if (!added.every(({ project_id }) => isUuid(project_id))) {
+    throw new DomainError('project_not_found', 'there is no such project')
   }
+  for (const rows of inChunks(added)) await trx.insertInto('project_members').values(rows).execute()
   return removed.length + added.length > 0
 }
 
 async function writeProjectRoles(
   trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser,
+  pairs: readonly BeforeAndNext<ServiceUser>[],
 ): Promise<boolean> {
-  const { userId } = next
-  const { removed, added } = difference(grantsOf(before), grantsOf(next), (grant) => JSON.stringify(grant))
+  const { removed, added } = differenceOfParts(pairs, grantsOf, (grant) => JSON.stringify(grant))
   if (removed.length > 0) {
+    const userIds = removed.map(({ user_id }) => user_id)
     const projectIds = removed.map(({ project_id }) => project_id)
     const roles = removed.map(({ role }) => role)
     const anyRemoved = sql<boolean>`
-      (project_id, role) in (select * from unnest(${projectIds}::uuid[], ${roles}::text[]))`
-    await trx.deleteFrom('user_project_roles').where('user_id', '=', userId).where(anyRemoved).execute()
+      (user_id, project_id, role) in (select * from unnest(${userIds}::uuid[], ${projectIds}::uuid[], ${roles}::text[]))`
+    await trx.deleteFrom('user_project_roles').where(anyRemoved).execute()
   }
-  if (added.length > 0) {
-    if (!added.every(({ project_id }) => isUuid(project_id))) {
-      throw roleNotFound()
-    }
-    const rows = added.map((grant) => ({ user_id: userId, ...grant }))
-    await trx.insertInto('user_project_roles').values(rows).execute()
+  if (!added.every(({ project_id }) => isUuid(project_id))) {
+    throw roleNotFound()
   }
+  for (const rows of inChunks(added)) await trx.insertInto('user_project_roles').values(rows).execute()
   return removed.length + added.length > 0
 }
 
-function grantsOf(user: ServiceUser | undefined): readonly { readonly project_id: string; readonly role: string }[] {
-  return [...(user?.projectRoles ?? [])].flatMap(([project_id, roles]) => roles.map((role) => ({ project_id, role })))
+function grantsOf({ userId, projectRoles }: ServiceUser) {
+  return [...projectRoles].flatMap(([project_id, roles]) =>
+    roles.map((role) => ({ user_id: userId, project_id, role })),
+  )
 }
 
-async function writeScopes(
-  trx: Transaction<Tables>,
-  before: ServiceUser | undefined,
-  next: ServiceUser,
-): Promise<boolean> {
-  const { removed, added } = difference(before?.customScopes ?? [], next.customScopes, (scope) => scope)
-  const { userId, projectId } = next
+async function writeScopes(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<ServiceUser>[]): Promise<boolean> {
+  const rowsOf = ({ userId, projectId, customScopes }: ServiceUser) =>
+    customScopes.map((scope) => ({ user_id: userId, project_id: projectId, scope }))
+  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
   if (removed.length > 0) {
-    const anyRemoved = sql<boolean>`scope = any(${removed}::text[])`
-    await trx.deleteFrom('user_scopes').where('user_id', '=', userId).where(anyRemoved).execute()
+    const [userIds, scopes] = [removed.map(({ user_id }) => user_id), removed.map(({ scope }) => scope)]
+    const anyRemoved = sql<boolean>`(user_id, scope) in (select * from unnest(${userIds}::uuid[], ${scopes}::text[]))`
+    await trx.deleteFrom('user_scopes').where(anyRemoved).execute()
   }
-  if (added.length > 0) {
-    const rows = added.map((scope) => ({ user_id: userId, project_id: projectId, scope }))
-    await trx.insertInto('user_scopes').values(rows).execute()
-  }
+  for (const rows of inChunks(added)) await trx.insertInto('user_scopes').values(rows).execute()
   return removed.length + added.length > 0
 }

@@ -236,6 +236,16 @@ export function toServiceUser(row: ServiceUserRow, macs: PublicKeyMacs): Service
   }
 }
 
+/** The dates of a user and its parts, without the last uses of its secrets, which are dated by the clocks of replicas. */
+export function datesOfUser(user: ServiceUser): Date[] {
+  const deactivations = user.secrets.map(({ deactivatedAt }) => deactivatedAt).filter((date) => date !== null)
+  const { secrets, keys, personalAccessTokens, federatedIdentities, certificates } = user
+  const created = [user, ...secrets, ...keys, ...personalAccessTokens, ...federatedIdentities, ...certificates].map(
+    ({ createdAt }) => createdAt,
+  )
+  return [...created, ...deactivations]
+}
+
 /** The roles over projects of a user. @throws {Error} if one is unknown. */
 export function toManagedProjects(
   rows: readonly { readonly project_id: string; readonly role: string }[],

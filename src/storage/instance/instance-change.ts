@@ -20,7 +20,7 @@ import { assertOverInstance, type ChangeRight } from '../../domain/identities/ch
 import { parseInstanceRole } from '../../domain/identities/permission.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, latest } from '../../domain/time.ts'
-import { insertAuditEvent } from '../audit/audit-event-row.ts'
+import { insertAuditEvents } from '../audit/audit-event-row.ts'
 import { instanceRolesOf, managedProjectsOf, toManagedProjects } from '../identities/service-user-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { toCommitError, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -38,6 +38,8 @@ export interface ChangeTarget<Before, Decision> {
   decide(before: Before, moment: ChangeMoment): Decision
   /** The resource of the audit event, if only the decision knows it. */
   resourceOf?(decision: Decision): string | undefined
+  /** The resources of the audit events, if there may be several. They are written also if nothing else is. */
+  resourcesOf?(decision: Decision): readonly string[]
   /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>
 }
@@ -165,9 +167,11 @@ async function changeUnderLock<Before, Decision>(
 
   const { before, decision } = ruling.decision
   const changed = await target.write(trx, before, decision)
-  if (changed && entry !== null) {
-    const resource = target.resourceOf?.(decision) ?? entry.resource
-    await insertAuditEvent(trx, { ...entry, resource }, { at })
+  if (entry !== null) {
+    const one = changed ? [target.resourceOf?.(decision) ?? entry.resource] : []
+    const resources = target.resourcesOf?.(decision) ?? one
+    const entries = resources.map((resource) => ({ ...entry, resource }))
+    await insertAuditEvents(trx, entries, { at })
   }
   return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
 }

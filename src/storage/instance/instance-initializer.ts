@@ -4,9 +4,12 @@
  */
 import { sql, type Transaction } from 'kysely'
 import { SYSTEM } from '../../domain/identities/authority.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import { activate, createWebKey } from '../../domain/keys/web-key.ts'
-import type { FirstContent, InstanceInitializer } from '../../domain/ports.ts'
-import { insertAuditEvent } from '../audit/audit-event-row.ts'
+import type { FirstAdministrator, FirstConfiguration, FirstContent, InstanceInitializer } from '../../domain/ports.ts'
+import { insertAuditEvents } from '../audit/audit-event-row.ts'
+import { writePlan } from '../configuration/configuration-store.ts'
+import { readConfiguredState } from '../configuration/configured-state.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
@@ -18,7 +21,7 @@ const ADMINISTRATOR_NAME = 'administrator'
 /** How long `beforeCommit` may take. */
 const FILE_MILLIS = 20_000
 const NOT_SET_UP_YET = 'the instance has not been set up: "keyturn serve" on its primary does that'
-const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap', resource: 'instance' }
+const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap' }
 
 /** Fills a migrated database. */
 export function createInstanceInitializer(database: Database): InstanceInitializer {
@@ -51,7 +54,9 @@ export function createInstanceInitializer(database: Database): InstanceInitializ
               const now = await readChangeTime(trx)
               const { issuer } = content
               await trx.updateTable('instance').set({ issuer }).where('id', '=', 1).execute()
-              await writeEverything(trx, { ...content, now })
+              const resources = await writeEverything(trx, { ...content, now })
+              const events = ['instance', ...resources].map((resource) => ({ ...BOOTSTRAP, resource }))
+              await insertAuditEvents(trx, events, { at: now })
               await bumpVersion(trx, database, { at: now })
               await allowForFile(trx)
               await refusing()
@@ -74,9 +79,39 @@ async function allowForFile(trx: Transaction<Tables>): Promise<void> {
   await sql`set local idle_in_transaction_session_timeout = ${sql.lit(FILE_MILLIS)}`.execute(trx)
 }
 
+/** @returns The resources of further audit events. */
 async function writeEverything(
   trx: Transaction<Tables>,
-  { administrator, firstKey, integrity, now }: FirstContent & { readonly now: Date },
+  { owner, firstKey, integrity, now }: FirstContent & { readonly now: Date },
+): Promise<readonly string[]> {
+  const key = activate(createWebKey(firstKey, now), now)
+  await trx
+    .insertInto('web_keys')
+    .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
+    .execute()
+  await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
+  const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
+  await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
+  if (owner.kind === 'configuration') return await writeConfiguration(trx, owner, { macs: integrity.publicKeys, now })
+  await writeAdministrator(trx, owner, now)
+  return []
+}
+
+async function writeConfiguration(
+  trx: Transaction<Tables>,
+  { subject, label, decide }: FirstConfiguration,
+  { macs, now }: { readonly macs: PublicKeyMacs; readonly now: Date },
+): Promise<readonly string[]> {
+  const state = await readConfiguredState({ db: trx, macs }, subject)
+  const { plan, resources } = decide(state, { clock: now, date: now })
+  await writePlan({ trx, macs, label }, state, plan)
+  return resources
+}
+
+async function writeAdministrator(
+  trx: Transaction<Tables>,
+  administrator: FirstAdministrator,
+  now: Date,
 ): Promise<void> {
   const { userId, projectId, projectName, secretId, secretHash } = administrator
   await trx.insertInto('projects').values({ project_id: projectId, name: projectName, creation_date: now }).execute()
@@ -103,13 +138,4 @@ async function writeEverything(
       deactivation_date: null,
     })
     .execute()
-  const key = activate(createWebKey(firstKey, now), now)
-  await trx
-    .insertInto('web_keys')
-    .values(toNewRow(key, firstKey.sealedPrivateKey, integrity.publicKeys))
-    .execute()
-  await trx.updateTable('rotation').set({ enabled: true }).where('id', '=', 1).execute()
-  const initialised = { initialised_at: now, sealed_integrity_key: integrity.sealedIntegrityKey }
-  await trx.updateTable('instance').set(initialised).where('id', '=', 1).execute()
-  await insertAuditEvent(trx, BOOTSTRAP, { at: now })
 }

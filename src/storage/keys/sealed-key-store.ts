@@ -1,12 +1,13 @@
 /**
- * The `SealedKeyStore` on a database: the sealed private keys of all web keys, and the sealed integrity key. A serving process
+ * The `SealedKeyStore` on a database: the sealed private keys of all web keys, the sealed secrets of webhooks, and the
+ * sealed integrity key. A serving process
  * reads only the private key of the active web key (`instance-reader.ts`).
  *
  * Replacing one raises the version of the instance, so that a replica that could not open the active key tries again.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { parseKeyAlgorithm } from '../../domain/keys/key-algorithm.ts'
-import type { SealedKey, SealedKeyStore, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
+import type { SealedKey, SealedKeyStore, SealedWebhookSecret, SealedWebKey } from '../../domain/keys/sealed-keys.ts'
 import { changeInstance } from '../instance/instance-change.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -28,7 +29,7 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
         datesOf: () => [],
         decide: (before) => before === key.sealed,
         write: async (trx, _before, isSame) => {
-          if (isSame) await write(trx, { ...key, sealed })
+          if (isSame) await write(trx, key, sealed)
           return isSame
         },
       })
@@ -40,7 +41,9 @@ export function createSealedKeyStore(database: Database): SealedKeyStore {
 async function readAll(trx: Transaction<Tables>): Promise<readonly SealedKey[]> {
   const integrityKey = await readIntegrityKey(trx)
   const webKeys = (await selectSealed(trx).orderBy('creation_date').orderBy('key_id').execute()).flatMap(toSealedWebKey)
-  return integrityKey === null ? webKeys : [{ kind: 'integrity_key', sealed: integrityKey }, ...webKeys]
+  const webhookSecrets = (await selectWebhookSecrets(trx).execute()).flatMap(toWebhookSecrets)
+  const keys = [...webKeys, ...webhookSecrets]
+  return integrityKey === null ? keys : [{ kind: 'integrity_key', sealed: integrityKey }, ...keys]
 }
 
 async function readSome(db: Kysely<Tables>, keyIds: readonly string[]): Promise<readonly SealedWebKey[]> {
@@ -73,6 +76,22 @@ function toSealedWebKey(row: {
   }
 }
 
+function selectWebhookSecrets(db: Kysely<Tables>) {
+  return db
+    .selectFrom('webhooks')
+    .select(['webhook_id', 'sealed_secret', 'previous_sealed_secret'])
+    .orderBy('webhook_id')
+}
+
+function toWebhookSecrets(row: {
+  readonly webhook_id: string
+  readonly sealed_secret: string
+  readonly previous_sealed_secret: string | null
+}): SealedWebhookSecret[] {
+  const secrets = [row.sealed_secret, row.previous_sealed_secret].filter((sealed) => sealed !== null)
+  return secrets.map((sealed) => ({ kind: 'webhook_secret', webhookId: row.webhook_id, sealed }))
+}
+
 async function readIntegrityKey(db: Kysely<Tables>): Promise<string | null> {
   const row = await db
     .selectFrom('instance')
@@ -84,13 +103,23 @@ async function readIntegrityKey(db: Kysely<Tables>): Promise<string | null> {
 
 async function readOne(trx: Transaction<Tables>, key: SealedKey): Promise<string | null> {
   if (key.kind === 'integrity_key') return await readIntegrityKey(trx)
-  return (await readSome(trx, [key.keyId]))[0]?.sealed ?? null
+  if (key.kind === 'web_key') return (await readSome(trx, [key.keyId]))[0]?.sealed ?? null
+  const rows = await selectWebhookSecrets(trx).where('webhook_id', '=', key.webhookId).execute()
+  return rows.flatMap(toWebhookSecrets).find(({ sealed }) => sealed === key.sealed)?.sealed ?? null
 }
 
-async function write(trx: Transaction<Tables>, key: SealedKey): Promise<void> {
-  const update =
-    key.kind === 'integrity_key'
-      ? trx.updateTable('instance').set({ sealed_integrity_key: key.sealed }).where('id', '=', 1)
-      : trx.updateTable('web_keys').set({ sealed_private_key: key.sealed }).where('key_id', '=', key.keyId)
-  await update.executeTakeFirst()
+async function write(trx: Transaction<Tables>, key: SealedKey, sealed: string): Promise<void> {
+  switch (key.kind) {
+    case 'integrity_key':
+      await trx.updateTable('instance').set({ sealed_integrity_key: sealed }).where('id', '=', 1).execute()
+      return
+    case 'web_key':
+      await trx.updateTable('web_keys').set({ sealed_private_key: sealed }).where('key_id', '=', key.keyId).execute()
+      return
+    case 'webhook_secret': {
+      const webhook = trx.updateTable('webhooks').where('webhook_id', '=', key.webhookId)
+      await webhook.set({ sealed_secret: sealed }).where('sealed_secret', '=', key.sealed).execute()
+      await webhook.set({ previous_sealed_secret: sealed }).where('previous_sealed_secret', '=', key.sealed).execute()
+    }
+  }
 }

@@ -38,6 +38,9 @@ import { clientCertificates } from '../migrations/0014-client-certificates.ts'
 import { consoleSessions } from '../migrations/0015-console.ts'
 import { replicas } from '../migrations/0016-replicas.ts'
 import { roles } from '../migrations/0017-roles.ts'
+import { eventOrder } from '../migrations/0018-event-order.ts'
+import { webhooks } from '../migrations/0019-webhooks.ts'
+import { configuration } from '../migrations/0020-configuration.ts'
 import type { Database } from '../postgres/database.ts'
 import { assertPrimary } from '../postgres/standby.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
@@ -69,6 +72,9 @@ const migrationsWith = (takeOver: TakeOverStep): Readonly<Record<string, Migrati
   '0015-console': consoleSessions,
   '0016-replicas': replicas,
   '0017-roles': roles,
+  '0018-event-order': eventOrder,
+  '0019-webhooks': webhooks,
+  '0020-configuration': configuration,
 })
 
 /** Gives an existing instance an integrity key. */

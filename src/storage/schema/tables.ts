@@ -31,6 +31,10 @@ export interface Tables {
   deprecated_calls: DeprecatedCallTable
   limited_instance_members: InstanceMemberTable
   project_members: ProjectMemberTable
+  audit_exports: AuditExportTable
+  expiry_notices: ExpiryNoticeTable
+  webhooks: WebhookTable
+  webhook_deliveries: WebhookDeliveryTable
 }
 
 /** One row: the version of the instance, and the lock of all changes. */
@@ -47,6 +51,10 @@ interface InstanceTable {
   sealed_integrity_key: ColumnType<string | null, string | null | undefined>
   /** Null until the first start of a server that stores it. */
   issuer: ColumnType<string | null, string | undefined>
+  /** Of the events that are written from now on (decision 37). */
+  audit_epoch: Generated<number>
+  /** Events that are older have no order but that of their dates. */
+  audit_ordered_since: ColumnType<Date, Date | undefined>
 }
 
 interface WebKeyTable {
@@ -97,6 +105,8 @@ export interface ProjectTable {
   project_id: string
   name: string
   creation_date: ColumnType<Date, Date, never>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ProjectRoleTable {
@@ -129,6 +139,8 @@ export interface ServiceUserTable {
   token_claims: ColumnType<unknown, string | null | undefined>
   /** Null: no token has been revoked in this way. */
   token_revocation_date: ColumnType<Date | null, Date | null | undefined>
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 interface ClientSecretTable {
@@ -204,6 +216,8 @@ interface TrustedIssuerTable {
   /** In seconds. Null: the keys are given. */
   max_key_staleness: ColumnType<number | null, number | null | undefined>
   mac: Uint8Array
+  /** Of the configuration that it belongs to. Null: of none. */
+  configuration_label: ColumnType<string | null, string | null | undefined>
 }
 
 /** Keys that were fetched: one row for each issuer whose keys are not given. */
@@ -256,6 +270,12 @@ interface AuditEventTable {
   client_address: Generated<string>
   omitted_count: ColumnType<number | null, number | null | undefined>
   omitted_since: ColumnType<Date | null, Date | null | undefined>
+  /** `instance.audit_epoch` at the time. */
+  epoch: Generated<number>
+  /** The transaction that wrote it. pg reads it as text, like `sequence`. */
+  transaction_id: ColumnType<string, never, never>
+  sequence: ColumnType<string, never, never>
+  reason: Generated<string>
 }
 
 interface UsedAssertionTable {
@@ -304,4 +324,59 @@ interface DeprecatedCallTable {
   call_count: string
   first_call_date: Date
   last_call_date: Date
+}
+
+/** How far audit events were exported. */
+interface AuditExportTable {
+  name: string
+  /** Null: not begun yet. */
+  position: string | null
+  /** The replica that exports. */
+  holder: string | null
+  /** The end of its lease. */
+  lease_date: Date
+}
+
+/** A credential whose expiry was announced, so many days before. */
+interface ExpiryNoticeTable {
+  credential_id: string
+  days: number
+  expiration_date: Date
+}
+
+interface WebhookTable {
+  webhook_id: string
+  name: string
+  url: string
+  /** PEM. */
+  ca_certificates: string | null
+  event_types: string[]
+  resources: string[]
+  /** Why. Null: it is not. */
+  disabled: string | null
+  sealed_secret: string
+  previous_sealed_secret: string | null
+  previous_expiration_date: Date | null
+  last_test_date: Date | null
+  creation_date: ColumnType<Date, Date, never>
+}
+
+interface WebhookDeliveryTable {
+  webhook_id: string
+  position: string
+  lease: string | null
+  lease_end_date: Date | null
+  next_attempt_date: Date | null
+  failing_event_id: string | null
+  failing_event_date: Date | null
+  failures: number
+  failing_since_date: Date | null
+  rejected_since_date: Date | null
+  waiting: number
+  last_success_date: Date | null
+  last_failure: string | null
+  last_failure_date: Date | null
+  /** pg reads a bigint as text. */
+  given_up: ColumnType<string, number, number>
+  expired: ColumnType<string, number | undefined, number>
 }

@@ -2,10 +2,12 @@
  * The metrics of this process. `metrics-server.ts` serves them, `docs/metrics.md` says what each one means.
  */
 import { Registry } from 'prom-client'
+import type { WebhookStatus } from '../../app/events/webhook-status.ts'
 import type { IssuerKeyStatus } from '../../app/federation/issuer-key-refresher.ts'
 import type { Replica } from '../../app/replica/replica.ts'
-import type { SignerFactory } from '../../domain/ports.ts'
+import type { CredentialCounts, SignerFactory } from '../../domain/ports.ts'
 import type { Handler } from '../../http/requests/exchange.ts'
+import { measureCredentials } from './credential-metrics.ts'
 import { type DatabaseStatus, measureDatabase } from './database-metrics.ts'
 import { measureIssuerKeys } from './issuer-key-metrics.ts'
 import { measureKeys } from './key-metrics.ts'
@@ -14,6 +16,7 @@ import { measureProcess } from './process-metrics.ts'
 import { measureReplica } from './replica-metrics.ts'
 import { type MeasuredRequest, measureRequests } from './request-metrics.ts'
 import { measureRotation, type RotationStatus } from './rotation-metrics.ts'
+import { measureWebhooks } from './webhook-metrics.ts'
 
 /** All metrics of a process at a moment. */
 export type MetricFamilies = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -35,6 +38,10 @@ export interface Metrics {
   observeRotation(status: () => RotationStatus): void
   /** Registers the metrics of the keys of trusted issuers. Once only. */
   observeIssuerKeys(status: () => IssuerKeyStatus): void
+  /** Registers the metrics of credentials. Once only. @param counts Undefined: not known yet. */
+  observeCredentials(counts: () => CredentialCounts | undefined): void
+  /** Registers the metrics of webhooks. Once only. */
+  observeWebhooks(status: () => WebhookStatus): void
   /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
   /** All metrics, in the text format of Prometheus. */
@@ -54,6 +61,8 @@ export const NO_METRICS: Metrics = {
   observeDatabase: () => {},
   observeRotation: () => {},
   observeIssuerKeys: () => {},
+  observeCredentials: () => {},
+  observeWebhooks: () => {},
   observeConnections: () => {},
   text: async () => '',
   families: async () => [],
@@ -79,6 +88,8 @@ export function createMetrics(): Metrics {
     observeDatabase: database.observe,
     observeRotation: (status) => measureRotation(registry, status),
     observeIssuerKeys: (status) => measureIssuerKeys(registry, status),
+    observeCredentials: (counts) => measureCredentials(registry, counts),
+    observeWebhooks: (status) => measureWebhooks(registry, status),
     observeConnections: (count) =>
       observeGauge(registry, {
         name: 'keyturn_http_connections',

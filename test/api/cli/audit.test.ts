@@ -44,13 +44,23 @@ describe('keyturn audit', () => {
     expect(rows).toHaveLength(all.length)
   })
 
+  it('has a column of reasons if there are any', async () => {
+    const reason = 'commit 4f2a1c9'
+    const configuration = { projects: [{ name: 'from-files' }] }
+    await terminal.call('iam.config.v2.ConfigService/ApplyConfiguration', { configuration, reason })
+    const [heading, newest, before] = (await terminal.lines('audit')).map((line) => line.split(/ {2,}/))
+    expect(heading?.at(-1)).toBe('REASON')
+    expect([newest?.[2], newest?.at(-1), before?.at(-1)]).toEqual(['ApplyConfiguration', reason, '-'])
+    all = (await terminal.call<{ events: Event[] }>('iam.audit.v2.AuditService/ListAuditEvents', {})).events
+  })
+
   it('prints what the API returns with --json', async () => {
     expect(await events()).toEqual(all)
   })
 
   it('filters by actor, which may be a client ID, and by resource', async () => {
     const ofOwner = all.filter(({ actor }) => actor === owner.slice(0, 36))
-    expect(ofOwner).toHaveLength(3)
+    expect(ofOwner).toHaveLength(4)
     expect(await events('--actor', owner)).toEqual(ofOwner)
     expect(await events('--actor', owner.slice(0, 36))).toEqual(ofOwner)
     expect(await events('--actor', 'anonymous')).toEqual(all.filter(({ actor }) => actor === 'anonymous'))

@@ -42,6 +42,9 @@ const OFFERED: readonly (readonly [line: string, words: readonly string[]])[] = 
   ['keyturn context use ', ['prod', 'test']],
   ['keyturn keys list --context p', ['prod']],
   ['keyturn keys list --ca script.b', ['script.bash']],
+  ['keyturn apply --file script.b', ['script.bash']],
+  ['keyturn plan --d', ['--detailed-exitcode']],
+  ['keyturn export --output ', ['json', 'yaml']],
   ['keyturn users list --project ', []],
   ['keyturn completion ', ['bash', 'fish', 'zsh']],
 ]

@@ -35,6 +35,9 @@ const MIGRATIONS = [
   '0015-console',
   '0016-replicas',
   '0017-roles',
+  '0018-event-order',
+  '0019-webhooks',
+  '0020-configuration',
 ]
 
 const APPLIED = {

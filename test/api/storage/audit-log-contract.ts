@@ -45,6 +45,7 @@ export function describeAuditLog(current: () => Database): void {
           outcome: 'permission_missing',
           clientAddress: '',
           omission: null,
+          reason: '',
         },
       ])
       expect((await createInstanceReader(current(), TEST_MACS).status()).version).toBe(0)

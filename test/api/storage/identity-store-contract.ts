@@ -58,6 +58,7 @@ export function describeIdentityStore(current: () => Database): void {
         outcome: 'ok',
         clientAddress: '',
         omission: null,
+        reason: '',
       })
     })
 

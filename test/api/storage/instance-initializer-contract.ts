@@ -20,7 +20,7 @@ export function describeInstanceInitializer(current: () => Database): void {
   describe('initialising the instance', () => {
     it('stores the issuer, an administrator with a secret, and one active web key', async () => {
       const content = newInstanceContent()
-      const { userId, projectId, projectName, secretId, secretHash } = content.administrator
+      const { userId, projectId, projectName, secretId, secretHash } = content.owner
       expect(await initializer().isInitialised()).toBe(false)
       expect(await initializer().initialise(content, nothing)).toBe(true)
       expect(await initializer().isInitialised()).toBe(true)
@@ -93,7 +93,7 @@ export function describeInstanceInitializer(current: () => Database): void {
         .catch((error: unknown) => error)
       expect(thrown).toBe(full)
       expect(await initializer().isInitialised()).toBe(false)
-      expect(await load(content.administrator.userId)).toMatchObject({ version: 0, ring: [], users: new Map() })
+      expect(await load(content.owner.userId)).toMatchObject({ version: 0, ring: [], users: new Map() })
       expect(await initializer().initialise(content, nothing)).toBe(true)
     })
   })

@@ -251,8 +251,10 @@ export function describeKeyStore(current: () => Database): void {
       await keys.look()
       await keys.remove(created.keyId).catch(() => {})
       const written = await current().db.selectFrom('audit_events').selectAll().execute()
-      const empty = { client_address: '', omitted_count: null, omitted_since: null }
-      const common = { event_id: expect.any(String), actor: 'tester', resource: '', request_id: 'request-1', ...empty }
+      const empty = { client_address: '', omitted_count: null, omitted_since: null, reason: '' }
+      const place = { epoch: 0, transaction_id: expect.any(String), sequence: expect.any(String) }
+      const origin = { actor: 'tester', resource: '', request_id: 'request-1' }
+      const common = { event_id: expect.any(String), ...origin, ...empty, ...place }
       expect(written.toSorted((a, b) => b.action.localeCompare(a.action))).toEqual([
         { ...common, event_date: created.createdAt, action: 'create', outcome: 'ok' },
         { ...common, event_date: key.activatedAt, action: 'activate', outcome: 'ok' },

@@ -36,6 +36,9 @@ const ALL = [
   '0015-console',
   '0016-replicas',
   '0017-roles',
+  '0018-event-order',
+  '0019-webhooks',
+  '0020-configuration',
 ]
 
 /** A migration of a newer program of the same major version: it adds. */
@@ -54,7 +57,7 @@ async function raiseMajor({ db }: Database): Promise<void> {
 async function undoPublication({ db }: Database): Promise<void> {
   await db.schema.alterTable('web_keys').dropColumn('publication_date').execute()
   await db.schema.alterTable('instance').dropColumn('latest_at').dropColumn('issuer').execute()
-  for (const column of ['client_address', 'omitted_count', 'omitted_since']) {
+  for (const column of ['client_address', 'omitted_count', 'omitted_since', 'reason']) {
     await db.schema.alterTable('audit_events').dropColumn(column).execute()
   }
   await sql`alter table client_secrets drop constraint client_secrets_deactivated_after_creation`.execute(db)
@@ -68,10 +71,27 @@ async function undoPublication({ db }: Database): Promise<void> {
   }
   await db.schema.alterTable('service_users').dropColumn('bound_tokens_required').execute()
   await db.schema.alterTable('service_users').dropColumn('certificate_bound_tokens').execute()
+  for (const table of ['projects', 'service_users'] as const) {
+    await db.schema.alterTable(table).dropColumn('configuration_label').execute()
+  }
+  await sql`drop index service_users_by_name`.execute(db)
   await sql`drop table client_certificates, federated_identities, issuer_keys, trusted_issuers`.execute(db)
   await sql`drop table sign_in_links, console_sessions, replicas, deprecated_calls`.execute(db)
+  await sql`drop table webhook_deliveries, webhooks`.execute(db)
   await sql`drop table limited_instance_members, project_members`.execute(db)
+  await undoEventOrder({ db })
   await sql`delete from kysely_migration where name >= '0006-publication'`.execute(db)
+}
+
+/** Back to the schema before there was an order of events. */
+async function undoEventOrder({ db }: Pick<Database, 'db'>): Promise<void> {
+  await sql`alter table audit_events drop column epoch, drop column transaction_id, drop column sequence`.execute(db)
+  await sql`alter table instance drop column audit_epoch, drop column audit_ordered_since`.execute(db)
+  await sql`drop table expiry_notices, audit_exports`.execute(db)
+  for (const table of ['client_secrets', 'user_keys', 'personal_access_tokens', 'client_certificates']) {
+    await sql`drop index if exists ${sql.ref(`${table}_by_expiration`)}`.execute(db)
+  }
+  await sql`delete from kysely_migration where name = '0018-event-order'`.execute(db)
 }
 
 const REFUSAL =

@@ -9,9 +9,11 @@ import { writeRotation } from '../../../src/storage/keys/rotation-row.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
+import { describeAuditReader } from './audit-reader-contract.ts'
 import { describeAuthority } from './authority-contract.ts'
 import { describeChangeTime } from './change-time-contract.ts'
 import { describeConsoleStore } from './console-store-contract.ts'
+import { describeCredentialExpiries } from './credential-expiries-contract.ts'
 import { describeCredentialUses } from './credential-uses-contract.ts'
 import { describeDeprecatedCallStore } from './deprecated-call-store-contract.ts'
 import { describeFederationStore } from './federation-store-contract.ts'
@@ -51,6 +53,8 @@ export function describeStore(kind: string, openEmpty: () => Promise<Database>, 
     describeIssuerKeyStore(current)
     describeConsoleStore(current)
     describeAuditLog(current)
+    describeAuditReader(current)
+    describeCredentialExpiries(current)
     describeCredentialUses(current)
     describeReplicaStore(current)
     describeDeprecatedCallStore(current)
@@ -104,7 +108,7 @@ async function empty({ db }: Database): Promise<void> {
     await trx.deleteFrom('used_assertions').execute()
     await trx.deleteFrom('replicas').execute()
     const dates = { initialised_at: null, changed_at: null, latest_at: null }
-    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null }
+    const nothing = { ...dates, version: 0, issuer: null, sealed_integrity_key: null, audit_epoch: 0 }
     await trx.updateTable('instance').set(nothing).execute()
   })
 }

@@ -29,7 +29,7 @@ const router = createConnectRouter(connectOptions(MAX_MESSAGE_BYTES)).service(We
 /** Serves the web key service on a port. */
 async function serve(served = router): Promise<void> {
   const notes = new RequestContexts(createAddressReader([]))
-  const options = { callContexts: new CallContexts(notes), maxMessageBytes: MAX_MESSAGE_BYTES }
+  const options = { callContexts: new CallContexts(notes), maxMessageBytes: () => MAX_MESSAGE_BYTES }
   const routes = [...routesOf(served, options)].map(([path, { answers }]): [string, Route] => {
     const handler: Handler = (req, res) => {
       answered = answers.POST!(req, res, { cutOff: () => cutOff(res), reserve: () => true })

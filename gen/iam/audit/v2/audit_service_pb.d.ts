@@ -12,6 +12,102 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_iam_audit_v2_audit_service: GenFile;
 
 /**
+ * Request of `FollowAuditEvents`. All filters that are set must match.
+ *
+ * @generated from message iam.audit.v2.FollowAuditEventsRequest
+ */
+export declare type FollowAuditEventsRequest = Message<"iam.audit.v2.FollowAuditEventsRequest"> & {
+  /**
+   * Begin after this position, which a response has had, with the same filters or others. Empty: at `from_date`. The reason
+   * `AUDIT_POSITION_UNKNOWN` says that the database was restored to a time before the position: begin at a date then.
+   *
+   * @generated from field: string after_position = 1;
+   */
+  afterPosition: string;
+
+  /**
+   * Only events at this time or later. Without a position, those that there are already come first. Neither set: begin now.
+   *
+   * @generated from field: google.protobuf.Timestamp from_date = 2;
+   */
+  fromDate?: Timestamp | undefined;
+
+  /**
+   * Only what this actor did, as in `ListAuditEvents`.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * Only what was done to this resource or a part of it, as in `ListAuditEvents`.
+   *
+   * @generated from field: string resource = 4;
+   */
+  resource: string;
+};
+
+/**
+ * Describes the message iam.audit.v2.FollowAuditEventsRequest.
+ * Use `create(FollowAuditEventsRequestSchema)` to create a new message.
+ */
+export declare const FollowAuditEventsRequestSchema: GenMessage<FollowAuditEventsRequest>;
+
+/**
+ * Response of `FollowAuditEvents`: the next events, up to 100. There may be none.
+ *
+ * @generated from message iam.audit.v2.FollowAuditEventsResponse
+ */
+export declare type FollowAuditEventsResponse = Message<"iam.audit.v2.FollowAuditEventsResponse"> & {
+  /**
+   * Events, oldest change first.
+   *
+   * @generated from field: repeated iam.audit.v2.FollowedAuditEvent events = 1;
+   */
+  events: FollowedAuditEvent[];
+
+  /**
+   * After these events and those that do not match: where to go on. Opaque.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+};
+
+/**
+ * Describes the message iam.audit.v2.FollowAuditEventsResponse.
+ * Use `create(FollowAuditEventsResponseSchema)` to create a new message.
+ */
+export declare const FollowAuditEventsResponseSchema: GenMessage<FollowAuditEventsResponse>;
+
+/**
+ * An event, and where to go on after it.
+ *
+ * @generated from message iam.audit.v2.FollowedAuditEvent
+ */
+export declare type FollowedAuditEvent = Message<"iam.audit.v2.FollowedAuditEvent"> & {
+  /**
+   * The event.
+   *
+   * @generated from field: iam.audit.v2.AuditEvent event = 1;
+   */
+  event?: AuditEvent | undefined;
+
+  /**
+   * After this event. Opaque.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+};
+
+/**
+ * Describes the message iam.audit.v2.FollowedAuditEvent.
+ * Use `create(FollowedAuditEventSchema)` to create a new message.
+ */
+export declare const FollowedAuditEventSchema: GenMessage<FollowedAuditEvent>;
+
+/**
  * Request of `ListAuditEvents`. All filters that are set must match.
  *
  * @generated from message iam.audit.v2.ListAuditEventsRequest
@@ -124,7 +220,8 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
   /**
    * What was done: the service and method that was called, for example `iam.user.v2.ServiceUserService/DisableServiceUser`,
    * `oauth/token` for a failed authentication at the token endpoint, `audit/omitted` for refusals that were left out,
-   * `federation/fetch_keys` for other keys of a trusted issuer that were fetched, `rotation/activate` and the like for steps of the
+   * `federation/fetch_keys` for other keys of a trusted issuer that were fetched, `webhook/give_up`, `webhook/expire` and
+   * `webhook/disable` for what did not reach a webhook, `rotation/activate` and the like for steps of the
    * rotation, or `bootstrap`.
    *
    * @generated from field: string action = 4;
@@ -169,6 +266,13 @@ export declare type AuditEvent = Message<"iam.audit.v2.AuditEvent"> & {
    * @generated from field: iam.audit.v2.Omission omission = 9;
    */
   omission?: Omission | undefined;
+
+  /**
+   * Why it was done, as `ApplyConfiguration` was given it, for example a commit. Empty for other calls.
+   *
+   * @generated from field: string reason = 10;
+   */
+  reason: string;
 };
 
 /**
@@ -227,6 +331,23 @@ export declare const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditEventsRequestSchema;
     output: typeof ListAuditEventsResponseSchema;
+  },
+  /**
+   * Sends events as they happen, in the order of changes, which can differ from that of their dates. No event is left out: one whose
+   * transaction commits late is sent then, and what was written after it waits. A position goes on where a stream ended, on any replica.
+   * Events can come twice only for a client that goes on from an older position than the last one it has received.
+   *
+   * The first response comes at once, and another one at least every 15 seconds, also without events. The right of the caller is checked
+   * before each response. A stream ends with `UNAUTHENTICATED` or `PERMISSION_DENIED` when the right is lost, as when the access token
+   * expires, and with `UNAVAILABLE` after an hour, or when the server stops or does not reach its database: call again after the last
+   * position. A caller may have 10 streams of a server process, and all callers together 100: others are refused with `RESOURCE_EXHAUSTED`.
+   *
+   * @generated from rpc iam.audit.v2.AuditService.FollowAuditEvents
+   */
+  followAuditEvents: {
+    methodKind: "server_streaming";
+    input: typeof FollowAuditEventsRequestSchema;
+    output: typeof FollowAuditEventsResponseSchema;
   },
 }>;
 

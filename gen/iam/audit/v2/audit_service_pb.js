@@ -11,35 +11,56 @@ import { file_iam_auth_v1_permission } from "../../auth/v1/permission_pb.js";
  * Describes the file iam/audit/v2/audit_service.proto.
  */
 export const file_iam_audit_v2_audit_service = /*@__PURE__*/
-  fileDesc("CiBpYW0vYXVkaXQvdjIvYXVkaXRfc2VydmljZS5wcm90bxIMaWFtLmF1ZGl0LnYyIuYBChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0Ei0KCWZyb21fZGF0ZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHdG9fZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoFYWN0b3IYAyABKAlCCLpIBXIDGMgBEhoKCHJlc291cmNlGAQgASgJQgi6SAVyAxj0AxIdCglwYWdlX3NpemUYBSABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgGIAEoCUIIukgFcgMY6AciXAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USKAoGZXZlbnRzGAEgAygLMhguaWFtLmF1ZGl0LnYyLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIuYBCgpBdWRpdEV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCmV2ZW50X2RhdGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIQCghyZXNvdXJjZRgFIAEoCRIPCgdvdXRjb21lGAYgASgJEhIKCnJlcXVlc3RfaWQYByABKAkSFgoOY2xpZW50X2FkZHJlc3MYCCABKAkSKAoIb21pc3Npb24YCSABKAsyFi5pYW0uYXVkaXQudjIuT21pc3Npb24iSQoIT21pc3Npb24SDQoFY291bnQYASABKAMSLgoKc2luY2VfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAyhQEKDEF1ZGl0U2VydmljZRJ1Cg9MaXN0QXVkaXRFdmVudHMSJC5pYW0uYXVkaXQudjIuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBolLmlhbS5hdWRpdC52Mi5MaXN0QXVkaXRFdmVudHNSZXNwb25zZSIVkAIByvMYDmlhbS5hdWRpdC5yZWFkYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_iam_auth_v1_permission]);
+  fileDesc("CiBpYW0vYXVkaXQvdjIvYXVkaXRfc2VydmljZS5wcm90bxIMaWFtLmF1ZGl0LnYyIqABChhGb2xsb3dBdWRpdEV2ZW50c1JlcXVlc3QSIAoOYWZ0ZXJfcG9zaXRpb24YASABKAlCCLpIBXIDGMgBEi0KCWZyb21fZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoFYWN0b3IYAyABKAlCCLpIBXIDGMgBEhoKCHJlc291cmNlGAQgASgJQgi6SAVyAxj0AyJfChlGb2xsb3dBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKBmV2ZW50cxgBIAMoCzIgLmlhbS5hdWRpdC52Mi5Gb2xsb3dlZEF1ZGl0RXZlbnQSEAoIcG9zaXRpb24YAiABKAkiTwoSRm9sbG93ZWRBdWRpdEV2ZW50EicKBWV2ZW50GAEgASgLMhguaWFtLmF1ZGl0LnYyLkF1ZGl0RXZlbnQSEAoIcG9zaXRpb24YAiABKAki5gEKFkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QSLQoJZnJvbV9kYXRlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgd0b19kYXRlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgVhY3RvchgDIAEoCUIIukgFcgMYyAESGgoIcmVzb3VyY2UYBCABKAlCCLpIBXIDGPQDEh0KCXBhZ2Vfc2l6ZRgFIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAYgASgJQgi6SAVyAxjoByJcChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIoCgZldmVudHMYASADKAsyGC5pYW0uYXVkaXQudjIuQXVkaXRFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki9gEKCkF1ZGl0RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSLgoKZXZlbnRfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEhAKCHJlc291cmNlGAUgASgJEg8KB291dGNvbWUYBiABKAkSEgoKcmVxdWVzdF9pZBgHIAEoCRIWCg5jbGllbnRfYWRkcmVzcxgIIAEoCRIoCghvbWlzc2lvbhgJIAEoCzIWLmlhbS5hdWRpdC52Mi5PbWlzc2lvbhIOCgZyZWFzb24YCiABKAkiSQoIT21pc3Npb24SDQoFY291bnQYASABKAMSLgoKc2luY2VfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAygQIKDEF1ZGl0U2VydmljZRJ1Cg9MaXN0QXVkaXRFdmVudHMSJC5pYW0uYXVkaXQudjIuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBolLmlhbS5hdWRpdC52Mi5MaXN0QXVkaXRFdmVudHNSZXNwb25zZSIVkAIByvMYDmlhbS5hdWRpdC5yZWFkEnoKEUZvbGxvd0F1ZGl0RXZlbnRzEiYuaWFtLmF1ZGl0LnYyLkZvbGxvd0F1ZGl0RXZlbnRzUmVxdWVzdBonLmlhbS5hdWRpdC52Mi5Gb2xsb3dBdWRpdEV2ZW50c1Jlc3BvbnNlIhLK8xgOaWFtLmF1ZGl0LnJlYWQwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_iam_auth_v1_permission]);
+
+/**
+ * Describes the message iam.audit.v2.FollowAuditEventsRequest.
+ * Use `create(FollowAuditEventsRequestSchema)` to create a new message.
+ */
+export const FollowAuditEventsRequestSchema = /*@__PURE__*/
+  messageDesc(file_iam_audit_v2_audit_service, 0);
+
+/**
+ * Describes the message iam.audit.v2.FollowAuditEventsResponse.
+ * Use `create(FollowAuditEventsResponseSchema)` to create a new message.
+ */
+export const FollowAuditEventsResponseSchema = /*@__PURE__*/
+  messageDesc(file_iam_audit_v2_audit_service, 1);
+
+/**
+ * Describes the message iam.audit.v2.FollowedAuditEvent.
+ * Use `create(FollowedAuditEventSchema)` to create a new message.
+ */
+export const FollowedAuditEventSchema = /*@__PURE__*/
+  messageDesc(file_iam_audit_v2_audit_service, 2);
 
 /**
  * Describes the message iam.audit.v2.ListAuditEventsRequest.
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema = /*@__PURE__*/
-  messageDesc(file_iam_audit_v2_audit_service, 0);
+  messageDesc(file_iam_audit_v2_audit_service, 3);
 
 /**
  * Describes the message iam.audit.v2.ListAuditEventsResponse.
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema = /*@__PURE__*/
-  messageDesc(file_iam_audit_v2_audit_service, 1);
+  messageDesc(file_iam_audit_v2_audit_service, 4);
 
 /**
  * Describes the message iam.audit.v2.AuditEvent.
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema = /*@__PURE__*/
-  messageDesc(file_iam_audit_v2_audit_service, 2);
+  messageDesc(file_iam_audit_v2_audit_service, 5);
 
 /**
  * Describes the message iam.audit.v2.Omission.
  * Use `create(OmissionSchema)` to create a new message.
  */
 export const OmissionSchema = /*@__PURE__*/
-  messageDesc(file_iam_audit_v2_audit_service, 3);
+  messageDesc(file_iam_audit_v2_audit_service, 6);
 
 /**
  * Shows who changed what, and who was refused.

@@ -51,7 +51,40 @@ describe('the check after the body', () => {
     expect(await stepsOf(aCall({ gated: false }))).toEqual(['the call has not passed the gate'])
   })
 
-  it('lets no stream through, because its messages would come after the check', async () => {
-    expect(await stepsOf(aCall({ stream: true }))).toEqual([expect.stringContaining('Call streams')])
+  it('comes before each message of a stream, in both directions, and ends it when the right is lost', async () => {
+    const steps: string[] = []
+    let checks = 0
+    const access = {
+      reauthorize: async (checked: UserAuthority): Promise<UserAuthority> => {
+        checks += 1
+        if (checks > 3) throw new Error('the right is lost')
+        steps.push('checked')
+        return checked
+      },
+    }
+    const next: Next = async (req) => {
+      if (!req.stream) throw new Error('the request does not stream')
+      const requests = req.message
+      async function* respond() {
+        for await (const _ of requests) steps.push('asked')
+        for (const answer of ['first', 'second', 'third']) {
+          steps.push(answer)
+          yield answer
+        }
+      }
+      return { stream: true, message: respond() } as never
+    }
+    async function* ask() {
+      yield {}
+    }
+    const call = { ...aCall({ stream: true }), message: ask() } as Request
+    const response = await reauthorize(access)(next)(call)
+    const received: unknown[] = []
+    const receive = async () => {
+      if (response.stream) for await (const message of response.message) received.push(message)
+    }
+    await expect(receive()).rejects.toThrow('the right is lost')
+    expect(steps).toEqual(['checked', 'asked', 'first', 'checked', 'second', 'checked', 'third'])
+    expect(received).toEqual(['first', 'second'])
   })
 })

@@ -9,8 +9,8 @@ import { eventually } from '../support/eventually.ts'
 import { startKeyturn } from '../support/keyturn.ts'
 import { WITHOUT_NAMESPACES } from '../support/network/namespaces.ts'
 import { describeUnless, itUnless } from '../support/unless.ts'
+import { makeRegions, type Region, type Regions } from './distant-regions.ts'
 import { distributionOf } from './figures.ts'
-import { makeRegions, type Region, type Regions } from './regions.ts'
 
 const PORT = 8080
 const URL_INSIDE = `http://127.0.0.1:${PORT}`

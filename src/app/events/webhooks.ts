@@ -1,0 +1,198 @@
+/**
+ * The use cases of webhooks.
+ *
+ * Each change is an event of the audit trail. Deliverers learn of it with the next version of the instance.
+ */
+import type { AuditEvent } from '../../domain/audit.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { type DeliveryOutcome, MAX_COUNTED } from '../../domain/events/delivery.ts'
+import {
+  addWebhook,
+  editWebhook,
+  existingWebhook,
+  isWanted,
+  noteTest,
+  removeWebhook,
+  rotateSecret,
+  type Webhook,
+  type WebhookEdit,
+  type WebhookSettings,
+} from '../../domain/events/webhook.ts'
+import type { WebhookSigner, WebhookStore } from '../../domain/events/webhook-ports.ts'
+import type { Actor } from '../../domain/identities/authority.ts'
+import type { AuditReader } from '../../domain/ports.ts'
+import { Semaphore } from '../../domain/semaphore.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
+import { webhookResource } from '../audit/audit-resources.ts'
+import type { Replica } from '../replica/replica.ts'
+import type { WebhookAttempts } from './webhook-attempts.ts'
+
+/** What is sent to test a webhook. It is not in the trail. */
+const TEST_ACTION = 'webhook/test'
+
+/** Tests take seconds, and must not hold up much. */
+const MAX_TESTS = 5
+
+/** What the use cases need. */
+export interface WebhooksOptions {
+  readonly store: WebhookStore
+  readonly reader: AuditReader
+  readonly signer: WebhookSigner
+  readonly attempts: Pick<WebhookAttempts, 'send'>
+  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  /** Reads certificates (PEM), and returns them in their usual spelling. @throws {DomainError} */
+  readonly parseCaCertificates: (pem: string) => string
+  /** A new random UUID. */
+  readonly newId: () => string
+  /** The time of the instance. */
+  readonly now: () => Date
+}
+
+/** A webhook, and how far behind it is. */
+export interface WebhookView {
+  readonly webhook: Webhook
+  /** The events that wait, at most so many as are counted; the date of the first. Null: none waits. */
+  readonly waiting: { readonly count: number; readonly since: Date } | null
+}
+
+/** What came of a test, and how long it took. */
+export interface WebhookTest {
+  readonly outcome: DeliveryOutcome
+  readonly event: AuditEvent
+  readonly millis: number
+}
+
+/**
+ * Every method throws {DomainError} `storage_unavailable`, and `webhook_not_found` if it takes a webhook's id; what changes something also
+ * `change_outcome_unknown` and `change_not_in_force`.
+ */
+export class Webhooks {
+  readonly #options: WebhooksOptions
+  readonly #tests = new Semaphore({
+    maxRunning: MAX_TESTS,
+    maxWaiting: 0,
+    refusal: () => new DomainError('webhook_tests_busy', 'other webhooks are being tested: try again in a few seconds'),
+  })
+
+  constructor(options: WebhooksOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Events after this call are sent.
+   *
+   * @returns The secret, which is shown this once.
+   * @throws {DomainError} `webhook_name_taken`; `webhook_limit_reached`; `webhook_invalid` for the certificates.
+   */
+  async create(
+    actor: Actor,
+    settings: WebhookSettings,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string }> {
+    const { reader, signer, newId } = this.#options
+    const webhookId = newId()
+    const { secret, sealed: sealedSecret } = await signer.generateSecret(webhookId)
+    const facts = { ...this.#checked(settings), webhookId, sealedSecret, position: await reader.latest() }
+    const webhook = await this.#change(actor, webhookId, (webhooks, moment) => addWebhook(webhooks, facts, moment))
+    return { view: { webhook, waiting: null }, secret }
+  }
+
+  async get(webhookId: string): Promise<WebhookView> {
+    return await this.#viewOf(existingWebhook(await this.#options.store.list(), webhookId))
+  }
+
+  /** Ordered by name. */
+  async list(): Promise<readonly WebhookView[]> {
+    const views: WebhookView[] = []
+    for (const webhook of await this.#options.store.list()) views.push(await this.#viewOf(webhook))
+    return views
+  }
+
+  /** @throws {DomainError} `webhook_name_taken`; `webhook_invalid`. */
+  async edit(actor: Actor, webhookId: string, edit: WebhookEdit): Promise<WebhookView> {
+    const checked = this.#checked(edit)
+    return await this.#viewOf(
+      await this.#change(actor, webhookId, (webhooks) => editWebhook(webhooks, webhookId, checked)),
+    )
+  }
+
+  /**
+   * @param overlapSeconds For how long the secret before signs besides.
+   * @returns The new secret, which is shown this once.
+   */
+  async rotateSecret(
+    actor: Actor,
+    webhookId: string,
+    overlapSeconds: number,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string }> {
+    const { secret, sealed: sealedSecret } = await this.#options.signer.generateSecret(webhookId)
+    const webhook = await this.#change(actor, webhookId, (webhooks, { clock }) =>
+      rotateSecret(webhooks, webhookId, { sealedSecret, overlapSeconds, clock }),
+    )
+    return { view: await this.#viewOf(webhook), secret }
+  }
+
+  /** Sends an event that is not in the trail, as the call is, whether the webhook is enabled or not. @throws {DomainError} `webhook_tests_busy`. */
+  async test(actor: Actor, webhookId: string): Promise<WebhookTest> {
+    const { attempts, newId, now } = this.#options
+    const webhook = await this.#change(actor, webhookId, (webhooks, { date }) => noteTest(webhooks, webhookId, date))
+    const event: AuditEvent = {
+      eventId: newId(),
+      at: now(),
+      actor: actor.actor,
+      action: TEST_ACTION,
+      resource: webhookResource(webhookId),
+      outcome: 'ok',
+      requestId: actor.requestId,
+      clientAddress: actor.clientAddress ?? '',
+      reason: '',
+      omission: null,
+    }
+    const from = performance.now()
+    const outcome = await this.#tests.run(() => attempts.send(webhook, event, new AbortController().signal))
+    return { outcome, event, millis: Math.round(performance.now() - from) }
+  }
+
+  /** What is being sent is aborted within about a second, on all replicas. */
+  async delete(actor: Actor, webhookId: string): Promise<void> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: webhookResource(webhookId) }
+    await store.change(entry, (webhooks) => ({ next: removeWebhook(webhooks, webhookId), result: null }))
+    await replica.refreshAfterWrite()
+  }
+
+  #checked<Settings extends Pick<WebhookEdit, 'caCertificates'>>(settings: Settings): Settings {
+    const { caCertificates } = settings
+    if (caCertificates === undefined || caCertificates === null) return settings
+    try {
+      return { ...settings, caCertificates: this.#options.parseCaCertificates(caCertificates) }
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error
+      throw new DomainError('webhook_invalid', error.message, { cause: error })
+    }
+  }
+
+  async #viewOf(webhook: Webhook): Promise<WebhookView> {
+    const { events } = await this.#options.reader.readAfter(webhook.delivery.position, {
+      filter: { from: null, to: null, actor: null, resource: null },
+      limit: MAX_COUNTED,
+    })
+    const wanted = events.filter(({ event }) => isWanted(webhook.filter, event))
+    const since = wanted[0]?.event.at
+    return { webhook, waiting: since === undefined ? null : { count: wanted.length, since } }
+  }
+
+  async #change(
+    actor: Actor,
+    webhookId: string,
+    decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => readonly Webhook[],
+  ): Promise<Webhook> {
+    const { store, replica } = this.#options
+    const entry = { ...actor, resource: webhookResource(webhookId) }
+    const webhook = await store.change(entry, (webhooks, moment) => {
+      const next = decide(webhooks, moment)
+      return { next, result: existingWebhook(next, webhookId) }
+    })
+    await replica.refreshAfterWrite()
+    return webhook
+  }
+}

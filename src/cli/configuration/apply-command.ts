@@ -1,0 +1,109 @@
+/**
+ * `keyturn apply`: brings an instance to the state that files describe, and hands new client secrets over.
+ */
+import { create, type JsonObject, toJson } from '@bufbuild/protobuf'
+import { Command } from 'commander'
+import {
+  type ApplyConfigurationResponse,
+  ApplyConfigurationResponseSchema,
+} from '../../../gen/iam/config/v2/config_service_pb.js'
+import { readVersion } from '../../config/version.ts'
+import { configurationJsonSchema } from '../../configuration-files/json-schema.ts'
+import { confirm, type YesOption, yesOption } from '../confirm.ts'
+import { refusalReasonOf, withMessage } from '../failure.ts'
+import type { Io } from '../io.ts'
+import { formatOf, printJson, printWarnings } from '../output.ts'
+import { printable, printableLines } from '../printable.ts'
+import { type FileOptions, readConfiguration, withFileOptions } from './file-options.ts'
+import { formatPlan } from './plan-text.ts'
+import { countsOf, isDifferent, type Planned, planOf } from './planned.ts'
+import { type HandedOver, handOverSecrets, prepareHandOver } from './secrets/hand-over.ts'
+
+interface ApplyOptions extends FileOptions, YesOption {
+  readonly reason?: string
+  readonly schema?: true
+}
+
+/** The command. */
+export function applyCommand(io: Io): Command {
+  const command = withFileOptions(new Command('apply'))
+  return command
+    .option('--reason <text>', 'why, for the audit trail: for example the commit')
+    .addOption(yesOption())
+    .option('--schema', 'print the JSON schema of the documents, and do nothing else')
+    .action(async (options: ApplyOptions) => {
+      if (options.schema === true)
+        io.stdout.write(`${JSON.stringify(configurationJsonSchema(readVersion()), null, 2)}\n`)
+      else await apply(io, command, options)
+    })
+}
+
+async function apply(io: Io, command: Command, options: ApplyOptions): Promise<void> {
+  const planned = await planOf(io, options, await readConfiguration(io, command, options))
+  const { api, plan, secrets } = planned
+  printWarnings(io, secrets.warnings)
+  showPlan(io, planned, options)
+  if (!isDifferent(planned) && plan.takenOver.length === 0) {
+    const { version } = plan
+    if (!isForPeople(options)) printResponse(io, options, create(ApplyConfigurationResponseSchema, { plan, version }))
+    return
+  }
+  const preparation = await prepareHandOver(io, options, secrets.due)
+  await confirm(io, options, 'Apply this?')
+  const response = await applied(planned, options)
+  // Before secrets are handed over, which takes longer, and may fail.
+  if (isForPeople(options)) printLine(io.stdout, resultOf(response))
+  const { handedOver, failures } = await handOverSecrets(api, preparation, response.plan?.serviceUsers ?? [])
+  if (isForPeople(options)) for (const { words } of handedOver) printLine(io.stdout, printable(words))
+  else printResponse(io, options, response, handedOver)
+  if (failures.length > 0) throw new Error(failures.map(({ message }) => printable(message)).join('\n'))
+}
+
+function isForPeople(options: ApplyOptions): boolean {
+  return formatOf(options) === 'table'
+}
+
+/** Shows what is about to be applied: also beside what a program reads, if a person is asked to confirm it. */
+function showPlan(io: Io, planned: Planned, options: ApplyOptions): void {
+  const text = formatPlan(planned, options.label, io)
+  if (isForPeople(options)) printLine(io.stdout, text)
+  else if (io.isTerminal) printLine(io.stderr, text)
+}
+
+/** Applies the plan that was shown, and no other. */
+async function applied(
+  { configs, request, plan }: Planned,
+  { reason = '' }: ApplyOptions,
+): Promise<ApplyConfigurationResponse> {
+  try {
+    return await configs.applyConfiguration({ ...request, version: plan.version, reason })
+  } catch (error) {
+    if (refusalReasonOf(error) !== 'CONFIGURATION_CHANGED') throw error
+    throw withMessage(
+      error,
+      () =>
+        'the instance was changed after the plan was made, and nothing was applied: run the command again, which makes a new plan',
+    )
+  }
+}
+
+function resultOf({ plan, version }: ApplyConfigurationResponse): string {
+  if (plan === undefined || plan.changes.length === 0) return `applied: nothing was changed (version ${version})`
+  const { created, changed, deleted } = countsOf(plan)
+  return `applied: ${created} created, ${changed} changed, ${deleted} deleted (version ${version})`
+}
+
+function printLine(stream: Io['stdout'], line: string): void {
+  stream.write(`${printableLines(line)}\n`)
+}
+
+function printResponse(
+  io: Io,
+  options: ApplyOptions,
+  response: ApplyConfigurationResponse,
+  handedOver: readonly HandedOver[] = [],
+): void {
+  const json = toJson(ApplyConfigurationResponseSchema, response) as JsonObject
+  const secrets = handedOver.length === 0 ? {} : { secrets: handedOver.map((secret) => secret.json) }
+  printJson(io, options, { ...json, ...secrets }, () => '')
+}

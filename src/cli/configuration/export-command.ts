@@ -1,0 +1,44 @@
+/**
+ * `keyturn export`: an instance, or some projects of it, as a file of a configuration.
+ */
+import { Command, Option } from 'commander'
+import { ConfigService } from '../../../gen/iam/config/v2/config_service_pb.js'
+import { formatDocuments } from '../../configuration-files/format.ts'
+import { documentsFrom } from '../../configuration-files/to-documents.ts'
+import { connect } from '../api-client.ts'
+import type { ConnectionOptions } from '../connection/target.ts'
+import type { Io } from '../io.ts'
+import { withConnectionOptions } from '../options.ts'
+import { labelOption } from './file-options.ts'
+
+interface ExportOptions extends ConnectionOptions {
+  readonly project?: readonly string[]
+  readonly label?: string
+  readonly output?: 'yaml' | 'json'
+  readonly json?: true
+}
+
+/** The command. */
+export function exportCommand(io: Io): Command {
+  return withConnectionOptions(new Command('export'))
+    .addOption(
+      new Option('--project <name>', 'only this project and its users; may be given several times').argParser(
+        (name: string, others: readonly string[] | undefined) => [...(others ?? []), name],
+      ),
+    )
+    .addOption(labelOption('only what has this label'))
+    .addOption(new Option('--output <format>', 'how to print it (default: yaml)').choices(['yaml', 'json']))
+    .addOption(new Option('--json', 'short for --output json').conflicts('output'))
+    .action(async ({ project = [], label = '', output, json, ...options }: ExportOptions) => {
+      const configs = await connect(io, options, ConfigService)
+      const { configuration } = await configs.exportConfiguration({ projects: [...project], label })
+      const missing = project.find((name) => !configuration?.projects.some((exported) => exported.name === name))
+      if (missing !== undefined) {
+        throw new Error(
+          `there is no project ${JSON.stringify(missing)}${label === '' ? '' : ` with the label ${label}`}`,
+        )
+      }
+      const documents = configuration === undefined ? [] : documentsFrom(configuration)
+      io.stdout.write(formatDocuments(documents, json === true ? 'json' : (output ?? 'yaml')))
+    })
+}

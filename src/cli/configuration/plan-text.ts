@@ -1,0 +1,101 @@
+/**
+ * A plan as a person reads it: `+` is created, `~` changed and `-` deleted, of resources and of what is in them.
+ */
+
+import type { JsonObject } from '@bufbuild/protobuf'
+import { toJson } from '@bufbuild/protobuf'
+import {
+  ChangeAction,
+  type FieldDifference,
+  type Plan,
+  type PlannedChange,
+  PlanSchema,
+  ResourceKind,
+  type ResourceName,
+} from '../../../gen/iam/config/v2/plan_pb.js'
+import { type Paint, painter } from '../color.ts'
+import type { Io } from '../io.ts'
+import { printable } from '../printable.ts'
+import { countsOf, isDifferent, type Planned } from './planned.ts'
+
+/** How the signs are painted. */
+interface Colors {
+  readonly added: Paint
+  readonly changed: Paint
+  readonly removed: Paint
+}
+
+/** The text, without a line break at its end. */
+export function formatPlan(
+  { plan, secrets }: Pick<Planned, 'plan' | 'secrets'>,
+  label: string,
+  io: Pick<Io, 'env' | 'terminals'>,
+): string {
+  const colors = {
+    added: painter(io, 'stdout', 'green'),
+    changed: painter(io, 'stdout', 'yellow'),
+    removed: painter(io, 'stdout', 'red'),
+  }
+  return [
+    ...plan.changes.flatMap((change) => changeLines(change, colors)),
+    ...ownedLines(plan, label),
+    ...secrets.due.map(
+      ({ request }) =>
+        `${colors.added('+')} client secret of ${printable(`${request.name}@${request.project}, into ${request.into}`)}`,
+    ),
+    summaryOf({ plan, secrets }),
+  ].join('\n')
+}
+
+/** The same for programs. */
+export function planJson({ plan, secrets }: Pick<Planned, 'plan' | 'secrets'>): JsonObject {
+  const due = secrets.due.map(({ request: { project, name, into } }) => ({ project, name, into }))
+  return { ...(toJson(PlanSchema, plan) as JsonObject), ...(due.length === 0 ? {} : { secrets: due }) }
+}
+
+/** The name of a resource in words. */
+function nameOf({ kind, project, name }: ResourceName | undefined = { kind: 0 } as ResourceName): string {
+  switch (kind) {
+    case ResourceKind.PROJECT:
+      return `project ${printable(name)}`
+    case ResourceKind.SERVICE_USER:
+      return `service user ${printable(name)}@${project}`
+    case ResourceKind.TRUSTED_ISSUER:
+      return `trusted issuer ${printable(name)}`
+    case ResourceKind.ROTATION_POLICY:
+      return 'rotation policy'
+    default:
+      return `${printable(name)} (of a kind that this version of Keyturn does not know)`
+  }
+}
+
+function changeLines({ action, resource, fields }: PlannedChange, colors: Colors): string[] {
+  return [`${signOf(action, colors)} ${nameOf(resource)}`, ...fields.map((field) => `    ${fieldLine(field, colors)}`)]
+}
+
+function signOf(action: ChangeAction, { added, changed, removed }: Colors): string {
+  if (action === ChangeAction.CREATE) return added('+')
+  return action === ChangeAction.DELETE ? removed('-') : changed('~')
+}
+
+function fieldLine(difference: FieldDifference, { added, changed, removed }: Colors): string {
+  const [field, before, after] = [difference.field, difference.before, difference.after].map(printable)
+  if (before === '') return `${added('+')} ${field}: ${after}`
+  return after === '' ? `${removed('-')} ${field}: ${before}` : `${changed('~')} ${field}: ${before} -> ${after}`
+}
+
+/** Resources that are as the files say, and only get the label. */
+function ownedLines({ changes, takenOver }: Plan, label: string): string[] {
+  const changed = new Set(changes.map(({ resource }) => nameOf(resource)))
+  const names = takenOver.map(nameOf).filter((name) => !changed.has(name))
+  return names.map((name) => `  ${name} gets the label ${label}, and is not changed`)
+}
+
+function summaryOf(planned: Pick<Planned, 'plan' | 'secrets'>): string {
+  const { plan, secrets } = planned
+  if (!isDifferent(planned)) return `no difference (version ${plan.version} of the instance)`
+  const { created, changed, deleted } = countsOf(plan)
+  const counts = [`${created} to create`, `${changed} to change`, `${deleted} to delete`]
+  if (secrets.due.length > 0) counts.push(`client secrets to hand over: ${secrets.due.length}`)
+  return `${counts.join(', ')} (version ${plan.version} of the instance)`
+}

@@ -1,0 +1,148 @@
+/**
+ * The documents of YAML 1.2 and JSON files, each value with its place.
+ *
+ * YAML is read as the core schema alone: no tags of other types, no duplicate keys, no merge keys, and few aliases, so that a small file
+ * cannot become a large configuration.
+ */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  visit,
+} from 'yaml'
+import type { FileMistake, Place } from './mistakes.ts'
+
+/** The largest file, in characters. What is sent has at most 4 MiB. */
+const MAX_CHARACTERS = 8 * 1024 * 1024
+
+/** How many nodes aliases may stand for, in one document. */
+const MAX_ALIASES = 100
+
+/** A file that was read. */
+export interface SourceFile {
+  /** Its path as it was named. */
+  readonly name: string
+  readonly text: string
+}
+
+/** Keys and indexes that lead to a value. */
+export type ValuePath = readonly PropertyKey[]
+
+/** One document of a file. */
+export interface SourceDocument {
+  readonly value: unknown
+  /** The place of the value at a path; of the nearest one above it if there is none. `key`: of the key in front of it. */
+  place(path: ValuePath, part?: 'value' | 'key'): Place
+}
+
+/** The documents of a file, without empty ones; a top-level array in JSON is one document per item. Mistakes are added to `mistakes`. */
+export function documentsOf({ name, text }: SourceFile, mistakes: FileMistake[]): SourceDocument[] {
+  const failed = (message: string, place: Partial<Place> = { line: 1, column: 1 }) => {
+    mistakes.push({ file: name, ...place, field: '', message })
+    return []
+  }
+  if (text.length > MAX_CHARACTERS) return failed(`the file has more than ${MAX_CHARACTERS} characters`)
+  if (name.endsWith('.json')) {
+    const refusal = jsonRefusal(text)
+    if (refusal !== undefined) return failed(refusal.message, refusal)
+  }
+  const lineCounter = new LineCounter()
+  const at = (offset: number): Place => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { file: name, line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
+  return [...parseAllDocuments(text, { ...PARSING, lineCounter })].flatMap((document) => {
+    for (const { message, pos } of [...document.errors, ...document.warnings]) failed(message, at(pos[0]))
+    if (document.errors.length + document.warnings.length > 0) return []
+    const { contents } = document
+    // A separator at the end, or a file with comments only.
+    if (contents === null || (isScalar(contents) && contents.value === null)) return []
+    const prototype = prototypeKeyIn(document)
+    if (prototype !== undefined) return failed('__proto__ is no name of a field', at(startOf(prototype)))
+    const parsed = contentOf(document)
+    if (parsed.kind === 'refused') return failed(parsed.message, at(contents.range?.[0] ?? 0))
+    const place = (path: ValuePath, part: 'value' | 'key' = 'value') => at(offsetOf(document, path, part))
+    const { value } = parsed
+    if (!Array.isArray(value)) return [{ value, place }]
+    return value.map((item, index) => ({ value: item, place: (path, part) => place([index, ...path], part) }))
+  })
+}
+
+const PARSING = {
+  version: '1.2',
+  schema: 'core',
+  strict: true,
+  uniqueKeys: true,
+  stringKeys: true,
+  merge: false,
+  resolveKnownTags: false,
+  prettyErrors: false,
+} as const
+
+type Parsed =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly message: string }
+
+function contentOf(document: Document): Parsed {
+  try {
+    return { kind: 'value', value: document.toJS({ maxAliasCount: MAX_ALIASES }) }
+  } catch (error) {
+    return { kind: 'refused', message: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** It means something else to programs in JavaScript than to others, and some drop it. */
+function prototypeKeyIn(document: Document): unknown {
+  let found: unknown
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isScalar(key) || key.value !== '__proto__') return undefined
+      found = key
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+function offsetOf(document: Document, path: ValuePath, part: 'value' | 'key'): number {
+  let node: unknown = document.contents
+  let offset = startOf(node)
+  for (const [depth, step] of path.entries()) {
+    const collection = isAlias(node) ? node.resolve(document) : node
+    const isLast = depth === path.length - 1
+    if (isMap(collection)) {
+      const pair = collection.items.find(({ key }) => isScalar(key) && key.value === String(step))
+      if (pair === undefined || !isPair(pair)) return offset
+      node = pair.value
+      offset = (part === 'key' && isLast) || node === null ? startOf(pair.key) : startOf(node)
+    } else if (isSeq(collection)) {
+      node = collection.items[Number(step)]
+      if (node === undefined) return offset
+      offset = startOf(node)
+    } else return offset
+  }
+  return offset
+}
+
+function startOf(node: unknown): number {
+  return (node as Node | null | undefined)?.range?.[0] ?? 0
+}
+
+/** YAML has nearly all of JSON, and comments and trailing commas beside. */
+function jsonRefusal(text: string): { message: string; line: number; column: number } | undefined {
+  try {
+    JSON.parse(text)
+    return undefined
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const [, line = '1', column = '1'] = /\(line (\d+) column (\d+)\)/.exec(message) ?? []
+    // The text around the place may be of a secret that stands there by mistake.
+    return { message: 'this is not JSON (RFC 8259)', line: Number(line), column: Number(column) }
+  }
+}

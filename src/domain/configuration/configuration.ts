@@ -1,0 +1,100 @@
+/**
+ * What an instance shall be like, as an administrator keeps it in files: resources by their names, and nothing by an id that the server made.
+ *
+ * A resource stands there as a whole. How an instance gets there is planned in `plan.ts`.
+ */
+import type { FederatedIdentity } from '../federation/federated-identity.ts'
+import type { IssuerKeyChoice, TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { ClientCertificate } from '../identities/client-certificate.ts'
+import type { UserKey } from '../identities/credential.ts'
+import type { ProjectMemberRole } from '../identities/permission.ts'
+import type { Project } from '../identities/project.ts'
+import type { ServiceUser } from '../identities/service-user.ts'
+import type { RotationPolicy } from '../keys/rotation-policy.ts'
+
+/** The label of a configuration that names none. */
+export const DEFAULT_LABEL = 'default'
+
+/** The most service users of a configuration, which are written under one lock. */
+export const MAX_CONFIGURED_USERS = 5000
+
+/** The most projects of a configuration. */
+export const MAX_CONFIGURED_PROJECTS = 1000
+
+/** What an instance shall be like, or a part of it. */
+export interface Configuration {
+  readonly projects: readonly ProjectConfiguration[]
+  readonly serviceUsers: readonly ServiceUserConfiguration[]
+  readonly trustedIssuers: readonly TrustedIssuerConfiguration[]
+  /** Null: it stays as it is. */
+  readonly rotationPolicy: RotationPolicy | null
+}
+
+/** A project. */
+export type ProjectConfiguration = Pick<Project, 'name' | 'roles' | 'scopes' | 'audiences'>
+
+/** A service user. */
+export interface ServiceUserConfiguration
+  extends Pick<
+    ServiceUser,
+    | 'name'
+    | 'enabled'
+    | 'clientCredentialsEnabled'
+    | 'boundTokensRequired'
+    | 'certificateBoundTokens'
+    | 'instanceRoles'
+    | 'tokenLifetimeSeconds'
+  > {
+  /** The name of its project. */
+  readonly project: string
+  readonly projectRoles: readonly ProjectRoleGrant[]
+  /** Its roles over projects in the API, one for each project. */
+  readonly managedProjects: readonly ManagedProjectGrant[]
+  /** Custom scopes of its project. */
+  readonly scopes: readonly string[]
+  /** Null: a key that cannot be read. */
+  readonly publicKeys: readonly (Pick<UserKey, 'publicJwk' | 'expiresAt'> | null)[]
+  readonly federatedIdentities: readonly FederatedIdentityConfiguration[]
+  /** The values as they were written. */
+  readonly clientCertificates: readonly Pick<ClientCertificate, 'match' | 'value' | 'expiresAt'>[]
+  /** A JSON object; empty: none. */
+  readonly tokenClaims: string
+}
+
+/** Roles of one project, by its name. */
+export interface ProjectRoleGrant {
+  readonly project: string
+  readonly roles: readonly string[]
+}
+
+/** A role over one project, by its name. */
+export interface ManagedProjectGrant {
+  readonly project: string
+  readonly role: ProjectMemberRole
+}
+
+/** A federated identity, whose trusted issuer is named by its `issuer`. */
+export interface FederatedIdentityConfiguration extends Pick<FederatedIdentity, 'subject' | 'audience' | 'claims'> {
+  readonly issuer: string
+}
+
+/** A trusted issuer. Empty algorithms and a lifetime of 0 stand for the defaults. */
+export interface TrustedIssuerConfiguration
+  extends Pick<TrustedIssuer, 'issuer' | 'algorithms' | 'maxLifetimeSeconds'> {
+  /** Null: keys that cannot be read. */
+  readonly keys: IssuerKeyChoice | null
+}
+
+/** A resource by its name. */
+export type ResourceName =
+  | { readonly kind: 'project'; readonly name: string }
+  | { readonly kind: 'service_user'; readonly project: string; readonly name: string }
+  | { readonly kind: 'trusted_issuer'; readonly name: string }
+  | { readonly kind: 'rotation_policy' }
+
+/** A service user of a configuration, as the instance has it. */
+export interface ConfiguredUser {
+  readonly project: string
+  readonly name: string
+  readonly userId: string
+}

@@ -1,0 +1,119 @@
+/**
+ * The projects of a plan.
+ */
+import {
+  addAudience,
+  addRole,
+  addScope,
+  createProject,
+  type Project,
+  removeAudience,
+  removeRole,
+  removeScope,
+} from '../identities/project.ts'
+import type { ProjectConfiguration } from './configuration.ts'
+import { differencesOf, projectFacts } from './description.ts'
+import { isPruned, type PlannedChange, type Planning } from './plan.ts'
+
+/** The projects as they will be, and how they get there. */
+export interface PlannedProjects {
+  /** Those that exist then, by name. */
+  readonly byName: ReadonlyMap<string, Project>
+  /** The names of all that exist before or then, by id. */
+  readonly names: ReadonlyMap<string, string>
+  readonly changes: readonly PlannedChange[]
+}
+
+export function planProjects(configured: readonly ProjectConfiguration[], planning: Planning): PlannedProjects {
+  const { state, mistakes } = planning
+  const existing = new Map(state.projects.map((project) => [project.name, project]))
+  const byName = new Map(existing)
+  const changes: PlannedChange[] = []
+  const named = new Set<string>()
+  for (const [index, wanted] of configured.entries()) {
+    const path = `projects[${index}]`
+    if (named.has(wanted.name)) {
+      mistakes.add(
+        `${path}.name`,
+        'configuration_invalid',
+        `the project ${wanted.name} stands in the configuration already`,
+      )
+      continue
+    }
+    named.add(wanted.name)
+    const change = planProject(wanted, path, existing.get(wanted.name), planning)
+    if (change.next !== null) byName.set(wanted.name, change.next)
+    if (change.before === undefined || change.fields.length > 0) changes.push(change)
+  }
+  for (const project of state.projects) {
+    if (named.has(project.name) || !isPruned(planning, project.projectId)) continue
+    byName.delete(project.name)
+    changes.push({
+      kind: 'project',
+      name: { kind: 'project', name: project.name },
+      before: project,
+      next: null,
+      fields: [],
+    })
+  }
+  assertAudiencesFree(configured, byName, planning)
+  const names = new Map([...state.projects, ...byName.values()].map(({ projectId, name }) => [projectId, name]))
+  return { byName, names, changes }
+}
+
+function planProject(
+  wanted: ProjectConfiguration,
+  path: string,
+  before: Project | undefined,
+  { options, mistakes, claim }: Planning,
+): Extract<PlannedChange, { kind: 'project' }> {
+  const name = { kind: 'project', name: wanted.name } as const
+  if (before !== undefined) claim(path, name, before.projectId)
+  let next = before ?? createProject(options.newId(), wanted.name, options.moment.date)
+  for (const role of next.roles) if (!wanted.roles.includes(role)) next = removeRole(next, role)
+  for (const scope of next.scopes) if (!wanted.scopes.includes(scope)) next = removeScope(next, scope)
+  for (const audience of next.audiences) if (!wanted.audiences.includes(audience)) next = removeAudience(next, audience)
+  const add = (list: string, names: readonly string[], rule: (project: Project, name: string) => Project): void => {
+    for (const [index, each] of names.entries())
+      next = mistakes.applied(`${path}.${list}[${index}]`, next, (project) => rule(project, each))
+  }
+  // What the project has already is not refused for a rule that came later.
+  const adding = (rule: typeof addRole, list: 'roles' | 'scopes' | 'audiences') => (project: Project, each: string) =>
+    project[list].includes(each) ? project : rule(project, each)
+  add('roles', wanted.roles, adding(addRole, 'roles'))
+  add('scopes', wanted.scopes, adding(addScope, 'scopes'))
+  add(
+    'audiences',
+    wanted.audiences,
+    adding((project, audience) => addAudience(project, audience, options.issuer), 'audiences'),
+  )
+  const facts = projectFacts(before ?? createProject(next.projectId, next.name, next.createdAt))
+  return { kind: 'project', name, before, next, fields: differencesOf(facts, projectFacts(next)) }
+}
+
+/** An audience belongs to one project. It may move from one to another in one step. */
+function assertAudiencesFree(
+  configured: readonly ProjectConfiguration[],
+  byName: ReadonlyMap<string, Project>,
+  { state, mistakes }: Planning,
+): void {
+  const planned = new Map([...byName.values()].map((project) => [project.projectId, project]))
+  const known = new Set(state.projects.map(({ projectId }) => projectId))
+  const owners = new Map<string, string>()
+  for (const [audience, projectId] of state.audiences)
+    if (!known.has(projectId)) owners.set(audience, 'a project that is not in the configuration')
+  for (const project of planned.values()) {
+    // Those that stay as they are come first, so that the mistake is that of the one that wants more.
+    const before = state.projects.find(({ projectId }) => projectId === project.projectId)
+    for (const audience of project.audiences)
+      if (before?.audiences.includes(audience)) owners.set(audience, `the project ${project.name}`)
+  }
+  for (const [index, { name, audiences }] of configured.entries()) {
+    for (const [place, audience] of audiences.entries()) {
+      const owner = owners.get(audience)
+      if (owner === undefined) owners.set(audience, `the project ${name}`)
+      else if (owner !== `the project ${name}`)
+        mistakes.add(`projects[${index}].audiences[${place}]`, 'project_audience_taken', `${owner} has this audience`)
+    }
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * The service users of a plan, with their grants. Their credentials are in `plan-credentials.ts`.
+ */
+import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { Project } from '../identities/project.ts'
+import {
+  createServiceUser,
+  grantProjectRole,
+  grantScope,
+  revokeProjectRole,
+  revokeScope,
+  type ServiceUser,
+  setManagedProject,
+} from '../identities/service-user.ts'
+import { parseTokenClaims, parseTokenLifetime } from '../identities/token-settings.ts'
+import type { ConfiguredUser, ServiceUserConfiguration } from './configuration.ts'
+import { claimsInWords, differencesOf, type Names, userFacts } from './description.ts'
+import { isPruned, type PlannedChange, type Planning } from './plan.ts'
+import { planCredentials } from './plan-credentials.ts'
+import type { PlannedProjects } from './plan-projects.ts'
+
+/** What users refer to, as it will be. */
+export interface Surroundings {
+  readonly projects: PlannedProjects
+  readonly trustedIssuers: readonly TrustedIssuer[]
+}
+
+/** The users as they will be, and how they get there. */
+export interface PlannedUsers {
+  readonly changes: readonly PlannedChange[]
+  readonly configured: readonly ConfiguredUser[]
+}
+
+/** One user of a configuration. */
+export interface WantedUser {
+  readonly wanted: ServiceUserConfiguration
+  /** Where it is. */
+  readonly path: string
+}
+
+export function planUsers(
+  configured: readonly ServiceUserConfiguration[],
+  surroundings: Surroundings,
+  planning: Planning,
+): PlannedUsers {
+  const { state, options, mistakes, claim } = planning
+  const { projects, trustedIssuers } = surroundings
+  const issuers = new Map(
+    [...state.trustedIssuers, ...trustedIssuers].map(({ issuerId, issuer }) => [issuerId, issuer]),
+  )
+  const names: Names = { projects: projects.names, issuers, thumbprintOf: options.thumbprintOf }
+  const existing = Map.groupBy(state.users, ({ projectName, name }) => keyOf(projectName, name))
+  const changes: PlannedChange[] = []
+  const users: ConfiguredUser[] = []
+  const done = new Set<string>()
+  for (const [index, wanted] of configured.entries()) {
+    const path = `serviceUsers[${index}]`
+    const key = keyOf(wanted.project, wanted.name)
+    const same = existing.get(key) ?? []
+    const project = projects.byName.get(wanted.project)
+    if (done.has(key)) {
+      mistakes.add(`${path}.name`, 'configuration_invalid', 'this user stands in the configuration already')
+      continue
+    }
+    done.add(key)
+    if (project === undefined) {
+      mistakes.add(`${path}.project`, 'project_not_found', `there is no project ${wanted.project}`)
+      continue
+    }
+    if (same.length > 1) {
+      const ids = same.map(({ userId }) => userId).join(', ')
+      mistakes.add(
+        `${path}.name`,
+        'user_name_not_unique',
+        `the project has ${same.length} users with this name: rename or delete all but one of ${ids}`,
+      )
+      continue
+    }
+    const [before] = same
+    const name = { kind: 'service_user', project: wanted.project, name: wanted.name } as const
+    if (before !== undefined) claim(path, name, before.userId)
+    const start = before ?? newUser(wanted, project, planning)
+    const next = planUser(start, { wanted, path }, surroundings, planning)
+    const fields = differencesOf(userFacts(start, names), userFacts(next, names))
+    if (before === undefined || fields.length > 0)
+      changes.push({ kind: 'service_user', path, name, before, next, fields })
+    users.push({ project: wanted.project, name: wanted.name, userId: next.userId })
+  }
+  for (const before of state.users) {
+    if (done.has(keyOf(before.projectName, before.name)) || !isPruned(planning, before.userId)) continue
+    const name = { kind: 'service_user', project: before.projectName, name: before.name } as const
+    changes.push({ kind: 'service_user', path: '', name, before, next: null, fields: [] })
+  }
+  return { changes, configured: users }
+}
+
+function keyOf(project: string, name: string): string {
+  return `${project} ${name}`
+}
+
+function newUser({ name }: ServiceUserConfiguration, project: Project, { options }: Planning): ServiceUser {
+  const { projectId, name: projectName } = project
+  const facts = { userId: options.newId(), name, projectId, projectName, clientCredentialsEnabled: true }
+  return createServiceUser(facts, options.moment.date)
+}
+
+function planUser(before: ServiceUser, user: WantedUser, surroundings: Surroundings, planning: Planning): ServiceUser {
+  const { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens, instanceRoles } = user.wanted
+  const flags = { enabled, clientCredentialsEnabled, boundTokensRequired, certificateBoundTokens }
+  const next = { ...before, ...flags, instanceRoles: [...new Set(instanceRoles)].sort() }
+  const managing = planManagedProjects(planTokenSettings(next, user, planning), user, surroundings, planning)
+  const granted = planGrants(managing, user, surroundings, planning)
+  return planCredentials(granted, user, surroundings, planning)
+}
+
+/** What the user has already is not refused for a limit or a rule that came later. */
+function planTokenSettings(
+  user: ServiceUser,
+  { wanted, path }: WantedUser,
+  { options, mistakes }: Planning,
+): ServiceUser {
+  const { tokenLifetimeSeconds: seconds, tokenClaims: json } = wanted
+  const { tokenLifetimeSeconds: limit } = options.limits
+  const lifetime =
+    seconds === null || seconds === user.tokenLifetimeSeconds
+      ? seconds
+      : mistakes.checked(`${path}.tokenLifetime`, () => parseTokenLifetime(seconds, limit))
+  const isSame = isSameClaims(json, user)
+  const claims = isSame
+    ? user.tokenClaims
+    : mistakes.checked(`${path}.tokenClaims`, () => (json === '' ? {} : parseTokenClaims(json)))
+  return {
+    ...user,
+    tokenLifetimeSeconds: lifetime ?? null,
+    tokenClaims: claims ?? user.tokenClaims,
+  }
+}
+
+function isSameClaims(json: string, { tokenClaims }: ServiceUser): boolean {
+  if (json === '') return Object.keys(tokenClaims).length === 0
+  try {
+    return claimsInWords(JSON.parse(json)) === claimsInWords(tokenClaims)
+  } catch {
+    return false
+  }
+}
+
+function planManagedProjects(
+  before: ServiceUser,
+  { wanted, path }: WantedUser,
+  { projects }: Surroundings,
+  { mistakes }: Planning,
+): ServiceUser {
+  let next = before
+  const kept = new Set<string>()
+  for (const [index, { project: name, role }] of wanted.managedProjects.entries()) {
+    const project = projects.byName.get(name)
+    const place = `${path}.managedProjects[${index}].project`
+    if (project === undefined) mistakes.add(place, 'project_not_found', `there is no project ${name}`)
+    else if (kept.has(project.projectId)) {
+      mistakes.add(place, 'configuration_invalid', 'the user has a role over this project already')
+    } else {
+      kept.add(project.projectId)
+      next = setManagedProject(next, project.projectId, role)
+    }
+  }
+  for (const projectId of before.managedProjects.keys()) {
+    if (!kept.has(projectId)) next = setManagedProject(next, projectId, null)
+  }
+  return next
+}
+
+function planGrants(
+  before: ServiceUser,
+  { wanted, path }: WantedUser,
+  { projects }: Surroundings,
+  { mistakes }: Planning,
+): ServiceUser {
+  let next = before
+  const own = projects.byName.get(wanted.project)
+  const keeps = new Set<string>()
+  for (const [index, { project: name, roles }] of wanted.projectRoles.entries()) {
+    const project = projects.byName.get(name)
+    if (project === undefined) {
+      mistakes.add(`${path}.projectRoles[${index}].project`, 'project_not_found', `there is no project ${name}`)
+      continue
+    }
+    for (const [place, role] of roles.entries()) {
+      if (project.roles.includes(role)) {
+        keeps.add(keyOf(project.projectId, role))
+        next = grantProjectRole(next, project.projectId, role)
+      } else
+        mistakes.add(
+          `${path}.projectRoles[${index}].roles[${place}]`,
+          'project_role_not_found',
+          `the project ${name} has no role ${JSON.stringify(role)}`,
+        )
+    }
+  }
+  for (const [projectId, roles] of before.projectRoles) {
+    for (const role of roles) if (!keeps.has(keyOf(projectId, role))) next = revokeProjectRole(next, projectId, role)
+  }
+  for (const scope of before.customScopes) if (!wanted.scopes.includes(scope)) next = revokeScope(next, scope)
+  for (const [index, scope] of wanted.scopes.entries()) {
+    if (own?.scopes.includes(scope)) next = grantScope(next, scope)
+    else
+      mistakes.add(
+        `${path}.scopes[${index}]`,
+        'project_scope_not_found',
+        `the project ${wanted.project} has no scope ${JSON.stringify(scope)}`,
+      )
+  }
+  return next
+}

@@ -1,0 +1,182 @@
+/**
+ * Plans how an instance gets to what a configuration describes. The rules are those of single changes, whose functions are called.
+ */
+import type { TrustedIssuer } from '../federation/trusted-issuer.ts'
+import type { Project } from '../identities/project.ts'
+import { assertOwnerLeft, isEnabledOwner, type ServiceUser } from '../identities/service-user.ts'
+import { assertPolicy, changed, type RotationLimits, type RotationPolicy } from '../keys/rotation-policy.ts'
+import type { ChangeMoment } from '../time.ts'
+import type { Configuration, ConfiguredUser, ResourceName } from './configuration.ts'
+import { differencesOf, type FieldDifference, type Names, policyFacts } from './description.ts'
+import { type Mistake, Mistakes } from './mistakes.ts'
+import { planIssuers } from './plan-issuers.ts'
+import { planProjects } from './plan-projects.ts'
+import { planUsers } from './plan-users.ts'
+
+/** The part of an instance that a configuration is about. */
+export interface ConfiguredState {
+  readonly version: number
+  /** Those that are named, those that users of the configuration refer to, and those with the label. */
+  readonly projects: readonly Project[]
+  /** Those that are named, and those with the label. */
+  readonly users: readonly ServiceUser[]
+  /** All. */
+  readonly trustedIssuers: readonly TrustedIssuer[]
+  readonly policy: RotationPolicy
+  /** Of projects, users and trusted issuers, by id. What has none is left out. */
+  readonly labels: ReadonlyMap<string, string>
+  /** How many enabled owners are not among `users`. */
+  readonly otherOwners: number
+  /** How many users of these projects are not among `users`, by id. */
+  readonly otherUsers: ReadonlyMap<string, number>
+  /** The project that has each audience of the configuration, by its id. */
+  readonly audiences: ReadonlyMap<string, string>
+}
+
+/** How to apply a configuration, and the limits of the instance. */
+export interface PlanOptions {
+  readonly label: string
+  /** Whether what has the label and is not in the configuration is deleted. */
+  readonly prune: boolean
+  /** Whether what has another label is taken over. */
+  readonly takeOver: boolean
+  readonly moment: ChangeMoment
+  /** The issuer of this service. */
+  readonly issuer: string
+  /** The limits of the rotation policy. Its lifetime of tokens limits that of a user too. */
+  readonly limits: RotationLimits
+  /** A new random UUID. */
+  readonly newId: () => string
+  readonly thumbprintOf: Names['thumbprintOf']
+}
+
+/** One resource that becomes another. `before` undefined: it is created. `next` null: it is deleted. */
+export type PlannedChange = { readonly name: ResourceName; readonly fields: readonly FieldDifference[] } & (
+  | { readonly kind: 'project'; readonly before: Project | undefined; readonly next: Project | null }
+  | {
+      readonly kind: 'service_user'
+      readonly path: string
+      readonly before: ServiceUser | undefined
+      readonly next: ServiceUser | null
+    }
+  | { readonly kind: 'trusted_issuer'; readonly before: TrustedIssuer | undefined; readonly next: TrustedIssuer | null }
+  | { readonly kind: 'rotation_policy'; readonly before: RotationPolicy; readonly next: RotationPolicy }
+)
+
+/** A resource that gets the label. */
+export interface TakenOver {
+  readonly name: ResourceName
+  readonly id: string
+}
+
+/** The difference between an instance and a configuration. */
+export interface ConfigurationPlan {
+  /** The version of the instance that it was made on. */
+  readonly version: number
+  readonly changes: readonly PlannedChange[]
+  /** What exists and gets the label. What is created gets it too. */
+  readonly takenOver: readonly TakenOver[]
+  /** The trusted issuers as they will be. */
+  readonly trustedIssuers: readonly TrustedIssuer[]
+  /** In the order of the configuration. */
+  readonly users: readonly ConfiguredUser[]
+}
+
+/** What the parts of a plan share. */
+export interface Planning {
+  readonly state: ConfiguredState
+  readonly options: PlanOptions
+  readonly mistakes: Mistakes
+  /** Takes a resource of the configuration over if it has no label, or another one and that is wanted. */
+  readonly claim: (path: string, name: ResourceName, id: string) => void
+}
+
+/**
+ * The plan, or all mistakes of the configuration.
+ *
+ * @param known Mistakes that were found before.
+ */
+export function planConfiguration(
+  configuration: Configuration,
+  state: ConfiguredState,
+  { known = [], ...options }: PlanOptions & { readonly known?: readonly Mistake[] },
+):
+  | { readonly kind: 'plan'; readonly plan: ConfigurationPlan }
+  | { readonly kind: 'mistakes'; readonly mistakes: readonly Mistake[] } {
+  const mistakes = new Mistakes()
+  const takenOver: TakenOver[] = []
+  const claim = (path: string, name: ResourceName, id: string): void => {
+    const label = state.labels.get(id)
+    if (label === options.label) return
+    if (label === undefined || options.takeOver) takenOver.push({ name, id })
+    else
+      mistakes.add(
+        path,
+        'configuration_label_taken',
+        `it belongs to the label ${JSON.stringify(label)}: take it over, or leave it to that`,
+      )
+  }
+  const planning: Planning = { state, options, mistakes, claim }
+
+  const projects = planProjects(configuration.projects, planning)
+  const issuers = planIssuers(configuration.trustedIssuers, planning)
+  const users = planUsers(configuration.serviceUsers, { projects, trustedIssuers: issuers.next }, planning)
+  assertProjectsEmpty(projects.changes, users.changes, planning)
+  assertOwners(users.changes, planning)
+  const policy = planPolicy(configuration.rotationPolicy, planning)
+
+  const found = [...known, ...mistakes.found]
+  if (found.length > 0) return { kind: 'mistakes', mistakes: found }
+  const changes = [...projects.changes, ...issuers.changes, ...users.changes, ...policy]
+  const { version } = state
+  return { kind: 'plan', plan: { version, changes, takenOver, trustedIssuers: issuers.next, users: users.configured } }
+}
+
+/** Whether a resource that is not in the configuration is deleted. */
+export function isPruned({ state, options }: Planning, id: string): boolean {
+  return options.prune && state.labels.get(id) === options.label
+}
+
+/** A project is deleted together with its users, or not at all. */
+function assertProjectsEmpty(
+  projects: readonly PlannedChange[],
+  users: readonly PlannedChange[],
+  { state, mistakes }: Planning,
+): void {
+  const deleted = new Set(
+    users.map((change) => (change.kind === 'service_user' && change.next === null ? change.before?.userId : undefined)),
+  )
+  for (const change of projects) {
+    if (change.kind !== 'project' || change.before === undefined || change.next !== null) continue
+    const { projectId, name } = change.before
+    const left = state.users.filter((user) => user.projectId === projectId && !deleted.has(user.userId)).length
+    const all = left + (state.otherUsers.get(projectId) ?? 0)
+    if (all === 0) continue
+    mistakes.add(
+      '',
+      'project_has_users',
+      `the project ${name} would be deleted, and ${all} of its service users would not: delete them first`,
+    )
+  }
+}
+
+function assertOwners(changes: readonly PlannedChange[], { state, mistakes }: Planning): void {
+  const users = changes.filter((change) => change.kind === 'service_user')
+  const changedIds = new Set(users.map(({ before }) => before?.userId))
+  const kept = state.users.filter(({ userId }) => !changedIds.has(userId))
+  const after = [...kept, ...users.flatMap(({ next }) => next ?? [])].filter(isEnabledOwner).length + state.otherOwners
+  for (const { before, next, path } of users) {
+    if (before !== undefined) mistakes.checked(path, () => assertOwnerLeft(before, next, after))
+  }
+}
+
+function planPolicy(next: RotationPolicy | null, { state, options, mistakes }: Planning): readonly PlannedChange[] {
+  const before = state.policy
+  if (next === null) return []
+  const policy = changed(before, next)
+  const fields = differencesOf(policyFacts(before), policyFacts(policy))
+  if (policy === before) return []
+  mistakes.checked('rotationPolicy', () => assertPolicy(policy, options.limits, before))
+  const name = { kind: 'rotation_policy' } as const
+  return [{ kind: 'rotation_policy', name, before, next: policy, fields }]
+}

@@ -1,0 +1,178 @@
+/**
+ * The delivery of events to one webhook: in order, one at a time, at least once. When an attempt is due, and what becomes of it.
+ *
+ * The event at the head of the queue is tried until it is delivered or given up, and holds back those after it. The queue itself is the
+ * audit trail after a position.
+ */
+import type { AuditPosition } from '../audit.ts'
+import { type Backoff, backoffMillis } from '../backoff.ts'
+import { after } from '../time.ts'
+
+/** How delivery goes. */
+export interface Delivery {
+  /** After the last event that was delivered, given up or not wanted. */
+  readonly position: AuditPosition
+  /** Held by the process that delivers. Only its holder may record an attempt. */
+  readonly lease: Lease | null
+  /** Null: at once. */
+  readonly nextAttemptAt: Date | null
+  /** The event that could not be delivered yet. Null: the last attempt succeeded, or there was none. */
+  readonly failing: FailingEvent | null
+  readonly lastSuccessAt: Date | null
+  /** Why an attempt failed last, in words for the operator. */
+  readonly lastFailure: { readonly reason: string; readonly at: Date } | null
+  /** Events that were given up, since the webhook was made. */
+  readonly givenUp: number
+  /** Events that the retention of the audit trail has deleted before they were delivered. */
+  readonly expired: number
+}
+
+/** Permission to deliver, for a time. */
+export interface Lease {
+  readonly id: string
+  readonly until: Date
+}
+
+/** The event at the head. */
+export interface FailingEvent {
+  readonly eventId: string
+  readonly eventAt: Date
+  /** Attempts that failed. */
+  readonly failures: number
+  readonly since: Date
+  /** Since when the receiver rejects the event itself, without another outcome in between. */
+  readonly rejectedSince: Date | null
+  /** Events that wait, this one among them, as they were counted at the last attempt; at most `MAX_COUNTED`. */
+  readonly waiting: number
+}
+
+/** What came of an attempt. A reason is for the operator, with nothing of the response but its status. */
+export type DeliveryOutcome =
+  | { readonly kind: 'delivered' }
+  /** The receiver has refused this event: another one may succeed. */
+  | { readonly kind: 'rejected'; readonly reason: string }
+  /** Nothing would be delivered now. */
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  /** The receiver wants no more events. */
+  | { readonly kind: 'gone'; readonly reason: string }
+
+/** How many waiting events are counted, so that a long queue is not read whole. */
+export const MAX_COUNTED = 1000
+
+/** A lease is renewed after each attempt, which is shorter. Events wait so long when a process is killed that delivers. */
+const LEASE_SECONDS = 30
+
+/** How far the clocks of two replicas may differ, in seconds. */
+const MAX_AHEAD_SECONDS = 30
+
+/** The longest is how late a receiver that is back learns it. */
+const RETRY: Backoff = { first: 5000, longest: 15 * 60_000 }
+
+/** The share by which waits are shortened at random, so that a receiver that is back is not asked by all at once. */
+const JITTER = 0.2
+
+/** How long an event is tried that the receiver rejects, in seconds. It holds back all events after it. */
+const REJECTED_SECONDS = 3600
+
+/** How long any event is tried, in seconds. */
+const TRIED_SECONDS = 3 * 86_400
+
+/** Statuses with which a receiver rejects an event itself. Others, such as 401 and 404, tell that nothing would be accepted. */
+const REJECTIONS = [400, 409, 413, 415, 422, 500]
+
+/** The outcome that a status stands for. */
+export function outcomeOf(status: number): DeliveryOutcome {
+  if (status >= 200 && status < 300) return { kind: 'delivered' }
+  if (status >= 300 && status < 400)
+    return { kind: 'unavailable', reason: `answers with status ${status}, a redirect, which is not followed` }
+  const reason = `answers with status ${status}`
+  if (status === 410) return { kind: 'gone', reason }
+  return { kind: REJECTIONS.includes(status) ? 'rejected' : 'unavailable', reason }
+}
+
+/** The delivery of a new webhook. */
+export function deliveryFrom(position: AuditPosition): Delivery {
+  return {
+    position,
+    lease: null,
+    nextAttemptAt: null,
+    failing: null,
+    lastSuccessAt: null,
+    lastFailure: null,
+    givenUp: 0,
+    expired: 0,
+  }
+}
+
+/** Tried at once, by any process: what is under way records nothing any more. */
+export function resumed(delivery: Delivery): Delivery {
+  return { ...delivery, lease: null, nextAttemptAt: null, failing: null }
+}
+
+/** Whether a process may begin to deliver. */
+export function isDue({ lease, nextAttemptAt }: Delivery, now: Date): boolean {
+  return hasPassed(lease?.until, LEASE_SECONDS, now) && hasPassed(nextAttemptAt, RETRY.longest / 1000, now)
+}
+
+/** @param id Unique. */
+export function leased(delivery: Delivery, id: string, now: Date): Delivery {
+  return { ...delivery, lease: { id, until: after(now, LEASE_SECONDS) } }
+}
+
+/** An attempt to deliver an event. */
+export interface Attempt {
+  readonly event: { readonly eventId: string; readonly at: Date }
+  /** After the event. */
+  readonly position: AuditPosition
+  readonly outcome: DeliveryOutcome
+  readonly waiting: number
+  readonly now: Date
+  /** From 0 to below 1. */
+  readonly random: number
+}
+
+/** Takes an attempt into account. @returns Whether the event was given up, too. */
+export function afterAttempt(
+  delivery: Delivery,
+  attempt: Attempt,
+): { readonly next: Delivery; readonly isGivenUp: boolean } {
+  const { position, outcome, now } = attempt
+  if (outcome.kind === 'delivered')
+    return { next: { ...passed(delivery, position), lastSuccessAt: now }, isGivenUp: false }
+  const failing = failingAfter(delivery, attempt)
+  const lastFailure = { reason: outcome.reason, at: now }
+  if (isHopeless(failing, now)) {
+    const givenUp = delivery.givenUp + 1
+    return { next: { ...passed(delivery, position), lastFailure, givenUp }, isGivenUp: true }
+  }
+  const wait = backoffMillis(failing.failures, { ...RETRY, jitter: JITTER * attempt.random })
+  const nextAttemptAt = after(now, wait / 1000)
+  return { next: { ...delivery, failing, lastFailure, nextAttemptAt }, isGivenUp: false }
+}
+
+/** Past an event. */
+function passed(delivery: Delivery, position: AuditPosition): Delivery {
+  return { ...delivery, position, failing: null, nextAttemptAt: null }
+}
+
+function failingAfter({ failing }: Delivery, { event, outcome, waiting, now }: Attempt): FailingEvent {
+  const before = failing?.eventId === event.eventId ? failing : undefined
+  return {
+    eventId: event.eventId,
+    eventAt: event.at,
+    failures: (before?.failures ?? 0) + 1,
+    since: before?.since ?? now,
+    rejectedSince: outcome.kind === 'rejected' ? (before?.rejectedSince ?? now) : null,
+    waiting,
+  }
+}
+
+function isHopeless({ since, rejectedSince }: FailingEvent, now: Date): boolean {
+  return now >= after(since, TRIED_SECONDS) || (rejectedSince !== null && now >= after(rejectedSince, REJECTED_SECONDS))
+}
+
+/** Also true if the date is further ahead than it can be, because the clock was set back. */
+function hasPassed(date: Date | null | undefined, atMostSeconds: number, now: Date): boolean {
+  if (date === null || date === undefined) return true
+  return now >= date || date > after(now, atMostSeconds + MAX_AHEAD_SECONDS)
+}

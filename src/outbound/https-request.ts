@@ -1,0 +1,133 @@
+/**
+ * Sends https requests to servers that are not trusted beyond their certificate: no redirects, no proxies, and only to addresses that the
+ * policy allows.
+ *
+ * Each address is checked when it is connected to, not before: the addresses that the name resolved to are filtered, and what is left of
+ * them is what the socket gets, so that a name cannot resolve to another address in between (DNS rebinding).
+ */
+import { lookup as lookupHost } from 'node:dns'
+import type { IncomingMessage } from 'node:http'
+import { Agent, request } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { AddressPolicy } from './address-policy.ts'
+
+/** A request. */
+export interface HttpsRequest {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Certificates (PEM) that are trusted instead of those of Node.js. */
+  readonly caCertificates: string | null
+  readonly signal: AbortSignal
+}
+
+/**
+ * Sends a request, and returns the response when its headers are there, whatever its status. The caller destroys it.
+ *
+ * @throws {FetchFailure} The reason of the signal, if that aborted it.
+ */
+export type SendHttps = (url: string, request: HttpsRequest) => Promise<IncomingMessage>
+
+/** There is no usable response. The message is for the operator, and has nothing of the body of the response. */
+export class FetchFailure extends Error {}
+
+/** What sending needs. */
+export interface HttpsRequestOptions {
+  readonly allows: AddressPolicy
+  /** The setting that lists further addresses. */
+  readonly setting: string
+  /** How to name authorities for a server whose certificate is by one that is not known. */
+  readonly authorityHint: string
+  /** Resolves names. Default: as the system does. */
+  readonly lookup?: typeof lookupHost
+}
+
+/** Codes of Node.js and OpenSSL for certificates that are refused. */
+const CERTIFICATE =
+  /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE))/
+/** Those of them that other authorities would mend. */
+const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET_ISSUER|VERIFY))/
+const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']
+
+/** Makes the function. */
+export function createSendHttps({
+  allows,
+  setting,
+  authorityHint,
+  lookup = lookupHost,
+}: HttpsRequestOptions): SendHttps {
+  const refused = (address: string) =>
+    new FetchFailure(
+      `is at the address ${address}, which is not allowed: if it is meant, list it in ${setting} and restart the server`,
+    )
+
+  const allowedAddresses: LookupFunction = (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      const allowed = (addresses ?? []).filter(({ address }) => allows(address))
+      const [first] = allowed
+      if (error !== null) callback(error, [])
+      else if (first === undefined) callback(refused(addresses[0]?.address ?? ''), [])
+      else if (options.all === true) callback(null, allowed)
+      else callback(null, first.address, first.family)
+    })
+  }
+
+  return async (text, { method, headers, body, caCertificates, signal }) => {
+    if (!isHttpsUrl(text)) throw new FetchFailure('is no https URL, or has a user in it')
+    const url = new URL(text)
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    try {
+      // A name is resolved, and its addresses are checked, when it is connected to. An address is connected to as it is.
+      if (isIP(host) !== 0 && !allows(host)) throw refused(host)
+      const options = {
+        method,
+        signal,
+        lookup: allowedAddresses,
+        // With an agent of its own no variable of the environment names a proxy, and nothing is kept.
+        agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
+        headers: { ...headers, 'user-agent': 'keyturn' },
+        minVersion: 'TLSv1.2' as const,
+        rejectUnauthorized: true,
+        ...(caCertificates === null ? {} : { ca: caCertificates }),
+      }
+      return await send(url, { options, body })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw new FetchFailure(describeFailure(error, authorityHint), { cause: error })
+    }
+  }
+}
+
+/** What went wrong, as the end of a sentence about the server. */
+export function describeFailure(error: unknown, authorityHint = ''): string {
+  if (error instanceof FetchFailure) return error.message
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code'
+  if (CERTIFICATE.test(code)) {
+    const hint = UNKNOWN_AUTHORITY.test(code) ? `: if its authority is meant, name it (${authorityHint})` : ''
+    return `has a certificate that is not trusted (${code})${hint}`
+  }
+  return UNRESOLVED.includes(code) ? `has a name that cannot be resolved (${code})` : `cannot be reached (${code})`
+}
+
+/** Whether a URL can be sent to at all: https, without a user in it. */
+export function isHttpsUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url?.protocol === 'https:' && url.username === '' && url.password === ''
+}
+
+function send(
+  url: URL,
+  { options, body }: { readonly options: Parameters<typeof request>[1]; readonly body: string | undefined },
+): Promise<IncomingMessage> {
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, options, resolve)
+      .on('error', reject)
+      // Otherwise Node.js destroys the request without a word.
+      .on('upgrade', (_response, socket) => {
+        socket.destroy()
+        reject(new FetchFailure('answers with status 101'))
+      })
+      .on('close', () => reject(new FetchFailure('closes the connection without an answer')))
+      .end(body)
+  })
+}

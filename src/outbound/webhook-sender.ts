@@ -1,0 +1,58 @@
+/**
+ * Posts events to receivers of webhooks. What they answer decides by its status alone: the body is not looked at.
+ */
+import type { IncomingMessage } from 'node:http'
+import { type DeliveryOutcome, outcomeOf } from '../domain/events/delivery.ts'
+import type { Webhook } from '../domain/events/webhook.ts'
+import { FetchFailure, type SendHttps } from './https-request.ts'
+
+/** For names, the connection, the request and the response. Standard Webhooks recommends 15 to 30 s. */
+const TIMEOUT_MILLIS = 15_000
+
+/** How much of a response is read, so that a receiver which sends a little can do so. */
+const MAX_BYTES = 64 * 1024
+
+/** Posts to receivers. */
+export interface WebhookSender {
+  /** Takes seconds at most. @param signal Aborts it. @throws The reason of the signal. */
+  post(
+    webhook: Pick<Webhook, 'url' | 'caCertificates'>,
+    message: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<DeliveryOutcome>
+}
+
+/** Makes a sender. */
+export function createWebhookSender(send: SendHttps, timeoutMillis = TIMEOUT_MILLIS): WebhookSender {
+  return {
+    post: async ({ url, caCertificates }, { headers, body }, stop) => {
+      const timeout = AbortSignal.timeout(timeoutMillis)
+      try {
+        const signal = AbortSignal.any([stop, timeout])
+        const response = await send(url, { method: 'POST', headers, body, caCertificates, signal })
+        await discard(response)
+        return outcomeOf(response.statusCode ?? 0)
+      } catch (error) {
+        stop.throwIfAborted()
+        if (timeout.aborted) return { kind: 'unavailable', reason: `gives no answer within ${timeoutMillis / 1000} s` }
+        if (error instanceof FetchFailure) return { kind: 'unavailable', reason: error.message }
+        throw error
+      }
+    },
+  }
+}
+
+/** Reads the rest, within its bounds. What goes wrong in it does not matter: the status has come. */
+async function discard(response: IncomingMessage): Promise<void> {
+  let size = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > MAX_BYTES) break
+    }
+  } catch {
+    // A receiver may close the connection, or be too slow.
+  } finally {
+    response.destroy()
+  }
+}

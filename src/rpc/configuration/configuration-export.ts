@@ -1,0 +1,97 @@
+/**
+ * A configuration from the domain to the wire. What has its default is left out, so that files stay short.
+ */
+import { create } from '@bufbuild/protobuf'
+import {
+  ConfigurationSchema,
+  type Configuration as WireConfiguration,
+} from '../../../gen/iam/config/v2/configuration_pb.js'
+import type {
+  Configuration,
+  ServiceUserConfiguration,
+  TrustedIssuerConfiguration,
+} from '../../domain/configuration/configuration.ts'
+import { DEFAULT_MAX_STALENESS_SECONDS } from '../../domain/federation/issuer-keys.ts'
+import { DEFAULT_MAX_LIFETIME_SECONDS } from '../../domain/federation/trusted-issuer.ts'
+import { ASSERTION_ALGORITHMS } from '../../domain/keys/assertion-algorithm.ts'
+import { fromIssuerKeys } from '../federation/issuer-keys-mapping.ts'
+import { fromMatch } from '../identities/client-certificate-service.ts'
+import { fromMemberRole } from '../identities/project-member-mapping.ts'
+import { fromInstanceRole } from '../identities/service-user-mapping.ts'
+import { fromPolicy } from '../keys/web-key-mapping.ts'
+import { fromDate, fromSeconds } from '../messages/fields.ts'
+
+/** A configuration on the wire. */
+export function fromConfiguration({
+  projects,
+  serviceUsers,
+  trustedIssuers,
+  rotationPolicy,
+}: Configuration): WireConfiguration {
+  return create(ConfigurationSchema, {
+    projects: projects.map(({ name, roles, scopes, audiences }) => ({
+      name,
+      roles: [...roles],
+      scopes: [...scopes],
+      audiences: [...audiences],
+    })),
+    serviceUsers: serviceUsers.map(fromUser),
+    trustedIssuers: trustedIssuers.map(fromIssuer),
+    ...(rotationPolicy === null ? {} : { rotationPolicy: policyOf(rotationPolicy) }),
+  })
+}
+
+function policyOf(policy: NonNullable<Configuration['rotationPolicy']>) {
+  const { $typeName: _type, ...fields } = fromPolicy(policy)
+  return fields
+}
+
+function fromUser(user: ServiceUserConfiguration) {
+  const { project, name, tokenLifetimeSeconds, tokenClaims, boundTokensRequired, certificateBoundTokens } = user
+  return {
+    project,
+    name,
+    ...(user.enabled ? {} : { enabled: false }),
+    ...(user.clientCredentialsEnabled ? {} : { clientCredentialsEnabled: false }),
+    projectRoles: user.projectRoles.map((grant) => ({ project: grant.project, roles: [...grant.roles] })),
+    managedProjects: user.managedProjects.map((grant) => ({
+      project: grant.project,
+      role: fromMemberRole(grant.role),
+    })),
+    scopes: [...user.scopes],
+    instanceRoles: user.instanceRoles.map(fromInstanceRole),
+    publicKeys: user.publicKeys.flatMap((key) =>
+      key === null ? [] : [{ publicJwk: JSON.stringify(key.publicJwk), ...fromDate('expirationDate', key.expiresAt) }],
+    ),
+    federatedIdentities: user.federatedIdentities.map(({ issuer, subject, audience, claims }) => ({
+      issuer,
+      subject,
+      audience: audience ?? '',
+      claims: claims.map(({ pointer, value }) => ({ pointer, value })),
+    })),
+    clientCertificates: user.clientCertificates.map((certificate) => ({
+      match: fromMatch(certificate),
+      ...fromDate('expirationDate', certificate.expiresAt),
+    })),
+    ...(tokenLifetimeSeconds === null ? {} : { tokenLifetime: fromSeconds(tokenLifetimeSeconds) }),
+    tokenClaims,
+    boundTokensRequired,
+    certificateBoundTokens,
+  }
+}
+
+function fromIssuer({ issuer, keys, algorithms, maxLifetimeSeconds }: TrustedIssuerConfiguration) {
+  const isDefault =
+    algorithms.length === ASSERTION_ALGORITHMS.length && ASSERTION_ALGORITHMS.every((each) => algorithms.includes(each))
+  return {
+    issuer,
+    ...(keys === null ? {} : { keys: withoutDefaults(fromIssuerKeys(keys)) }),
+    algorithms: isDefault ? [] : [...algorithms],
+    ...(maxLifetimeSeconds === DEFAULT_MAX_LIFETIME_SECONDS ? {} : { maxLifetimeSeconds }),
+  }
+}
+
+function withoutDefaults({ maxStalenessSeconds, ...keys }: ReturnType<typeof fromIssuerKeys>) {
+  const isDefault = maxStalenessSeconds === undefined || maxStalenessSeconds === DEFAULT_MAX_STALENESS_SECONDS
+  return isDefault ? keys : { ...keys, maxStalenessSeconds }
+}

@@ -1,0 +1,118 @@
+/**
+ * The file with the configuration that an empty instance begins with. Nothing in it is a secret, and none is made: its owner proves itself with a key
+ * of its own, or by its platform.
+ */
+import { randomUUID } from 'node:crypto'
+import type { ServiceUserText } from '../app/configuration/configuration-text.ts'
+import { type ConfigurationRequest, prepareConfiguration } from '../app/configuration/configurations.ts'
+import type { Config } from '../config/config.ts'
+import { type FileConfiguration, parseConfiguration } from '../configuration-files/configuration.ts'
+import { ConfigurationMistakes } from '../configuration-files/mistakes.ts'
+import { readSourceFiles } from '../configuration-files/source-files.ts'
+import { parseCaCertificates, parseIssuerKeys } from '../crypto/issuer-key.ts'
+import { thumbprint } from '../crypto/public-key-macs.ts'
+import { parseUserKeys } from '../crypto/user-key.ts'
+import { type ConfiguredUser, DEFAULT_LABEL } from '../domain/configuration/configuration.ts'
+import type { ConfiguredState } from '../domain/configuration/plan.ts'
+import { DomainError } from '../domain/errors.ts'
+import { formatClientId } from '../domain/identities/client-id.ts'
+import { DEFAULT_ROTATION_POLICY } from '../domain/keys/rotation-policy.ts'
+import type { FirstConfiguration, Log } from '../domain/ports.ts'
+import { toConfigurationText } from '../rpc/configuration/configuration-mapping.ts'
+
+/** An instance without anything. */
+const EMPTY: ConfiguredState = {
+  version: 0,
+  projects: [],
+  users: [],
+  trustedIssuers: [],
+  policy: DEFAULT_ROTATION_POLICY,
+  labels: new Map(),
+  otherOwners: 0,
+  otherUsers: new Map(),
+  audiences: new Map(),
+}
+
+/** What an empty instance begins with. */
+export interface BootstrapFile {
+  readonly configuration: FirstConfiguration
+  /** The client IDs of its owners, once it has been stored: the server has made them. */
+  ownerClientIds(): readonly string[]
+}
+
+const NO_OWNER =
+  'give it an enabled ServiceUser with instanceRoles [IAM_OWNER] and with a public key or a federated identity, which administers the instance'
+
+/**
+ * The configuration of `KEYTURN_BOOTSTRAP_FILE`; null if there is none, or the instance is not empty.
+ *
+ * @throws {Error} with all mistakes; if it has no owner who can prove itself, or asks for a secret.
+ */
+export async function readBootstrapFile(
+  config: Config,
+  { isEmpty, baseUrl, log }: { readonly isEmpty: boolean; readonly baseUrl: string; readonly log: Log },
+): Promise<BootstrapFile | null> {
+  const { bootstrapFile: file } = config
+  if (file === null) return null
+  if (!isEmpty) {
+    log.info({ file }, 'the instance was set up before: KEYTURN_BOOTSTRAP_FILE is ignored')
+    return null
+  }
+  const read = parseConfiguration(await readSourceFiles([file]))
+  const [secret] = read.secrets
+  if (secret !== undefined) {
+    throw new Error(`${file}: generateSecret works with "keyturn apply" only: the server hands no secret over`)
+  }
+  const { configuration, mistakes } = toConfigurationText(read.configuration)
+  const request = { configuration, mistakes, label: DEFAULT_LABEL, prune: false, takeOver: false }
+  const { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys } = config
+  const prepared = prepareConfiguration(request, {
+    parseUserKeys,
+    parseIssuerKeys,
+    parseCaCertificates,
+    newId: randomUUID,
+    thumbprintOf: thumbprint,
+    issuer: baseUrl,
+    limits: { jwksMaxAgeSeconds, tokenLifetimeSeconds, maxStalenessSeconds, maxWebKeys },
+  })
+  assertFits(prepared, read)
+  const owners = ownersOf(request)
+  if (owners.length === 0) throw new Error(`${file} has no owner: ${NO_OWNER}`)
+  let users: readonly ConfiguredUser[] = []
+  return {
+    configuration: {
+      ...prepared,
+      decide: (state, moment) => {
+        const change = prepared.decide(state, moment)
+        users = change.plan.users
+        return change
+      },
+    },
+    ownerClientIds: () =>
+      users
+        .filter(({ project, name }) => owners.some((owner) => owner.project === project && owner.name === name))
+        .map(({ userId, project }) => formatClientId({ userId, projectName: project })),
+  }
+}
+
+/** All mistakes at once, each with its line, before anything is written. */
+function assertFits({ decide }: FirstConfiguration, { located }: FileConfiguration): void {
+  const now = new Date()
+  try {
+    decide(EMPTY, { clock: now, date: now })
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error
+    throw new ConfigurationMistakes(located(error.fields))
+  }
+}
+
+/** Those who can prove themselves at the token endpoint. */
+function ownersOf({ configuration }: Pick<ConfigurationRequest, 'configuration'>): readonly ServiceUserText[] {
+  return configuration.serviceUsers.filter(
+    ({ enabled, clientCredentialsEnabled, instanceRoles, publicKeys, federatedIdentities }) =>
+      enabled &&
+      clientCredentialsEnabled &&
+      instanceRoles.includes('IAM_OWNER') &&
+      publicKeys.length + federatedIdentities.length > 0,
+  )
+}

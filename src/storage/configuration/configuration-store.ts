@@ -1,0 +1,125 @@
+/**
+ * The `ConfigurationStore` on a database. The number of statements grows with chunks of resources, not with resources.
+ */
+import { sql, type Transaction } from 'kysely'
+import type { ConfigurationPlan, ConfiguredState } from '../../domain/configuration/plan.ts'
+import type { PublicKeyMacs } from '../../domain/integrity.ts'
+import type { ConfigurationChange, ConfigurationStore } from '../../domain/ports.ts'
+import { latest } from '../../domain/time.ts'
+import { writeTrustedIssuers } from '../federation/trusted-issuer-row.ts'
+import { type ProjectChange, writeProjects } from '../identities/project-row.ts'
+import { type ServiceUserChange, writeServiceUsers } from '../identities/service-user-changes.ts'
+import { datesOfUser } from '../identities/service-user-row.ts'
+import { changeInstance } from '../instance/instance-change.ts'
+import { readChangeMoment } from '../instance/instance-row.ts'
+import { readRotation, writeRotation } from '../keys/rotation-row.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import type { Tables } from '../schema/tables.ts'
+import { readConfiguredState, readSelectedState } from './configured-state.ts'
+import { writeLabels } from './label-rows.ts'
+
+/** How long the process may compute between two statements, and how long the lock may be held. */
+const IDLE_MILLIS = 5_000
+const TRANSACTION_MILLIS = 15_000
+
+/** Configurations of a migrated database. */
+export function createConfigurationStore(database: Database, macs: PublicKeyMacs): ConfigurationStore {
+  // REPEATABLE READ: all statements see what the first one saw.
+  const snapshot = <T>(read: (trx: Transaction<Tables>) => Promise<T>): Promise<T> =>
+    usingStorageWithRetries(() =>
+      database.db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read),
+    )
+
+  return {
+    read: (subject) =>
+      snapshot(async (trx) => ({
+        state: await readConfiguredState({ db: trx, macs }, subject),
+        moment: await readChangeMoment(trx),
+      })),
+
+    select: (selection) => snapshot((trx) => readSelectedState({ db: trx, macs }, selection)),
+
+    apply: async (entry, { subject, label }, decide) => {
+      const { decision, after } = await changeInstance<ConfiguredState, ConfigurationChange>(database, entry, {
+        read: async (trx) => {
+          await allowMoreTime(trx)
+          return await readConfiguredState({ db: trx, macs }, subject)
+        },
+        datesOf,
+        decide,
+        resourcesOf: ({ resources }) => resources,
+        write: (trx, before, { plan }) => writePlan({ trx, macs, label }, before, plan),
+      })
+      return { plan: decision.plan, version: after.version }
+    },
+  }
+}
+
+/**
+ * Thousands of users take longer than other changes. `transaction_timeout`, which PostgreSQL has from version 17 on, starts anew only if it was
+ * off.
+ */
+async function allowMoreTime(trx: Transaction<Tables>): Promise<void> {
+  await sql`set local idle_in_transaction_session_timeout = ${sql.lit(IDLE_MILLIS)}`.execute(trx)
+  await sql`
+    select set_config('transaction_timeout', '0', true), set_config('transaction_timeout', ${String(TRANSACTION_MILLIS)}, true)
+    where current_setting('server_version_num')::int >= 170000`.execute(trx)
+}
+
+function datesOf({ projects, users, trustedIssuers }: ConfiguredState): readonly Date[] {
+  const dates = [...projects, ...trustedIssuers].map(({ createdAt }) => createdAt).concat(users.flatMap(datesOfUser))
+  // One, because there may be more of them than a function can have arguments.
+  return dates.length === 0 ? [] : [dates.reduce((newest, date) => latest(newest, date))]
+}
+
+/** How the changes of a plan are written. */
+interface Writing {
+  readonly trx: Transaction<Tables>
+  readonly macs: PublicKeyMacs
+  readonly label: string
+}
+
+/** Writes the changes of a plan, and returns whether there are any. Users are deleted before their project, and granted what exists by then. */
+export async function writePlan(
+  { trx, macs, label }: Writing,
+  before: ConfiguredState,
+  plan: ConfigurationPlan,
+): Promise<boolean> {
+  const { changes, trustedIssuers, takenOver } = plan
+  const users = changes.flatMap((change): ServiceUserChange[] =>
+    change.kind === 'service_user' ? [[change.before, change.next]] : [],
+  )
+  const projects = changes.flatMap((change): ProjectChange[] =>
+    change.kind === 'project' ? [[change.before, change.next]] : [],
+  )
+  await writeServiceUsers(
+    trx,
+    users.filter(([, next]) => next === null),
+    macs,
+  )
+  await writeProjects(trx, projects)
+  await writeTrustedIssuers(trx, [before.trustedIssuers, trustedIssuers], macs)
+  await writeServiceUsers(
+    trx,
+    users.filter(([, next]) => next !== null),
+    macs,
+  )
+  for (const change of changes) {
+    if (change.kind === 'rotation_policy')
+      await writeRotation(trx, { ...(await readRotation(trx)), policy: change.next })
+  }
+  const created = changes.flatMap((change) => {
+    if (change.kind === 'rotation_policy' || change.before !== undefined || change.next === null) return []
+    return [idOf(change.next)]
+  })
+  await writeLabels(trx, [...created, ...takenOver.map(({ id }) => id)], label)
+  return changes.length > 0
+}
+
+function idOf(
+  resource: { readonly userId: string } | { readonly issuerId: string } | { readonly projectId: string },
+): string {
+  if ('userId' in resource) return resource.userId
+  return 'issuerId' in resource ? resource.issuerId : resource.projectId
+}

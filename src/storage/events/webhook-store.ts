@@ -1,0 +1,63 @@
+/**
+ * The `WebhookStore` on a database: all webhooks, changed as a whole, and the delivery of one, which is no change of the instance.
+ */
+import type { Webhook } from '../../domain/events/webhook.ts'
+import type { WebhookStore, WebhooksChange } from '../../domain/events/webhook-ports.ts'
+import type { ChangeEntry } from '../../domain/identities/authority.ts'
+import type { ChangeMoment } from '../../domain/time.ts'
+import { insertAuditEvent } from '../audit/audit-event-row.ts'
+import { changeInstance } from '../instance/instance-change.ts'
+import { readChangeMoment } from '../instance/instance-row.ts'
+import type { Database } from '../postgres/database.ts'
+import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
+import { lockWebhook, readWebhooks, writeDelivery, writeWebhooks } from './webhook-row.ts'
+
+/** The webhooks of a migrated database. */
+export function createWebhookStore(database: Database): WebhookStore {
+  const { db } = database
+  return {
+    change: async <T>(
+      entry: ChangeEntry,
+      decide: (webhooks: readonly Webhook[], moment: ChangeMoment) => WebhooksChange<T>,
+    ): Promise<T> => {
+      const { decision } = await changeInstance<readonly Webhook[], WebhooksChange<T>>(database, entry, {
+        read: async (trx) => {
+          // What is recorded of a delivery meanwhile would be lost.
+          await trx.selectFrom('webhook_deliveries').select('webhook_id').orderBy('webhook_id').forUpdate().execute()
+          return readWebhooks(trx)
+        },
+        datesOf: (webhooks) => webhooks.map(({ createdAt }) => createdAt),
+        decide,
+        write: (trx, before, { next }) => writeWebhooks(trx, [before, next]),
+      })
+      return decision.result
+    },
+
+    list: () => usingStorageWithRetries(() => readWebhooks(db)),
+
+    claim: (webhookId, decide) =>
+      usingStorageWithRetries(() =>
+        db.transaction().execute(async (trx) => {
+          const webhook = await lockWebhook(trx, webhookId)
+          if (webhook === undefined) return undefined
+          const delivery = decide(webhook.delivery)
+          if (delivery !== webhook.delivery) await writeDelivery(trx, webhookId, delivery)
+          return { ...webhook, delivery }
+        }),
+      ),
+
+    record: (webhookId, lease, { delivery, event }) =>
+      usingStorageWithRetries(() =>
+        db.transaction().execute(async (trx) => {
+          const webhook = await lockWebhook(trx, webhookId)
+          if (webhook?.delivery.lease?.id !== lease) return false
+          await writeDelivery(trx, webhookId, delivery)
+          if (event !== null) {
+            const { clock } = await readChangeMoment(trx)
+            await insertAuditEvent(trx, event.entry, { at: clock, outcome: event.outcome })
+          }
+          return true
+        }),
+      ),
+  }
+}

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { LogCollector } from '../support/log-collector.ts'
+import { newPostgresDatabase } from '../support/new-database.ts'
+import { requestToken } from '../support/web-key-client.ts'
+
+let collector: LogCollector
+let env: Record<string, string>
+let administration: Administration
+const running: Keyturn[] = []
+const collectors: LogCollector[] = []
+
+beforeEach(async () => {
+  collector = await new LogCollector().start()
+  collectors.push(collector)
+  env = {
+    KEYTURN_DATABASE_URL: await newPostgresDatabase(),
+    KEYTURN_MASTER_KEYS: generateMasterKey(),
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_TRACES_SAMPLER: 'always_off',
+    OTEL_LOGS_EXPORTER: 'otlp',
+  }
+})
+
+afterEach(async () => {
+  for (const server of running.splice(0)) {
+    await server.stop()
+    await removeFolder(server.dataDir)
+  }
+  for (const started of collectors.splice(0)) await started.stop()
+})
+
+async function start(): Promise<Keyturn> {
+  const server = await startKeyturnInProcess({ env })
+  running.push(server)
+  return server
+}
+
+/** Starts replicas, of which the first has begun to export, so that no event of the test is older than the export. */
+async function startReplicas(count: number): Promise<Keyturn[]> {
+  const first = await start()
+  administration = administrationWith(first, await requestToken(await first.admin()))
+  await eventually(async () => {
+    await administration.projects.createProject({ name: `probe-${crypto.randomUUID().slice(0, 8)}` })
+    expect(collector.records).not.toEqual([])
+  })
+  const others: Keyturn[] = []
+  while (others.length < count - 1) others.push(await start())
+  return [first, ...others]
+}
+
+async function makeProjects(count: number, prefix: string): Promise<void> {
+  for (let i = 0; i < count; i += 1) await administration.projects.createProject({ name: `${prefix}-${i}` })
+}
+
+/** The ids of the events of projects, oldest first, from the first one that was exported. */
+async function storedIds(): Promise<string[]> {
+  const { events } = await administration.audit.listAuditEvents({ resource: 'projects', pageSize: 1000 })
+  const ids = events.map(({ eventId }) => eventId).reverse()
+  return ids.slice(ids.indexOf(exportedIds()[0] as string))
+}
+
+const exportedIds = (from = collector) =>
+  from.records
+    .filter(({ attributes }) => String(attributes['keyturn.resource']).startsWith('projects/'))
+    .map(({ attributes }) => attributes['keyturn.event.id'])
+
+describe('the export of audit events', () => {
+  it('sends each event of two replicas once, in order, as a log record', async () => {
+    const [, other] = await startReplicas(2)
+    await makeProjects(3, 'first')
+    await administrationWith(other!, administration.token).projects.createProject({ name: 'second' })
+    await refusalOf(administrationWith(other!, 'wrong').projects.listProjects({}))
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    await eventually(() => expect(collector.records.at(-1)).toMatchObject({ severityText: 'WARN' }))
+    const [record] = collector.records
+    expect(record).toEqual({
+      timeUnixNano: expect.stringMatching(/^\d{19}$/),
+      observedTimeUnixNano: expect.stringMatching(/^\d{19}$/),
+      severityNumber: 9,
+      severityText: 'INFO',
+      eventName: 'keyturn.audit',
+      body: 'iam.project.v2.ProjectService/CreateProject ok',
+      droppedAttributesCount: 0,
+      attributes: {
+        'keyturn.event.id': expect.any(String),
+        'keyturn.actor': expect.any(String),
+        'keyturn.action': 'iam.project.v2.ProjectService/CreateProject',
+        'keyturn.resource': expect.stringMatching(/^projects\//),
+        'keyturn.outcome': 'ok',
+        'keyturn.request.id': expect.any(String),
+        'client.address': '127.0.0.1',
+      },
+      resource: expect.objectContaining({ 'service.name': 'keyturn' }),
+    })
+    expect(new Date(Number(record!.timeUnixNano) / 1e6).getTime()).toBeGreaterThan(Date.now() - 600_000)
+  })
+
+  it('loses nothing while the collector is gone, refuses or does not answer, and holds nothing else up', async () => {
+    await startReplicas(1)
+    collector.answering = 503
+    const { attempts } = collector
+    await makeProjects(2, 'refused')
+    await eventually(() => expect(collector.attempts).toBeGreaterThan(attempts))
+    collector.answering = 'never'
+    await makeProjects(2, 'silent')
+    await collector.stop()
+    await makeProjects(2, 'gone')
+    const back = await new LogCollector().start(Number(new URL(env.OTEL_EXPORTER_OTLP_ENDPOINT ?? '').port))
+    collectors.push(back)
+    await eventually(async () => {
+      const all = await storedIds()
+      expect([...new Set([...exportedIds(), ...exportedIds(back)])]).toEqual(all)
+    })
+  }, 120_000)
+
+  it('goes on at another replica when the one that exports stops', async () => {
+    const [first, other] = await startReplicas(2)
+    administration = administrationWith(other!, administration.token)
+    await makeProjects(2, 'before')
+    await first!.stop()
+    await makeProjects(2, 'after')
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+  }, 120_000)
+
+  it('goes on where it stopped when all replicas were gone', async () => {
+    const [first] = await startReplicas(1)
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    collector.answering = 503
+    await makeProjects(3, 'last')
+    await first!.stop()
+    collector.answering = 200
+    administration = administrationWith(await start(), administration.token)
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+  }, 120_000)
+})

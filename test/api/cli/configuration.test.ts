@@ -1,0 +1,374 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { parse, parseAllDocuments } from 'yaml'
+import { holdIn, writeProgram } from '../../support/held-program.ts'
+import { runKeyturnInProcess } from '../../support/keyturn.ts'
+import { openTerminal, refuses, rejects, type Terminal } from '../../support/terminal.ts'
+
+let terminal: Terminal
+let folder: string
+beforeAll(async () => {
+  terminal = await openTerminal()
+  folder = join(terminal.server.dataDir, 'files')
+  await mkdir(folder)
+})
+afterAll(() => terminal?.close())
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name)
+  await writeFile(path, text)
+  return path
+}
+
+const run = (...args: string[]) => terminal.run(...args)
+
+/** Runs a command that must succeed and print nothing on standard error. */
+async function stdoutOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+/** With the version of the instance left out. */
+const withoutVersion = (text: string) =>
+  text
+    .replaceAll(/version \d+/g, 'version N')
+    .trimEnd()
+    .split('\n')
+
+const project = (name: string, fields = '') => `kind: Project\nname: ${name}\n${fields}`
+const user = (name: string, fields = '') => `---\nkind: ServiceUser\nproject: shop\nname: ${name}\n${fields}`
+
+const SHOP = `${project('shop', 'roles: [admin, reader]\nscopes: [orders.write]\n')}${user(
+  'checkout',
+  'projectRoles: { shop: [admin] }\nscopes: [orders.write]\ntokenLifetime: 5m\n',
+)}`
+
+describe('keyturn plan and keyturn apply', () => {
+  it('show the difference and make it go away, once', async () => {
+    const path = await file('shop.yaml', SHOP)
+    const created = [
+      '+ project shop',
+      '    + roles: admin',
+      '    + roles: reader',
+      '    + scopes: orders.write',
+      '+ service user checkout@shop',
+      '    + tokenLifetime: 300s',
+      '    + projectRoles.shop: admin',
+      '    + scopes: orders.write',
+      '2 to create, 0 to change, 0 to delete (version N of the instance)',
+    ]
+    expect(withoutVersion(await stdoutOf('plan', '-f', path))).toEqual(created)
+    expect(withoutVersion(await stdoutOf('apply', '-f', path))).toEqual([
+      ...created,
+      'applied: 2 created, 0 changed, 0 deleted (version N)',
+    ])
+    const before = await stdoutOf('plan', '-f', path)
+    expect(withoutVersion(before)).toEqual(['no difference (version N of the instance)'])
+    expect(await stdoutOf('apply', '-f', path)).toBe(before)
+    expect(await stdoutOf('plan', '-f', path)).toBe(before)
+    expect(await terminal.lines('users', 'list', '--project', 'shop')).toHaveLength(2)
+  })
+
+  it('name what is changed, field by field', async () => {
+    const changed = SHOP.replace('5m', '10m').replace('shop: [admin]', 'shop: [reader]')
+    const path = await file('shop.yaml', changed)
+    expect(withoutVersion(await stdoutOf('plan', '-f', path))).toEqual([
+      '~ service user checkout@shop',
+      '    ~ tokenLifetime: 300s -> 600s',
+      '    - projectRoles.shop: admin',
+      '    + projectRoles.shop: reader',
+      '0 to create, 1 to change, 0 to delete (version N of the instance)',
+    ])
+    await stdoutOf('apply', '-f', path)
+  })
+
+  it('exit as Terraform does with --detailed-exitcode: 0 without a difference, 2 with one, 1 after an error', async () => {
+    const plan = ['plan', '--detailed-exitcode', '-f']
+    const codeOf = async (text: string) => (await run(...plan, await file('codes.yaml', text))).code
+    expect(await codeOf(SHOP)).toBe(2)
+    await stdoutOf('apply', '-f', await file('codes.yaml', SHOP))
+    expect(await codeOf(SHOP)).toBe(0)
+    expect(await codeOf('kind: Thing\n')).toBe(1)
+    expect((await run('plan', '--detailed-exitcode')).code).toBe(1)
+    expect((await run(...plan, join(folder, 'missing.yaml'))).code).toBe(1)
+    expect(await run('plan')).toEqual(rejects("required option '-f, --file <file>' not specified"))
+  })
+
+  it('print what the API returns as JSON and YAML', async () => {
+    const path = await file('json.yaml', `${SHOP}${user('json')}`)
+    const plan = JSON.parse(await stdoutOf('plan', '-f', path, '--json'))
+    expect(plan).toMatchObject({
+      changes: [
+        {
+          action: 'CHANGE_ACTION_CREATE',
+          resource: { kind: 'RESOURCE_KIND_SERVICE_USER', project: 'shop', name: 'json' },
+        },
+      ],
+    })
+    expect(parse(await stdoutOf('plan', '-f', path, '--output', 'yaml'))).toEqual(plan)
+    const applied = JSON.parse(await stdoutOf('apply', '-f', path, '--json'))
+    expect(applied).toMatchObject({ plan: { changes: plan.changes }, version: String(Number(plan.version) + 1) })
+    const again = JSON.parse(await stdoutOf('apply', '-f', path, '--json'))
+    expect(again).toEqual({
+      plan: { version: applied.version, serviceUsers: applied.plan.serviceUsers },
+      version: applied.version,
+    })
+  })
+
+  it('colour the signs of a plan on a terminal', async () => {
+    const path = await file('colours.yaml', project('colours'))
+    const env = { KEYTURN_DATA_DIR: terminal.server.dataDir }
+    const terminals = { stdout: true, stderr: true }
+    const { stdout } = await runKeyturnInProcess(['plan', '-f', path], env, { terminals })
+    expect(stdout).toContain('\u001b[32m+\u001b[39m project colours\n')
+  })
+
+  it('let no name in a plan control the terminal', async () => {
+    await stdoutOf('apply', '-f', await file('names.yaml', `${SHOP}${user('"a\\u001b[31mb"')}`))
+    const text = await stdoutOf('plan', '--prune', '-f', await file('names.yaml', SHOP))
+    expect(text).toContain('- service user a\\u001b[31mb@shop\n')
+    expect(text).not.toContain('\u001b')
+  })
+
+  it('read folders in the order of names, several paths, and standard input', async () => {
+    const nested = join(folder, 'nested')
+    await mkdir(nested)
+    await writeFile(join(nested, '2.yaml'), user('second').slice(4))
+    await writeFile(
+      join(nested, '1.json'),
+      '[{"kind": "Project", "name": "shop", "roles": ["admin", "reader"], "scopes": ["orders.write"]}]',
+    )
+    await writeFile(join(nested, 'README.md'), 'This is none.')
+    const more = await file('more.yml', user('third').slice(4))
+    const env = { KEYTURN_DATA_DIR: terminal.server.dataDir }
+    const piped = user('fourth').slice(4)
+    const { stdout, code } = await runKeyturnInProcess(['plan', '-f', nested, '-f', more, '-f', '-'], env, { piped })
+    expect(code).toBe(0)
+    expect(stdout.split('\n').filter((line) => line.startsWith('+'))).toEqual(
+      ['second', 'third', 'fourth'].map((name) => `+ service user ${name}@shop`),
+    )
+    expect(await run('plan', '-f', join(folder, 'none.yaml'))).toEqual(
+      refuses(`cannot read ${join(folder, 'none.yaml')} (ENOENT)`),
+    )
+    const empty = join(folder, 'empty')
+    await mkdir(empty)
+    expect(await run('plan', '-f', empty)).toEqual(refuses(`${empty} has no file *.yaml, *.yml or *.json`))
+  })
+
+  it('write the reason into the audit trail', async () => {
+    await stdoutOf('apply', '--reason', 'commit 4f2a', '-f', await file('reason.yaml', project('reasoned')))
+    const { events } = JSON.parse((await run('audit', '--limit', '1', '--json')).stdout)
+    expect(events).toEqual([expect.objectContaining({ outcome: 'ok', reason: 'commit 4f2a' })])
+  })
+})
+
+describe('a configuration with mistakes', () => {
+  it('is refused with all that the files show, before anything is sent', async () => {
+    const path = await file('wrong.yaml', `${project('Shop', 'role: [a]\n')}${user('x', 'tokenLifetime: 5\n')}`)
+    const stopped = { KEYTURN_TOKEN: 'none', KEYTURN_BASE_URL: 'http://127.0.0.1:1' }
+    expect(await runKeyturnInProcess(['apply', '-f', path], stopped)).toEqual(
+      refuses(
+        [
+          'the configuration has 3 mistakes, and nothing was changed',
+          `${path}:2:7: name: a name of a project has 1 to 63 of a-z, 0-9 and -, and does not start with -`,
+          `${path}:3:1: role: there is no such field`,
+          `${path}:8:16: tokenLifetime: it is a length of time, such as 90d, 12h, 30m or 300s`,
+        ].join('\n'),
+      ),
+    )
+  })
+
+  it('is refused with all that the server finds, at their places in the files', async () => {
+    const first = await file('first.yaml', project('shop', 'scopes: [openid]\n'))
+    const second = await file(
+      'second.yaml',
+      [
+        user('one', 'projectRoles:\n  shop: [missing]\n  nowhere: [admin]\n').slice(4),
+        user('two', 'publicKeys:\n  - {kty: OKP, crv: Ed25519, x: short}\n'),
+        user('three', 'federatedIdentities:\n  - {issuer: https://unknown.example, subject: a}\n'),
+      ].join(''),
+    )
+    const { code, stderr } = await run('apply', '-f', first, '-f', second)
+    expect(code).toBe(1)
+    const lines = stderr.trimEnd().split('\n').slice(1)
+    expect(lines.map((line) => /^(\S+:\d+:\d+: \S+): \S/.exec(line)?.[1])).toEqual([
+      `${first}:3:10: scopes[0]`,
+      `${second}:5:10: projectRoles.shop[0]`,
+      `${second}:6:12: projectRoles.nowhere`,
+      `${second}:12:5: publicKeys[0]`,
+      `${second}:18:14: federatedIdentities[0].issuer`,
+    ])
+  })
+
+  it('is an error for programs too, with the places', async () => {
+    const path = await file('wrong.json', '{"kind": "Project",\n "name": 5}')
+    const { code, stderr } = await run('plan', '--json', '-f', path)
+    expect(code).toBe(1)
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: {
+        code: 'failed',
+        mistakes: [
+          { file: path, line: 2, column: 10, field: 'name', message: expect.stringMatching(/^it must be a string/) },
+        ],
+      },
+    })
+  })
+})
+
+describe('confirming', () => {
+  const atTerminal = (typed: string[], ...args: string[]) =>
+    runKeyturnInProcess(args, { KEYTURN_DATA_DIR: terminal.server.dataDir }, { typed })
+
+  it('is asked for at a terminal, after the plan', async () => {
+    const path = await file('confirmed.yaml', project('confirmed'))
+    expect(await atTerminal(['n'], 'apply', '-f', path)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^\+ project confirmed\n1 to create, .*\n$/),
+      stderr: expect.stringMatching(/Apply this\? \[y\/N\] .*nothing was changed\n$/s),
+    })
+    expect(await atTerminal([], 'apply', '--yes', '-f', path)).toMatchObject({ code: 0, stderr: '' })
+    // Without a difference there is no question.
+    expect(await atTerminal([], 'apply', '-f', path)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it('shows the plan beside what a program reads', async () => {
+    const { code, stdout, stderr } = await atTerminal(
+      ['y'],
+      'apply',
+      '--json',
+      '-f',
+      await file('both.yaml', project('both')),
+    )
+    expect({ code, version: JSON.parse(stdout).version }).toEqual({ code: 0, version: expect.any(String) })
+    expect(stderr).toContain('+ project both\n')
+  })
+})
+
+describe('a change after the plan was made', () => {
+  it('is not overwritten, and the command says so', async () => {
+    const bin = join(folder, 'bin')
+    const kubectl = holdIn(bin, 'kubectl')
+    writeProgram(bin, 'kubectl', kubectl.hold)
+    const path = await file('raced.yaml', `${SHOP}${user('raced', 'generateSecret: { into: "kubernetes://a/b" }\n')}`)
+    const env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: `${bin}:${process.env.PATH}` }
+    const applying = runKeyturnInProcess(['apply', '-f', path], env)
+    await kubectl.waits()
+    await terminal.lines('projects', 'create', 'meanwhile')
+    await kubectl.release()
+    expect(await applying).toMatchObject({
+      code: 1,
+      stderr:
+        'keyturn: the instance was changed after the plan was made, and nothing was applied: run the command again, which ' +
+        'makes a new plan (CONFIGURATION_CHANGED)\n',
+    })
+    expect(await terminal.lines('users', 'list', '--project', 'shop')).not.toContainEqual(
+      expect.stringContaining('raced'),
+    )
+  })
+})
+
+describe('labels', () => {
+  it('keep what others made out of --prune, until it is taken over', async () => {
+    const [mine, others] = await Promise.all([
+      file('mine.yaml', project('mine')),
+      file('others.yaml', project('others')),
+    ])
+    await stdoutOf('apply', '--label', 'team-a', '-f', mine)
+    await stdoutOf('apply', '--label', 'team-b', '-f', others)
+    const empty = await file('empty.yaml', project('replacement'))
+    expect(await stdoutOf('plan', '--label', 'team-a', '--prune', '-f', empty)).toMatch(/^- project mine$/m)
+    expect(await stdoutOf('plan', '--label', 'team-a', '--prune', '-f', empty)).not.toContain('others')
+    const { code, stderr } = await run('apply', '--label', 'team-a', '-f', others)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`${others}:`) })
+    expect(withoutVersion(await stdoutOf('apply', '--label', 'team-a', '--take-over', '-f', others))).toEqual([
+      '  project others gets the label team-a, and is not changed',
+      'no difference (version N of the instance)',
+      'applied: nothing was changed (version N)',
+    ])
+    await stdoutOf('apply', '--label', 'team-a', '--prune', '-f', empty)
+    const projects = await stdoutOf('projects', 'list')
+    expect(projects).toContain('replacement')
+    expect(projects).not.toMatch(/mine|others/)
+  })
+
+  it('have the form of a name', async () => {
+    expect(await run('plan', '--label', 'A', '-f', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('It has 1 to 63'),
+    })
+  })
+})
+
+describe('keyturn export', () => {
+  it('prints what apply takes back without a difference, there and in another instance', async () => {
+    const text = await stdoutOf('export')
+    const exported = await file('exported.yaml', text)
+    expect(parseAllDocuments(text).every(({ errors }) => errors.length === 0)).toBe(true)
+    expect((await run('plan', '--detailed-exitcode', '--take-over', '-f', exported)).code).toBe(0)
+    const json = await file('exported.json', await stdoutOf('export', '--json'))
+    expect((await run('plan', '--detailed-exitcode', '--take-over', '-f', json)).code).toBe(0)
+    const other = await openTerminal()
+    try {
+      expect(await other.run('apply', '-f', exported)).toMatchObject({ code: 0, stderr: '' })
+      expect((await other.run('export')).stdout).toBe(text)
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('prints only some projects, or what has a label', async () => {
+    const kindsIn = (text: string) =>
+      parseAllDocuments(text).map((document) => document.toJS() as Record<string, string>)
+    const some = kindsIn(await stdoutOf('export', '--project', 'shop', '--project', 'keyturn'))
+    expect(new Set(some.map((document) => document.project ?? document.name))).toEqual(new Set(['shop', 'keyturn']))
+    expect(kindsIn(await stdoutOf('export', '--label', 'team-a')).map(({ name }) => name)).toEqual(['replacement'])
+    expect(await run('export', '--project', 'nowhere')).toEqual(refuses('there is no project "nowhere"'))
+  })
+})
+
+describe('a user with IAM_OWNER_VIEWER', () => {
+  it('may plan and export, and not apply', async () => {
+    const path = await file('viewer.yaml', user('watcher', 'instanceRoles: [IAM_OWNER_VIEWER]\n').slice(4))
+    await stdoutOf('apply', '-f', path)
+    const credentials = join(folder, 'watcher.json')
+    await stdoutOf('secrets', 'generate', 'watcher@shop', '--out', credentials)
+    const change = await file('viewer.yaml', project('unseen'))
+    expect((await run('plan', '--credentials', credentials, '--detailed-exitcode', '-f', change)).code).toBe(2)
+    expect((await run('export', '--credentials', credentials)).stdout).toBe(await stdoutOf('export'))
+    expect(await run('apply', '--credentials', credentials, '-f', change)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('(PERMISSION_MISSING)'),
+    })
+  })
+})
+
+describe('roles over projects', () => {
+  it('are given and taken by the names of the projects', async () => {
+    const members = (roles: string) => file('members.yaml', user('manager', `managedProjects: ${roles}\n`).slice(4))
+    await stdoutOf('apply', '-f', await members('{ shop: PROJECT_OWNER }'))
+    expect(await stdoutOf('export', '--project', 'shop')).toContain('managedProjects:\n  shop: PROJECT_OWNER\n')
+    await stdoutOf('apply', '-f', await members('{ shop: PROJECT_OWNER_VIEWER }'))
+    expect(await stdoutOf('projects', 'members', 'list', 'shop')).toContain('PROJECT_OWNER_VIEWER')
+    expect((await run('plan', '-f', await members('{ nowhere: PROJECT_OWNER }'))).stderr).toContain(
+      ':4:29: managedProjects.nowhere: ',
+    )
+  })
+})
+
+describe('a date in the past', () => {
+  it('is a mistake of a new key', async () => {
+    const key = (x: string, date: string) => `  - { kty: OKP, crv: Ed25519, x: ${x}, expirationDate: ${date} }\n`
+    const x = '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'
+    const past = await file('past.yaml', user('expired', `publicKeys:\n${key(x, '2020-01-31T00:00:00Z')}`).slice(4))
+    expect((await run('plan', '-f', past)).stderr).toContain(`${past}:5:`)
+  })
+})
+
+describe('keyturn apply --schema', () => {
+  it('prints the JSON schema of the package', async () => {
+    const published = await readFile(join(import.meta.dirname, '../../../gen/configuration.schema.json'), 'utf8')
+    expect(await stdoutOf('apply', '--schema')).toBe(published)
+  })
+})

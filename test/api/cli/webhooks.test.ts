@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { eventually } from '../../support/eventually.ts'
+import { newIssuerKey, startHttpsIssuer } from '../../support/https-issuer.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
+import { openTerminal, refuses, rejects, says, type Terminal, UUID } from '../../support/terminal.ts'
+import { startReceiver, status, verified, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+
+const authority = createAuthority()
+
+let terminal: Terminal
+let receiver: WebhookReceiver
+let ca: string
+beforeAll(async () => {
+  receiver = await startReceiver(authority)
+  terminal = await openTerminal({ env: { KEYTURN_OUTBOUND_NETWORKS: '127.0.0.1, ::1' } })
+  ca = join(terminal.server.dataDir, 'ca.pem')
+  await writeFile(ca, authority.cert)
+})
+afterAll(async () => {
+  await terminal?.close()
+  await receiver?.stop()
+})
+
+const keyturn = (...args: string[]) => terminal.run('webhooks', ...args)
+const lines = (...args: string[]) => terminal.lines('webhooks', ...args)
+
+describe('keyturn webhooks', () => {
+  it('creates a webhook, tests it, and says how delivery goes', async () => {
+    const created = await lines('create', 'siem', receiver.url, '--receiver-ca', ca, '--type', 'keyturn.iam.project.*')
+    const [, secret = ''] = /^secret +(whsec_\S+)$/m.exec(created.join('\n')) ?? []
+    expect(created).toEqual([
+      expect.stringMatching(new RegExp(`^webhook ID +${UUID}$`)),
+      expect.stringMatching(/^secret +whsec_/),
+      'The secret is not shown again.',
+    ])
+    expect(await lines('test', 'siem')).toEqual([expect.stringMatching(new RegExp(`^delivered ${UUID} in \\d+ ms$`))])
+    await terminal.lines('projects', 'create', 'shop')
+    await eventually(() => expect(receiver.received).toHaveLength(2))
+    for (const received of receiver.received) expect(verified(secret, received)).toEqual(received.event)
+    const shown = (await lines('show', 'siem')).join('\n')
+    expect(shown).toMatch(/^types +keyturn\.iam\.project\.\*$/m)
+    expect(shown).toMatch(/^resources +all$/m)
+    expect(shown).not.toContain('whsec_')
+    await eventually(async () => expect((await lines('list')).at(-1)).toMatch(/ siem +enabled +0 +\d+s +https:/))
+  })
+
+  it('says why a test failed', async () => {
+    receiver.answer(status(403))
+    expect(await keyturn('test', 'siem')).toEqual(refuses('the receiver answers with status 403'))
+    receiver.answer(status(204))
+  })
+
+  it('changes what is named', async () => {
+    expect(await keyturn('update', 'siem', '--name', 'other', '--resource', 'projects', 'users')).toEqual(
+      says('updated siem'),
+    )
+    const { webhook } = await terminal.json<{ webhook: object }>('webhooks', 'show', 'other')
+    expect(webhook).toMatchObject({
+      url: receiver.url,
+      resources: ['projects', 'users'],
+      caCertificates: authority.cert,
+    })
+    await lines('update', 'other', '--all-types', '--all-resources', '--no-receiver-ca')
+    const after = await terminal.json<{ webhook: object }>('webhooks', 'show', 'other')
+    expect(after.webhook).not.toHaveProperty('resources')
+    expect(after.webhook).not.toHaveProperty('eventTypes')
+    expect(after.webhook).not.toHaveProperty('caCertificates')
+    expect(await keyturn('update', 'other')).toEqual(
+      refuses('say what to change: --name, --url, --type, --resource or --receiver-ca'),
+    )
+  })
+
+  it('disables and enables it, replaces its secret, and deletes it', async () => {
+    expect(await keyturn('disable', 'other')).toEqual(says('disabled other'))
+    expect((await lines('list')).at(-1)).toContain(' disabled ')
+    expect(await keyturn('enable', 'other')).toEqual(says('enabled other'))
+    const rotated = await lines('rotate-secret', 'other', '--overlap', '1h')
+    expect(rotated).toEqual([
+      expect.stringMatching(/^secret +whsec_/),
+      expect.stringMatching(/^old secret until +20/),
+      'The secret is not shown again.',
+    ])
+    expect((await lines('rotate-secret', 'other', '--overlap', '0s'))[1]).toMatch(/^old secret until +now$/)
+    expect(await keyturn('delete', 'other', '--yes')).toEqual(says('deleted other'))
+    expect(await keyturn('show', 'other')).toEqual(
+      refuses('there is no webhook "other": "keyturn webhooks list" prints those that there are'),
+    )
+  })
+
+  it('is allowed to reach what keys of issuers are then fetched from, too', async () => {
+    const issuer = await startHttpsIssuer(authority)
+    try {
+      issuer.publish(newIssuerKey('first'))
+      await terminal.lines('federation', 'issuers', 'create', issuer.url, '--discovery', '--issuer-ca', ca)
+      expect(await terminal.lines('federation', 'issuers', 'refresh', issuer.url)).toEqual(['fetched: first'])
+    } finally {
+      await issuer.stop()
+    }
+  })
+
+  it('refuses an address that is no https URL', async () => {
+    expect(await keyturn('create', 'plain', 'http://example.com')).toEqual(
+      rejects(
+        "command-argument value 'http://example.com' is invalid for argument 'url'. It is an https URL without a user.",
+      ),
+    )
+  })
+})

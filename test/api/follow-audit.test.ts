@@ -1,0 +1,221 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
+import { Code } from '@connectrpc/connect'
+import { credentials, Client as GrpcJsClient, Metadata, status } from '@grpc/grpc-js'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import {
+  AuditService,
+  FollowAuditEventsRequestSchema,
+  type FollowAuditEventsResponse,
+  FollowAuditEventsResponseSchema,
+} from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
+import { generateMasterKey } from '../../src/crypto/master-keys.ts'
+import { type Administration, administrationWith, refusalOf } from '../support/administration.ts'
+import { AuditFollower } from '../support/audit-follower.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
+import { sharedPostgres } from '../support/new-database.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { clientOf, requestToken, TRANSPORTS, type TransportName } from '../support/web-key-client.ts'
+
+const GET = 'Connect with GET over HTTP/1.1'
+
+let postgres: TestPostgres
+let url: string
+let env: Record<string, string>
+let a: Keyturn
+let b: Keyturn
+let administration: Administration
+let onB: Administration
+const followers: AuditFollower[] = []
+
+beforeAll(async () => {
+  postgres = sharedPostgres()
+  url = await postgres.createMigratedDatabase()
+  env = { KEYTURN_DATABASE_URL: url, KEYTURN_MASTER_KEYS: generateMasterKey() }
+  a = await startKeyturnInProcess({ env })
+  b = await startKeyturnInProcess({ env })
+  const token = await requestToken(await a.admin())
+  administration = administrationWith(a, token)
+  onB = administrationWith(b, token)
+})
+
+afterEach(async () => {
+  await Promise.all(followers.splice(0).map((follower) => follower.stop()))
+})
+
+afterAll(async () => {
+  await Promise.all([a?.stop(), b?.stop()])
+  await postgres?.stop()
+  for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+/** A follower that has begun. */
+async function follow(
+  client = onB.audit,
+  request: ConstructorParameters<typeof AuditFollower>[1] = {},
+): Promise<AuditFollower> {
+  const follower = new AuditFollower(client, request)
+  followers.push(follower)
+  await eventually(() => expect(follower.responses).toBeGreaterThan(0))
+  return follower
+}
+
+const names = (count: number, prefix: string) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
+
+async function makeProjects(count: number, prefix: string): Promise<string[]> {
+  const ids: string[] = []
+  for (const name of names(count, prefix))
+    ids.push((await administration.projects.createProject({ name })).project?.projectId ?? '')
+  return ids
+}
+
+describe('following the audit trail', () => {
+  it.each((Object.keys(TRANSPORTS) as TransportName[]).filter((name) => name !== GET))(
+    'at one replica shows what is done at another, in order, over %s',
+    async (transport) => {
+      const follower = await follow(clientOf(AuditService, b.listenUrl, { token: administration.token, transport }))
+      const prefix = transport.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+      const [projectId = ''] = await makeProjects(1, prefix)
+      await administration.projects.addProjectRole({ projectId, role: 'reader' })
+      await administration.projects.deleteProject({ projectId })
+      await eventually(() => expect(follower.actions).toEqual(['CreateProject', 'AddProjectRole', 'DeleteProject']))
+    },
+  )
+
+  it('works with @grpc/grpc-js, which shares no code with the server', async () => {
+    const client = new GrpcJsClient(new URL(b.listenUrl).host, credentials.createInsecure())
+    const metadata = new Metadata()
+    metadata.set('authorization', `Bearer ${administration.token}`)
+    const actions: string[] = []
+    let responses = 0
+    const call = client.makeServerStreamRequest(
+      `/${AuditService.typeName}/FollowAuditEvents`,
+      (message) => Buffer.from(toBinary(FollowAuditEventsRequestSchema, message)),
+      (bytes: Buffer) => fromBinary(FollowAuditEventsResponseSchema, bytes),
+      create(FollowAuditEventsRequestSchema),
+      metadata,
+    )
+    const ended = new Promise<number>((resolve) =>
+      call.once('error', (error) => resolve('code' in error ? Number(error.code) : -1)),
+    )
+    call.on('data', ({ events }: FollowAuditEventsResponse) => {
+      responses += 1
+      actions.push(...events.map(({ event }) => event?.action ?? ''))
+    })
+    await eventually(() => expect(responses).toBeGreaterThan(0))
+    await makeProjects(1, 'grpc-js')
+    await eventually(() => expect(actions).toEqual(['iam.project.v2.ProjectService/CreateProject']))
+    call.cancel()
+    expect(await ended).toBe(status.CANCELLED)
+    client.close()
+  })
+
+  it('goes on after a position without a gap and without a repetition, at another replica', async () => {
+    const first = await follow()
+    await makeProjects(3, 'gap-before')
+    await eventually(() => expect(first.events).toHaveLength(3))
+    await first.stop()
+    await makeProjects(250, 'gap-between')
+    const second = await follow(administration.audit, { afterPosition: first.position })
+    await makeProjects(2, 'gap-after')
+    await eventually(() => expect(second.events).toHaveLength(252))
+    expect(new Set([...first.events, ...second.events]).size).toBe(255)
+  })
+
+  it('waits for a transaction that commits late, and shows its event before those that were written after it', async () => {
+    const follower = await follow()
+    const late = new pg.Client({ connectionString: url })
+    await late.connect()
+    await late.query('begin')
+    await late.query(
+      `insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
+        values (gen_random_uuid(), now(), 'system', 'late', '', 'ok', '')`,
+    )
+    const [projectId = ''] = await makeProjects(1, 'late')
+    const { events } = await onB.audit.listAuditEvents({ resource: `projects/${projectId}` })
+    expect(events).toHaveLength(1)
+    await late.query('commit')
+    await late.end()
+    await eventually(() => expect(follower.actions).toEqual(['late', 'CreateProject']))
+  })
+
+  it('shows refusals, which are no changes', async () => {
+    const follower = await follow()
+    await refusalOf(administrationWith(a, 'wrong').projects.listProjects({}))
+    await eventually(() => expect(follower.actions).toEqual(['ListProjects']))
+  })
+
+  it('begins at a date, and shows what matches', async () => {
+    const from = new Date()
+    const [first = '', second = ''] = await makeProjects(2, 'dated')
+    await administration.projects.addProjectRole({ projectId: second, role: 'reader' })
+    await administration.projects.addProjectRole({ projectId: first, role: 'reader' })
+    const follower = await follow(onB.audit, {
+      fromDate: timestampFromDate(new Date(from.getTime() - 1000)),
+      resource: `projects/${second}`,
+    })
+    await eventually(() => expect(follower.actions).toEqual(['CreateProject', 'AddProjectRole']))
+    await administration.projects.deleteProject({ projectId: first })
+    await administration.projects.deleteProject({ projectId: second })
+    await eventually(() => expect(follower.actions).toEqual(['CreateProject', 'AddProjectRole', 'DeleteProject']))
+  })
+
+  it('ends when the right of the caller is lost, at another replica than its own', async () => {
+    const { users } = administration
+    const [projectId = ''] = await makeProjects(1, 'rights')
+    const { serviceUser } = await users.createServiceUser({ projectId, name: 'watcher' })
+    const userId = serviceUser?.userId ?? ''
+    await users.setInstanceRoles({ userId, instanceRoles: [InstanceRole.IAM_OWNER_VIEWER] })
+    const expirationDate = timestampFromDate(new Date(Date.now() + 3_600_000))
+    const { token } = await users.createPersonalAccessToken({ userId, expirationDate })
+    const follower = await follow(administrationWith(b, token).audit)
+    await users.setInstanceRoles({ userId, instanceRoles: [] })
+    const error = await follower.ended
+    expect(error?.code).toBe(Code.PermissionDenied)
+    expect(follower.actions).toEqual([])
+  })
+
+  it('is for callers with the permission', async () => {
+    const anonymous = clientOf(AuditService, b.listenUrl, { token: null, transport: 'gRPC over h2c' })
+    expect((await new AuditFollower(anonymous).ended)?.code).toBe(Code.Unauthenticated)
+  })
+
+  it('refuses a position that is none, and a request with a field that is too long', async () => {
+    const refused = (afterPosition: string) =>
+      refusalOf(new AuditFollower(onB.audit, { afterPosition }).ended.then((error) => Promise.reject(error)))
+    expect(await refused('x')).toMatchObject({ code: 'InvalidArgument', reason: 'AUDIT_POSITION_INVALID' })
+    expect(await refused('x'.repeat(201))).toMatchObject({ code: 'InvalidArgument', reason: 'INVALID_ARGUMENT' })
+    expect(await refused(Buffer.from('0.9000000000000.1').toString('base64url'))).toMatchObject({
+      code: 'OutOfRange',
+      reason: 'AUDIT_POSITION_UNKNOWN',
+    })
+  })
+
+  it('is possible ten times for a caller at a replica, and again when one has ended', async () => {
+    const ten = await Promise.all(names(10, 'stream').map(() => follow()))
+    const eleventh = await new AuditFollower(onB.audit).ended
+    expect(eleventh?.code).toBe(Code.ResourceExhausted)
+    await ten[0]!.stop()
+    await eventually(async () => {
+      const again = new AuditFollower(onB.audit)
+      followers.push(again)
+      await eventually(() => expect(again.responses).toBeGreaterThan(0))
+    })
+  }, 30_000)
+
+  it('ends with a status to go on elsewhere when the server stops', async () => {
+    const other = await startKeyturnInProcess({ env })
+    const follower = await follow(administrationWith(other, administration.token).audit)
+    await makeProjects(1, 'stopping')
+    await eventually(() => expect(follower.events).toHaveLength(1))
+    await other.stop()
+    await removeFolder(other.dataDir)
+    expect((await follower.ended)?.code).toBe(Code.Unavailable)
+    const next = await follow(onB.audit, { afterPosition: follower.position })
+    await makeProjects(1, 'stopped')
+    await eventually(() => expect(next.events).toHaveLength(1))
+  })
+})

@@ -1,0 +1,190 @@
+/**
+ * The part of the contract about `AuditReader`: the order in which the trail is followed.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { AuditFilter, AuditPosition } from '../../../src/domain/audit.ts'
+import { createAuditLog } from '../../../src/storage/audit/audit-log.ts'
+import { createAuditReader, startEpoch } from '../../../src/storage/audit/audit-reader.ts'
+import type { Database } from '../../../src/storage/postgres/database.ts'
+import { anAuditEntry } from '../../support/audit-entry.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const EVERYTHING: AuditFilter = { from: null, to: null, actor: null, resource: null }
+
+export function describeAuditReader(current: () => Database): void {
+  const reader = () => createAuditReader(current())
+  const write = (action: string, resource = '') =>
+    createAuditLog(current()).refuse(anAuditEntry(action, resource), 'no')
+  const readNow = async (after: AuditPosition | null, filter: Partial<AuditFilter> = {}, limit = 100) => {
+    const actions: string[] = []
+    for (let position = after; ; ) {
+      const batch = await reader().readAfter(position, { filter: { ...EVERYTHING, ...filter }, limit })
+      actions.push(...batch.events.map(({ event }) => event.action))
+      position = batch.position
+      if (batch.isComplete) return { actions, position }
+    }
+  }
+  /** When the transactions of other tests on the server hold nothing back. */
+  const readAll: typeof readNow = async (...options) => {
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from audit_events e join instance i on i.audit_epoch = e.epoch
+          where transaction_id >= pg_snapshot_xmin(pg_current_snapshot())`.execute(current().db)
+      expect(rows).toEqual([])
+    })
+    return await readNow(...options)
+  }
+  const ending: (() => Promise<void>)[] = []
+
+  afterEach(async () => {
+    for (const end of ending.splice(0)) await end()
+  })
+
+  /** A transaction that has written, and stays open until `commit` is called. */
+  const openTransaction = async (action: string) => {
+    let commit = () => {}
+    let onWritten = () => {}
+    const committing = new Promise<void>((resolve) => {
+      commit = resolve
+    })
+    const written = new Promise<void>((resolve) => {
+      onWritten = resolve
+    })
+    const done = current()
+      .db.transaction()
+      .execute(async (trx) => {
+        await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx)
+        await sql`
+          insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
+            values (gen_random_uuid(), now(), 'tester', ${action}, '', 'ok', '')`.execute(trx)
+        onWritten()
+        await committing
+      })
+    await written
+    const end = async () => {
+      commit()
+      await done
+    }
+    ending.push(end)
+    return end
+  }
+
+  describe('following the audit trail', () => {
+    it('reads events in the order in which they were written, a batch at a time', async () => {
+      const start = await reader().latest()
+      for (const action of ['a', 'b', 'c', 'd', 'e']) await write(action)
+      expect((await readAll(start, {}, 2)).actions).toEqual(['a', 'b', 'c', 'd', 'e'])
+      expect((await readAll(null, {}, 2)).actions).toEqual(['a', 'b', 'c', 'd', 'e'])
+    })
+
+    it('goes on after the position of any event, and after the last one with what is new', async () => {
+      const start = await reader().latest()
+      for (const action of ['a', 'b', 'c']) await write(action)
+      const { events } = await reader().readAfter(start, { filter: EVERYTHING, limit: 10 })
+      const { actions, position } = await readAll(events[0]!.position)
+      expect(actions).toEqual(['b', 'c'])
+      expect((await readAll(position)).actions).toEqual([])
+      await write('d')
+      expect((await readAll(position)).actions).toEqual(['d'])
+      expect((await readAll(await reader().latest())).actions).toEqual([])
+    })
+
+    it('loses no event of a transaction that commits after later ones', async () => {
+      let { position } = await readAll(await reader().latest())
+      const commit = await openTransaction('early')
+      await write('late')
+      const meanwhile = await readNow(position)
+      expect(meanwhile.actions).toEqual([])
+      position = meanwhile.position
+      await commit()
+      expect((await readAll(position)).actions).toEqual(['early', 'late'])
+    })
+
+    it('is not held back by a transaction that only reads', async () => {
+      const start = await reader().latest()
+      await current()
+        .db.transaction()
+        .setIsolationLevel('repeatable read')
+        .execute(async (trx) => {
+          await trx.selectFrom('audit_events').select('event_id').execute()
+          await write('a')
+          expect((await readAll(start)).actions).toEqual(['a'])
+        })
+    })
+
+    it('passes over events that do not match, also when nothing matches', async () => {
+      const start = await reader().latest()
+      for (const resource of ['users/1', 'users/2', 'users/1/secrets/3', 'users/2']) await write(resource, resource)
+      const { actions, position } = await readAll(start, { resource: 'users/1' }, 1)
+      expect(actions).toEqual(['users/1', 'users/1/secrets/3'])
+      expect(position).toBe(await reader().latest())
+      expect(await readAll(start, { actor: 'no one' })).toEqual({ actions: [], position })
+    })
+
+    it('begins at a date', async () => {
+      await write('a')
+      await sql`update audit_events set event_date = event_date - interval '1 hour'`.execute(current().db)
+      await write('b')
+      const from = new Date(Date.now() - 60_000)
+      expect((await readAll(null, { from })).actions).toEqual(['b'])
+    })
+
+    it('reads what there was before there was an order first, by date', async () => {
+      for (const action of ['a', 'b', 'c']) await write(action)
+      await sql`
+        update audit_events set transaction_id = '0', sequence = 0,
+          event_date = now() - case action when 'a' then interval '1 hour' else interval '2 hours' end
+          where action <> 'c'`.execute(current().db)
+      expect((await readAll(null, {}, 1)).actions).toEqual(['b', 'a', 'c'])
+    })
+
+    it('goes on after a position whose events were deleted', async () => {
+      await write('a')
+      const { position } = await readAll(null)
+      await current().db.deleteFrom('audit_events').execute()
+      expect((await readAll(position)).actions).toEqual([])
+      await write('b')
+      expect((await readAll(position)).actions).toEqual(['b'])
+    })
+
+    it('goes on after the database was loaded into another server, whose transactions have lower ids', async () => {
+      expect(await startEpoch(current())).toBe(false)
+      for (const action of ['a', 'b', 'c']) await write(action)
+      // As a dump leaves them there.
+      await sql`
+        update audit_events set transaction_id = (transaction_id::text::bigint + 1000000)::text::xid8`.execute(
+        current().db,
+      )
+      const started = await Promise.all([startEpoch(current()), startEpoch(current()), startEpoch(current())])
+      expect(started.filter((isNew) => isNew)).toHaveLength(1)
+      await write('d')
+      const { events } = await reader().readAfter(null, { filter: EVERYTHING, limit: 2 })
+      expect(events.map(({ event }) => event.action)).toEqual(['a', 'b'])
+      expect((await readAll(events[1]!.position)).actions).toEqual(['c', 'd'])
+      expect(await startEpoch(current())).toBe(false)
+    })
+
+    it('refuses a position ahead of the database, as one of before a restore', async () => {
+      const ahead: AuditPosition = Buffer.from('0.9000000000000.1').toString('base64url')
+      await expect(readAll(ahead)).rejects.toMatchObject({ code: 'audit_position_unknown' })
+    })
+
+    it.each(['', 'x', 'MC4xLjE=', Buffer.from('0.99999999999999999999.1').toString('base64url'), 'MDAuMS4x'])(
+      'refuses the position %j, which it has not returned',
+      async (position) => {
+        await expect(readAll(position)).rejects.toMatchObject({ code: 'audit_position_invalid' })
+      },
+    )
+
+    it('gives the events of older replicas, which know nothing of it, their place', async () => {
+      const start = await reader().latest()
+      await write('a')
+      await sql`
+        insert into audit_events (event_id, event_date, actor, action, resource, outcome, request_id)
+          values (gen_random_uuid(), now(), 'tester', 'b', '', 'ok', '')`.execute(current().db)
+      await write('c')
+      expect((await readAll(start)).actions).toEqual(['a', 'b', 'c'])
+    })
+  })
+}

@@ -1,0 +1,457 @@
+/**
+ * Events that leave by webhooks, on two replicas: what receivers get, verified by the library of Standard Webhooks and the SDK of CloudEvents.
+ */
+
+import { toJson } from '@bufbuild/protobuf'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { type CloudEvent, HTTP } from 'cloudevents'
+import { sql } from 'kysely'
+import { AuditEventSchema } from '../../gen/iam/audit/v2/audit_service_pb.js'
+import { type Webhook, WebhookState } from '../../gen/iam/event/v2/webhook_pb.js'
+import { createAuditLog } from '../../src/storage/audit/audit-log.ts'
+import { type Administration, administrationOf, NOBODY, refusalOf } from '../support/administration.ts'
+import { eventually } from '../support/eventually.ts'
+import { type OAuthInstance, startOAuthInstance } from '../support/oauth-instance.ts'
+import { createAuthority } from '../support/server-certificates.ts'
+import { startReceiver, status, verified, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+const authority = createAuthority()
+const caCertificates = authority.cert
+const SETTINGS = { KEYTURN_OUTBOUND_NETWORKS: '127.0.0.1, ::1' }
+
+let instance: OAuthInstance
+let admin: Administration
+let receiver: WebhookReceiver
+const started: WebhookReceiver[] = []
+
+beforeAll(async () => {
+  instance = await startOAuthInstance(SETTINGS)
+  await instance.startReplica(SETTINGS)
+  admin = await administrationOf(instance.keyturn)
+})
+beforeEach(async () => {
+  receiver = await start()
+})
+afterEach(async () => {
+  const { webhooks } = await admin.webhooks.listWebhooks({})
+  for (const { webhookId } of webhooks) await admin.webhooks.deleteWebhook({ webhookId })
+  for (const each of started.splice(0)) await each.stop()
+})
+afterAll(() => instance?.stop())
+
+async function start(port?: number): Promise<WebhookReceiver> {
+  const server = await startReceiver(authority, port)
+  started.push(server)
+  return server
+}
+
+let names = 0
+
+interface Settings {
+  name?: string
+  url?: string
+  caCertificates?: string
+  eventTypes?: string[]
+  resources?: string[]
+}
+
+/** A webhook for the receiver, that is sent the changes of projects. */
+async function create(settings: Settings = {}): Promise<{ webhookId: string; secret: string }> {
+  names += 1
+  const { webhook, secret } = await admin.webhooks.createWebhook({
+    name: `hook-${names}`,
+    url: receiver.url,
+    caCertificates,
+    eventTypes: ['keyturn.iam.project.*'],
+    ...settings,
+  })
+  return { webhookId: webhook!.webhookId, secret }
+}
+
+/** Makes a project, and returns its id. */
+async function change(): Promise<string> {
+  names += 1
+  const { project } = await admin.projects.createProject({ name: `p-${names}` })
+  return project!.projectId
+}
+
+const changes = async (count: number) => {
+  const projectIds: string[] = []
+  for (let made = 0; made < count; made += 1) projectIds.push(await change())
+  return projectIds
+}
+
+const get = async (webhookId: string): Promise<Webhook> => (await admin.webhooks.getWebhook({ webhookId })).webhook!
+
+/** Has what failed tried again now instead of in some seconds. */
+const tryNow = () => instance.database.db.updateTable('webhook_deliveries').set({ next_attempt_date: null }).execute()
+
+const subjects = (from = receiver) => from.received.map(({ event }) => event.subject)
+
+/** Waits until the receiver has accepted these projects, each at least once, and the first time in this order. */
+async function accepts(projectIds: readonly string[]): Promise<void> {
+  await eventually(() => {
+    const bySubject = new Map(receiver.received.map(({ event }) => [event.id, event.subject]))
+    const first = [...new Set(receiver.accepted.map((id) => bySubject.get(id)))]
+    expect(first).toEqual(projectIds.map((projectId) => `projects/${projectId}`))
+  })
+}
+
+describe('an event', () => {
+  it('is sent to a webhook as a signed CloudEvent with the event of the API [Standard Webhooks; CloudEvents 1.0]', async () => {
+    const { secret } = await create()
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    const projectId = await change()
+    await accepts([projectId])
+    const [got] = receiver.received
+    expect(verified(secret, got!)).toEqual(got!.event)
+    expect(() => verified(`whsec_${Buffer.alloc(32).toString('base64')}`, got!)).toThrow('No matching signature')
+    expect(got!.headers).toMatchObject({
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      'webhook-id': got!.event.id,
+      'user-agent': 'keyturn',
+    })
+    const event = HTTP.toEvent({ headers: got!.headers, body: got!.body }) as CloudEvent<unknown>
+    expect(event.validate()).toBe(true)
+    const { events } = await admin.audit.listAuditEvents({ resource: `projects/${projectId}` })
+    expect(got!.event).toEqual({
+      specversion: '1.0',
+      id: events[0]!.eventId,
+      source: instance.keyturn.baseUrl,
+      type: 'keyturn.iam.project.v2.ProjectService.CreateProject',
+      subject: `projects/${projectId}`,
+      time: expect.stringMatching(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      datacontenttype: 'application/json',
+      data: toJson(AuditEventSchema, events[0]!),
+    })
+  })
+
+  it('is sent once, in order, although two replicas deliver', async () => {
+    await create()
+    const other = await start()
+    await create({ url: other.url })
+    const projectIds = await changes(25)
+    await accepts(projectIds)
+    const expected = projectIds.map((projectId) => `projects/${projectId}`)
+    await eventually(() => expect(subjects(other)).toEqual(expected))
+    expect(subjects()).toEqual(expected)
+  })
+
+  it('is sent if its type and its resource are wanted, from the creation of the webhook on', async () => {
+    await change()
+    const [wanted] = await changes(1)
+    const { webhookId } = await create({ eventTypes: [], resources: [`projects/${wanted}`, 'webhooks'] })
+    await change()
+    const robot = await instance.addRobot()
+    await admin.users.disableServiceUser({ userId: robot.userId })
+    await admin.projects.addProjectRole({ projectId: wanted!, role: 'admin' })
+    await eventually(() =>
+      expect(receiver.received.map(({ event }) => [event.type.split('.').at(-1), event.subject])).toEqual([
+        ['CreateWebhook', `webhooks/${webhookId}`],
+        ['AddProjectRole', `projects/${wanted}/roles/admin`],
+      ]),
+    )
+    await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0 }))
+  })
+})
+
+describe('a receiver', () => {
+  it.each([
+    ['answers 500', status(500), 'answers with status 500'],
+    ['answers 400', status(400), 'answers with status 400'],
+    ['answers 401', status(401), 'answers with status 401'],
+    [
+      'redirects',
+      status(307, { location: 'https://localhost/' }),
+      'answers with status 307, a redirect, which is not followed',
+    ],
+    ['closes the connection', (response) => response.destroy(), 'cannot be reached (ECONNRESET)'],
+    [
+      'answers garbage',
+      (_response, _received, request) => request.socket.end('garbage\r\n\r\n'),
+      'cannot be reached (HPE_INVALID_CONSTANT)',
+    ],
+  ] satisfies [string, Parameters<WebhookReceiver['answer']>[0], string][])(
+    'that %s gets the events in order once it accepts them',
+    async (_what, answer, reason) => {
+      receiver.answer(answer)
+      const { webhookId } = await create()
+      const projectIds = await changes(3)
+      const failed = await eventually(async () => {
+        const webhook = await get(webhookId)
+        expect(webhook.delivery).toMatchObject({ failures: 1, waitingEvents: 3, lastFailure: reason })
+        return webhook
+      })
+      expect(failed.delivery!.nextAttemptDate).toBeDefined()
+      expect(failed.delivery!.lastSuccessDate).toBeUndefined()
+      receiver.answer(status(204))
+      await tryNow()
+      await accepts(projectIds)
+      await eventually(async () =>
+        expect((await get(webhookId)).delivery).toMatchObject({ failures: 0, waitingEvents: 0, givenUpEvents: 0n }),
+      )
+      expect(new Set(subjects().slice(0, -2))).toEqual(new Set([`projects/${projectIds[0]}`]))
+    },
+  )
+
+  it('that is killed gets the events in order when it is back, and only it was held up', async () => {
+    const other = await start()
+    await create()
+    await create({ url: other.url })
+    const port = Number(new URL(receiver.url).port)
+    await receiver.stop()
+    const projectIds = await changes(5)
+    await eventually(() => expect(other.accepted).toHaveLength(5))
+    receiver = await start(port)
+    await tryNow()
+    await accepts(projectIds)
+  })
+
+  it('that does not answer holds up no other webhook, and no request', async () => {
+    const other = await start()
+    receiver.answer(() => {})
+    await create()
+    await create({ url: other.url })
+    await changes(3)
+    await eventually(() => expect(other.accepted).toHaveLength(3))
+    expect(receiver.received).toHaveLength(1)
+    const robot = await instance.addRobot()
+    expect((await instance.requestToken(robot)).status).toBe(200)
+  })
+
+  it('that answers a body without an end has accepted the event, of which little is read', async () => {
+    receiver.answer((response) => {
+      response.writeHead(200)
+      const write = () => {
+        if (!response.destroyed) response.write('x'.repeat(16_384), write)
+      }
+      write()
+    })
+    const { webhookId } = await create()
+    await change()
+    await eventually(async () => expect((await get(webhookId)).delivery!.lastSuccessDate).toBeDefined())
+  })
+
+  it('that is gone disables the webhook, which is an event, until an administrator enables it', async () => {
+    receiver.answer(status(410))
+    const { webhookId } = await create()
+    const projectIds = await changes(2)
+    await eventually(async () => expect((await get(webhookId)).state).toBe(WebhookState.GONE))
+    expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, lastFailure: 'answers with status 410' })
+    const { events } = await admin.audit.listAuditEvents({ resource: `webhooks/${webhookId}` })
+    expect(events[0]).toMatchObject({ action: 'webhook/disable', actor: 'system', outcome: 'ok' })
+    receiver.answer(status(200))
+    expect(receiver.received).toHaveLength(1)
+    await admin.webhooks.updateWebhook({ webhookId, enabled: true, updateMask: { paths: ['enabled'] } })
+    await accepts(projectIds)
+  })
+
+  it.each([
+    ['an hour of rejections', 400, { rejected_since_date: sql<Date>`now() - interval '61 minutes'` }],
+    ['three days of anything else', 503, { failing_since_date: sql<Date>`now() - interval '73 hours'` }],
+  ] as const)(
+    'that accepts all but one event gets the others after %s, and that is an event',
+    async (_after, code, since) => {
+      const [poison] = await changes(1)
+      receiver.answer((response, { event }) =>
+        response.writeHead(event.subject === `projects/${poison}` ? code : 204).end(),
+      )
+      const { webhookId } = await create()
+      await admin.projects.updateProject({
+        projectId: poison!,
+        name: `poison-${code}`,
+        updateMask: { paths: ['name'] },
+      })
+      const next = await change()
+      await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ failures: 1 }))
+      await tryNow()
+      await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ failures: 2 }))
+      await instance.database.db.updateTable('webhook_deliveries').set(since).execute()
+      await tryNow()
+      await accepts([next])
+      await eventually(async () =>
+        expect((await get(webhookId)).delivery).toMatchObject({
+          givenUpEvents: 1n,
+          failures: 0,
+          lastFailure: `answers with status ${code}`,
+        }),
+      )
+      const { events } = await admin.audit.listAuditEvents({ resource: `webhooks/${webhookId}` })
+      const given = receiver.received.find(({ event }) => event.subject === `projects/${poison}`)!.event.id
+      expect(events[0]).toMatchObject({ action: 'webhook/give_up', actor: 'system', outcome: `GIVEN_UP ${given}` })
+    },
+  )
+})
+
+describe('a webhook', () => {
+  it('that is deleted or disabled gets nothing more, and what is being sent is aborted', async () => {
+    const aborted: boolean[] = []
+    receiver.answer((response) => response.on('close', () => aborted.push(!response.writableFinished)))
+    const { webhookId } = await create()
+    await change()
+    await eventually(() => expect(receiver.received).toHaveLength(1))
+    await admin.webhooks.updateWebhook({ webhookId, enabled: false, updateMask: { paths: ['enabled'] } })
+    await eventually(() => expect(aborted).toEqual([true]))
+    expect((await get(webhookId)).state).toBe(WebhookState.DISABLED)
+    await admin.webhooks.updateWebhook({ webhookId, enabled: true, updateMask: { paths: ['enabled'] } })
+    await eventually(() => expect(receiver.received).toHaveLength(2))
+    await admin.webhooks.deleteWebhook({ webhookId })
+    await eventually(() => expect(aborted).toEqual([true, true]))
+    const other = await start()
+    await create({ url: other.url })
+    await change()
+    await eventually(() => expect(other.received).toHaveLength(1))
+    expect(receiver.received).toHaveLength(2)
+    expect(await refusalOf(admin.webhooks.getWebhook({ webhookId }))).toMatchObject({ reason: 'WEBHOOK_NOT_FOUND' })
+  })
+
+  it('signs with the old and the new secret after a rotation, and with the new one alone when the old one has ended', async () => {
+    const { webhookId, secret: first } = await create()
+    const rotated = await admin.webhooks.rotateWebhookSecret({ webhookId })
+    expect(Number(rotated.webhook!.previousSecretExpirationDate!.seconds)).toBeGreaterThan(Date.now() / 1000 + 86_000)
+    await change()
+    await eventually(() => expect(receiver.received).toHaveLength(1))
+    const [both] = receiver.received
+    for (const secret of [first, rotated.secret]) expect(verified(secret, both!)).toEqual(both!.event)
+    const { secret: last } = await admin.webhooks.rotateWebhookSecret({ webhookId, overlapSeconds: 0 })
+    await change()
+    await eventually(() => expect(receiver.received).toHaveLength(2))
+    const only = receiver.received[1]!
+    expect(verified(last, only)).toEqual(only.event)
+    for (const secret of [first, rotated.secret]) expect(() => verified(secret, only)).toThrow('No matching signature')
+  })
+
+  it('is tested by an event that is not in the trail, which says what came of it', async () => {
+    const { webhookId, secret } = await create()
+    const delivered = await admin.webhooks.testWebhook({ webhookId })
+    expect(delivered).toMatchObject({ delivered: true, failure: '' })
+    const [got] = receiver.received
+    expect(got!.event).toMatchObject({
+      type: 'keyturn.webhook.test',
+      id: delivered.eventId,
+      subject: `webhooks/${webhookId}`,
+    })
+    expect(verified(secret, got!)).toEqual(got!.event)
+    receiver.answer(status(500))
+    expect(await admin.webhooks.testWebhook({ webhookId })).toMatchObject({
+      delivered: false,
+      failure: 'answers with status 500',
+    })
+    expect((await get(webhookId)).delivery).toMatchObject({ failures: 0, waitingEvents: 0 })
+  })
+
+  it.each([
+    [
+      'https://127.0.0.2/',
+      'is at the address 127.0.0.2, which is not allowed: if it is meant, list it in KEYTURN_OUTBOUND_NETWORKS and restart the server',
+    ],
+    [
+      'https://169.254.169.254/latest/',
+      'is at the address 169.254.169.254, which is not allowed: if it is meant, list it in KEYTURN_OUTBOUND_NETWORKS and restart the server',
+    ],
+    [
+      'https://[::ffff:10.0.0.1]/',
+      'is at the address ::ffff:a00:1, which is not allowed: if it is meant, list it in KEYTURN_OUTBOUND_NETWORKS and restart the server',
+    ],
+    [
+      'https://2130706434/',
+      'is at the address 127.0.0.2, which is not allowed: if it is meant, list it in KEYTURN_OUTBOUND_NETWORKS and restart the server',
+    ],
+  ])('connects not to %s', async (url, failure) => {
+    const { webhookId } = await create({ url })
+    expect(await admin.webhooks.testWebhook({ webhookId })).toMatchObject({ delivered: false, failure })
+  })
+
+  it('connects not to a receiver whose certificate is not trusted', async () => {
+    const { webhookId } = await create({ caCertificates: createAuthority('Another').cert })
+    const { failure } = await admin.webhooks.testWebhook({ webhookId })
+    expect(failure).toMatch(
+      /^has a certificate that is not trusted \(\w+\): if its authority is meant, name it \(--receiver-ca, ca_certificates\)$/,
+    )
+    expect(receiver.received).toEqual([])
+  })
+
+  it.each([
+    ['http://example.com/', {}],
+    ['https://user:secret@example.com/', {}],
+    ['https://example.com/#part', {}],
+    ['ftp://example.com', {}],
+    ['https://example.com', { name: 'Upper' }],
+    ['https://example.com', { eventTypes: ['zitadel.*'] }],
+    ['https://example.com', { resources: ['with space'] }],
+    ['https://example.com', { caCertificates: 'no certificate' }],
+  ] as [string, Settings][])('is refused with %s and %j', async (url, settings) => {
+    expect(await refusalOf(create({ url, ...settings }))).toMatchObject({ code: 'InvalidArgument' })
+  })
+
+  it('has a name of its own, and there are at most 20', async () => {
+    for (let made = 0; made < 20; made += 1) await create({ name: `full-${made}`, eventTypes: ['keyturn.nothing'] })
+    expect(await refusalOf(create({ name: 'full-3' }))).toMatchObject({
+      code: 'AlreadyExists',
+      reason: 'WEBHOOK_NAME_TAKEN',
+    })
+    expect(await refusalOf(create())).toMatchObject({ code: 'ResourceExhausted', reason: 'WEBHOOK_LIMIT_REACHED' })
+    const { webhooks, nextPageToken } = await admin.webhooks.listWebhooks({ pageSize: 15 })
+    const rest = await admin.webhooks.listWebhooks({ pageSize: 15, pageToken: nextPageToken })
+    const listed = [...webhooks, ...rest.webhooks].map(({ name }) => name)
+    expect(listed).toEqual([...listed].sort())
+    expect(listed).toHaveLength(20)
+  })
+
+  it('has only what an update names changed, and is tried at once at another address', async () => {
+    receiver.answer(status(503))
+    const { webhookId } = await create()
+    const projectIds = await changes(2)
+    await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ failures: 1 }))
+    const other = await start()
+    const { webhook } = await admin.webhooks.updateWebhook({
+      webhookId,
+      url: other.url,
+      updateMask: { paths: ['url'] },
+    })
+    expect(webhook).toMatchObject({ url: other.url, eventTypes: ['keyturn.iam.project.*'], caCertificates })
+    await eventually(() => expect(subjects(other)).toEqual(projectIds.map((projectId) => `projects/${projectId}`)))
+    expect(
+      await refusalOf(
+        admin.webhooks.updateWebhook({ webhookId: NOBODY, enabled: true, updateMask: { paths: ['enabled'] } }),
+      ),
+    ).toMatchObject({
+      reason: 'WEBHOOK_NOT_FOUND',
+    })
+  })
+
+  it('is told how many events the retention has deleted before they were delivered, which is an event', async () => {
+    const { webhookId } = await create({ eventTypes: ['keyturn.iam.project.*', 'keyturn.webhook.expire'] })
+    const delivered = await change()
+    await accepts([delivered])
+    await eventually(async () => expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0 }))
+    receiver.answer(status(503))
+    const projectIds = await changes(3)
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 3, failures: 1 }),
+    )
+    const old = [delivered, ...projectIds.slice(0, 2)].map((projectId) => `projects/${projectId}`)
+    const before = new Date('2000-01-01T00:00:00Z')
+    await instance.database.db
+      .updateTable('audit_events')
+      .set({ event_date: before })
+      .where('resource', 'in', old)
+      .execute()
+    const events = createAuditLog(instance.database)
+    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(3)
+    expect(await events.deleteBefore(new Date('2001-01-01T00:00:00Z'))).toBe(0)
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 2, expiredEvents: 2n }),
+    )
+    receiver.answer(status(204))
+    await tryNow()
+    await eventually(() => expect(receiver.accepted).toHaveLength(3))
+    expect(receiver.received.slice(-2).map(({ event }) => [event.subject, event.data.outcome])).toEqual([
+      [`projects/${projectIds[2]}`, 'ok'],
+      [`webhooks/${webhookId}`, 'EXPIRED 2'],
+    ])
+    await eventually(async () =>
+      expect((await get(webhookId)).delivery).toMatchObject({ waitingEvents: 0, expiredEvents: 2n }),
+    )
+  })
+})

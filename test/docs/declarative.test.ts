@@ -1,0 +1,224 @@
+/**
+ * Runs every command of `docs/declarative.md` in a shell, in its order, and the steps of its job of GitHub Actions.
+ */
+import { spawn } from 'node:child_process'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { getOption } from '@bufbuild/protobuf'
+import { field as rulesOf } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type JWTPayload, SignJWT } from 'jose'
+import { parse } from 'yaml'
+import { ConfigurationSchema } from '../../gen/iam/config/v2/configuration_pb.js'
+import { configurationJsonSchema } from '../../src/configuration-files/json-schema.ts'
+import { type Ended, openTerminal, type Terminal } from '../support/terminal.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const PAGE = readFileSync(join(ROOT, 'docs/declarative.md'), 'utf8')
+const ISSUER = 'https://token.actions.githubusercontent.com'
+
+const BLOCKS = [...PAGE.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({
+  language,
+  code,
+}))
+const SECTIONS = PAGE.split(/^##+ /m)
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+let terminal: Terminal
+let folder: string
+beforeAll(async () => {
+  terminal = await openTerminal()
+  folder = join(terminal.server.dataDir, 'page')
+  await mkdir(folder)
+})
+afterAll(() => terminal?.close())
+
+/** Text of the page, for the server of the test. */
+function filledIn(code: string): string {
+  const jwk = JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'ci', use: 'sig' })
+  return code
+    .replaceAll('https://tokens.example.com', terminal.server.baseUrl)
+    .replaceAll('/var/lib/stock', folder)
+    .replace('{ discovery: {} }', `{ jwks: { keys: [${jwk}] } }`)
+}
+
+async function inShell(command: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const npx = 'npx() { shift; "$NODE" "$MAIN" "$@"; }'
+  const shell = spawn('bash', ['-eo', 'pipefail', '-c', `${npx}; ${command}`], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE: process.execPath,
+      MAIN: join(ROOT, 'src/cli/keyturn.js'),
+      KEYTURN_DATA_DIR: terminal.server.dataDir,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, [code]] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
+  return { code: code as number | null, stdout, stderr }
+}
+
+/** The service of GitHub that gives a job its JWT. */
+async function startTokenService(claims: JWTPayload) {
+  const server = createServer(async (request, response) => {
+    const { searchParams } = new URL(request.url ?? '', 'http://localhost')
+    const payload = { ...claims, aud: searchParams.get('audience') ?? '', jti: randomUUID() }
+    const jwt = await new SignJWT(payload)
+      .setProtectedHeader({ alg: 'RS256', kid: 'ci' })
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(privateKey)
+    response.end(JSON.stringify(request.headers.authorization === 'Bearer of-the-job' ? { value: jwt } : {}))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/?api-version=2`,
+    close: () => new Promise((closed) => server.close(closed)),
+  }
+}
+
+interface Step {
+  readonly name?: string
+  readonly uses?: string
+  readonly if?: string
+  readonly run?: string
+}
+
+describe('the commands of the page about configuration in files', () => {
+  it('work as they stand there', async () => {
+    const failures: object[] = []
+    let planned = ''
+    for (const { language, code } of BLOCKS) {
+      const [, name] = /^# (\w+\.yaml)\n/.exec(code) ?? []
+      if (name !== undefined) await writeFile(join(folder, name), filledIn(code))
+      if (language !== 'sh') continue
+      for (const command of filledIn(code).trim().split('\n')) {
+        const ended = await inShell(command)
+        if (ended.code !== 0 || ended.stderr !== '') failures.push({ command, ...ended })
+        if (planned === '') planned = ended.stdout
+      }
+    }
+    expect(failures).toEqual([])
+    // What the page shows of the first plan.
+    expect(BLOCKS.map(({ code }) => code.replace(/version \d+/, 'version N'))).toContain(
+      planned.replace(/version \d+/, 'version N'),
+    )
+  }, 120_000)
+
+  it('make the user of the job, whose steps plan and apply with its JWT', async () => {
+    const workflow = parse(BLOCKS.find(({ code }) => code.startsWith('# .github/'))?.code ?? '')
+    const { steps, env, environment } = workflow.jobs.apply as {
+      steps: Step[]
+      env: Record<string, string>
+      environment: string
+    }
+    expect([workflow.on, workflow.permissions['id-token'], environment]).toEqual([
+      { push: { branches: ['main'] } },
+      'write',
+      'production',
+    ])
+    await mkdir(join(folder, 'keyturn'))
+    await copyFile(join(folder, 'shop.yaml'), join(folder, 'keyturn/shop.yaml'))
+    await writeFile(join(folder, 'keyturn/more.yaml'), 'kind: Project\nname: more\n')
+    const github = await startTokenService({
+      iss: ISSUER,
+      sub: 'repo:shop/platform:environment:production',
+      repository_id: '456789',
+      repository_owner_id: '123456',
+      ref: 'refs/heads/main',
+      event_name: 'push',
+    })
+    const files = { GITHUB_ENV: join(folder, 'github-env'), GITHUB_OUTPUT: join(folder, 'github-output') }
+    for (const file of Object.values(files)) await writeFile(file, '')
+    const variables: Record<string, string> = {
+      ...files,
+      GITHUB_SHA: '0a1b2c3d4e5f60718293a4b5c6d7e8f901234567',
+      KEYTURN_BASE_URL: filledIn(env.KEYTURN_BASE_URL ?? ''),
+      ACTIONS_ID_TOKEN_REQUEST_URL: github.url,
+      ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'of-the-job',
+      // The job has nothing but its JWT.
+      KEYTURN_DATA_DIR: join(folder, 'nothing'),
+    }
+    const outputs: string[] = []
+    const plan = async () => {
+      for (const { run, if: condition } of steps) {
+        const code = /^code=(\d)\n$/m.exec(await readFile(files.GITHUB_OUTPUT, 'utf8'))?.[1]
+        if (run === undefined || (condition !== undefined && condition !== `steps.plan.outputs.code == '${code}'`))
+          continue
+        const { code: exitCode, stdout, stderr } = await inShell(run, variables)
+        expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+        outputs.push(stdout)
+        const [, token = ''] = /^KEYTURN_TOKEN=(.*)$/m.exec(await readFile(files.GITHUB_ENV, 'utf8')) ?? []
+        variables.KEYTURN_TOKEN = token
+      }
+    }
+    try {
+      await plan()
+      expect(outputs).toHaveLength(3)
+      expect(outputs[2]).toContain('applied: 1 created')
+      const { events } = JSON.parse((await terminal.run('audit', '--limit', '1', '--json')).stdout)
+      expect(events[0].reason).toBe('commit 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567')
+      // Once more there is nothing to apply.
+      await writeFile(files.GITHUB_OUTPUT, '')
+      await plan()
+      expect(outputs.slice(3)).toEqual([expect.stringContaining('add-mask'), expect.stringContaining('no difference')])
+    } finally {
+      await github.close()
+    }
+  }, 120_000)
+})
+
+describe('the tables of the page about configuration in files', () => {
+  const kinds = (configurationJsonSchema('0') as { oneOf: { title: string; properties: object; required: string[] }[] })
+    .oneOf
+
+  it.each(kinds)('have every field of a $title, and say which are required', ({ title, properties, required }) => {
+    const section = SECTIONS.find((each) => each.startsWith(`${title}\n`)) ?? ''
+    const rows = [...section.matchAll(/^\| `(\w+)` \| (.*) \|.*\|$/gm)].map(([, field = '', value = '']) => ({
+      field,
+      value,
+    }))
+    expect(rows.map(({ field }) => field)).toEqual(Object.keys(properties).filter((field) => field !== 'kind'))
+    const marked = rows.filter(({ value }) => value.includes('; required')).map(({ field }) => field)
+    expect(['kind', ...marked]).toEqual(required)
+  })
+
+  it('have the defaults of the rotation policy', async () => {
+    const fresh = await openTerminal()
+    try {
+      const rows = [
+        ...(SECTIONS.find((each) => each.startsWith('RotationPolicy\n')) ?? '').matchAll(
+          /^\| `(\w+)` \|.*\| `(\S+)` \|$/gm,
+        ),
+      ]
+      const fields = rows.map(([, field, value]) => `${field}: ${value}`)
+      expect(fields).toHaveLength(6)
+      const policy = join(folder, 'policy.yaml')
+      for (const document of ['kind: RotationPolicy\n', `kind: RotationPolicy\n${fields.join('\n')}\n`]) {
+        await writeFile(policy, document)
+        expect(await fresh.run('plan', '-f', policy, '--detailed-exitcode')).toMatchObject({ code: 0 })
+      }
+    } finally {
+      await fresh.close()
+    }
+  })
+
+  it('have the limits of the API', () => {
+    const limitOf = (name: 'projects' | 'serviceUsers' | 'trustedIssuers') => {
+      const rules = getOption(ConfigurationSchema.field[name], rulesOf).type
+      return rules.case === 'repeated' ? Number(rules.value.maxItems).toLocaleString('en') : undefined
+    }
+    expect(PAGE).toContain(
+      `At most ${limitOf('projects')} projects, ${limitOf('serviceUsers')} service users and ${limitOf('trustedIssuers')} trusted issuers`,
+    )
+  })
+})

@@ -1,0 +1,143 @@
+/**
+ * `keyturn audit --follow` as a process, while its server and the process itself are killed.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { generateMasterKey } from '../../../src/crypto/master-keys.ts'
+import { type Administration, administrationWith } from '../../support/administration.ts'
+import { eventually } from '../../support/eventually.ts'
+import { freePort } from '../../support/free-port.ts'
+import {
+  collect,
+  type Keyturn,
+  type KeyturnProcess,
+  removeFolder,
+  spawnKeyturn,
+  startKeyturn,
+  startKeyturnInProcess,
+} from '../../support/keyturn.ts'
+import { sharedPostgres } from '../../support/new-database.ts'
+import type { TestPostgres } from '../../support/postgres.ts'
+import { requestToken } from '../../support/web-key-client.ts'
+
+interface Line {
+  readonly event: { readonly eventId: string; readonly action: string }
+  readonly position: string
+}
+
+let postgres: TestPostgres
+let env: Record<string, string>
+let a: Keyturn
+let b: KeyturnProcess
+let administration: Administration
+let clientEnv: Record<string, string>
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  postgres = sharedPostgres()
+  env = {
+    KEYTURN_DATABASE_URL: await postgres.createMigratedDatabase(),
+    KEYTURN_MASTER_KEYS: generateMasterKey(),
+    KEYTURN_BASE_URL: 'http://localhost:8080',
+  }
+  a = await startKeyturnInProcess({ env })
+  const admin = await a.admin()
+  const at = (url: string, { listenUrl }: { listenUrl: string }) => new URL(new URL(url).pathname, listenUrl).href
+  const token = await requestToken({ ...admin, token_endpoint: at(admin.token_endpoint, a) })
+  administration = administrationWith(a, token)
+  b = await startKeyturn({ env: { ...env, KEYTURN_LISTEN: `127.0.0.1:${await freePort()}` } })
+  // As an administrator of the other replica has it.
+  const credentials = { ...admin, base_url: b.listenUrl, token_endpoint: at(admin.token_endpoint, b) }
+  const file = join(b.dataDir, 'client.json')
+  await writeFile(file, JSON.stringify(credentials), { mode: 0o600 })
+  clientEnv = { KEYTURN_CREDENTIALS: file }
+})
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+afterAll(async () => {
+  await Promise.all([a?.stop(), b?.stop()])
+  await postgres?.stop()
+  for (const server of [a, b]) if (server !== undefined) await removeFolder(server.dataDir)
+})
+
+/** The command, which has begun. */
+async function follow(...args: string[]) {
+  const child = spawnKeyturn(['audit', '--follow', ...args], clientEnv)
+  children.push(child)
+  const output = collect(child)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const lines = () =>
+    output.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Line)
+  return { child, output, closed, lines }
+}
+
+async function makeProjects(count: number, prefix: string): Promise<void> {
+  for (let i = 0; i < count; i += 1) await administration.projects.createProject({ name: `${prefix}-${i}` })
+}
+
+/** The ids of all events there are, oldest first, but those of failed authentications. */
+async function allEvents(): Promise<string[]> {
+  const { events } = await administration.audit.listAuditEvents({ pageSize: 1000, resource: 'projects' })
+  return events.map(({ eventId }) => eventId).reverse()
+}
+
+describe('keyturn audit --follow', () => {
+  it('goes on without a gap or a repetition after its server was killed, and after it was killed itself', async () => {
+    const first = await follow('--json', '--from', '1h', '--resource', 'projects')
+    await makeProjects(3, 'before')
+    await eventually(() => expect(first.lines()).toHaveLength(3))
+    await b.kill()
+    await makeProjects(3, 'while')
+    b = await startKeyturn({ env: { ...env, KEYTURN_LISTEN: new URL(b.listenUrl).host } })
+    await eventually(() => expect(first.lines()).toHaveLength(6))
+    await makeProjects(3, 'after')
+    await eventually(() => expect(first.lines()).toHaveLength(9))
+    first.child.kill('SIGKILL')
+    await first.closed
+    await makeProjects(3, 'again')
+    const second = await follow('--json', '--after', first.lines().at(-1)!.position, '--resource', 'projects')
+    await eventually(() => expect(second.lines()).toHaveLength(3))
+    expect([...first.lines(), ...second.lines()].map(({ event }) => event.eventId)).toEqual(await allEvents())
+  }, 120_000)
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends at %s, and says how to go on', async (signal) => {
+    const first = await follow('--from', '1h')
+    await eventually(() => expect(first.output.stdout).toContain('CreateProject'))
+    first.child.kill(signal)
+    expect(await first.closed).toEqual([0, null])
+    const [, position = ''] = /^to go on here: --after (\S+)\n$/.exec(first.output.stderr) ?? []
+    const next = await follow('--json', '--after', position)
+    await makeProjects(1, `next-${signal.toLowerCase()}`)
+    await eventually(() => expect(next.lines()).toHaveLength(1))
+  })
+
+  it('ends when the reader of its output is gone', async () => {
+    const first = await follow('--json', '--from', '1h')
+    await eventually(() => expect(first.output.stdout).not.toBe(''))
+    first.child.stdout?.destroy()
+    await makeProjects(3, 'unread')
+    expect(await first.closed).toEqual([0, null])
+  })
+
+  it('fails at once if there is no server, and when the position is none', async () => {
+    const none = await follow('--json', '--after', 'x')
+    expect((await none.closed)[0]).toBe(1)
+    expect(none.output.stderr).toContain('AUDIT_POSITION_INVALID')
+    const { KEYTURN_CREDENTIALS: file = '' } = clientEnv
+    const text = await readFile(file, 'utf8')
+    const nowhere = join(b.dataDir, 'nowhere.json')
+    await writeFile(nowhere, text.replaceAll(b.listenUrl, 'http://127.0.0.1:1'), { mode: 0o600 })
+    const elsewhere = spawnKeyturn(['audit', '--follow'], { KEYTURN_CREDENTIALS: nowhere })
+    children.push(elsewhere)
+    expect(await once(elsewhere, 'close')).toEqual([1, null])
+  })
+})

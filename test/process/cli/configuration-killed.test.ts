@@ -1,0 +1,199 @@
+/**
+ * `keyturn apply` killed with SIGKILL at each step, and run again: the end is the same, and the secret has arrived once.
+ */
+import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { type HeldProgram, holdIn, writeProgram } from '../../support/held-program.ts'
+import { runKeyturnInProcess, spawnKeyturn } from '../../support/keyturn.ts'
+import { type Ended, openTerminal, type Terminal } from '../../support/terminal.ts'
+import { requestToken } from '../../support/web-key-client.ts'
+
+/** What happens to one call of the API: it is not passed on, or its response is kept back. */
+interface HeldCall {
+  readonly method: string
+  readonly when: 'before' | 'after'
+}
+
+let terminal: Terminal
+/** A server in front of the real one, which holds a call for ever. */
+let front: { readonly baseUrl: string; hold(call: HeldCall): Promise<void>; close(): Promise<unknown> }
+beforeAll(async () => {
+  terminal = await openTerminal()
+  front = await startFront(terminal.server.listenUrl)
+})
+afterAll(async () => {
+  await front?.close()
+  await terminal?.close()
+})
+
+async function startFront(listenUrl: string) {
+  let held: (HeldCall & { readonly onHeld: () => void }) | undefined
+  const server = createServer(async (incoming, outgoing) => {
+    const body = await buffer(incoming)
+    const call = held !== undefined && incoming.url?.endsWith(`/${held.method}`) ? held : undefined
+    if (call?.when === 'before') return call.onHeld()
+    const { authorization = '', 'content-type': type = '' } = incoming.headers
+    const headers = { authorization, 'content-type': type }
+    const response = await fetch(`${listenUrl}${incoming.url}`, { method: 'POST', headers, body })
+    const answer = Buffer.from(await response.arrayBuffer())
+    if (call !== undefined) return call.onHeld()
+    outgoing.writeHead(response.status, { 'content-type': 'application/json' }).end(answer)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold: (call: HeldCall) =>
+      new Promise<void>((onHeld) => {
+        held = { ...call, onHeld }
+      }),
+    close: () => {
+      server.closeAllConnections()
+      return new Promise((closed) => server.close(closed))
+    },
+  }
+}
+
+let count = 0
+let user: string
+let folder: string
+let bin: string
+let env: Record<string, string>
+let kubectl: HeldProgram & { readonly hold: string }
+beforeEach(async () => {
+  count += 1
+  user = `user-${count}`
+  folder = join(terminal.server.dataDir, user)
+  bin = join(folder, 'bin')
+  await mkdir(folder)
+  env = { KEYTURN_DATA_DIR: terminal.server.dataDir, PATH: `${bin}:${process.env.PATH}`, STORE: folder }
+  kubectl = holdIn(bin, 'kubectl')
+  useKubectl('cat > "$STORE/stored"')
+})
+
+/** A kubectl that has one Secret, if it is stored. */
+function useKubectl(create: string): void {
+  writeProgram(bin, 'kubectl', `case $1 in get) [ ! -e "$STORE/stored" ] || echo secret/s ;; create) ${create} ;; esac`)
+}
+
+const TARGETS = {
+  kubernetes: {
+    into: () => `kubernetes://shop/${user}`,
+    arrived: async () => {
+      const { data } = JSON.parse(await readFile(join(folder, 'stored'), 'utf8'))
+      const [client_id, client_secret] = ['client_id', 'client_secret'].map((key) =>
+        Buffer.from(data[key], 'base64').toString(),
+      )
+      return { client_id: client_id ?? '', client_secret: client_secret ?? '' }
+    },
+  },
+  file: {
+    into: () => `file://${folder}/secret.json`,
+    arrived: async () => JSON.parse(await readFile(join(folder, 'secret.json'), 'utf8')),
+  },
+} as const
+
+async function writeConfiguration(into: string): Promise<string> {
+  const path = join(folder, 'shop.yaml')
+  await writeFile(
+    path,
+    `kind: Project\nname: shop\n---\nkind: ServiceUser\nproject: shop\nname: ${user}\ngenerateSecret: { into: "${into}" }\n`,
+  )
+  return path
+}
+
+/** Starts an apply, and kills it when `moment` has come. */
+async function killAt(path: string, moment: Promise<void>, throughFront: boolean): Promise<void> {
+  const credentials = join(folder, 'admin.json')
+  const admin = await terminal.server.admin()
+  await writeFile(credentials, JSON.stringify(throughFront ? { ...admin, base_url: front.baseUrl } : admin))
+  const child = spawnKeyturn(['apply', '-f', path, '--credentials', credentials], env)
+  const closed = once(child, 'exit')
+  await moment
+  child.kill('SIGKILL')
+  const [, signal] = await closed
+  expect(signal).toBe('SIGKILL')
+}
+
+const apply = (path: string): Promise<Ended> => runKeyturnInProcess(['apply', '-f', path], env)
+
+async function secretIds(): Promise<string[]> {
+  const { secrets = [] } = await terminal.json<{ secrets?: { secretId: string }[] }>('secrets', 'list', `${user}@shop`)
+  return secrets.map(({ secretId }) => secretId)
+}
+
+/** A second apply finds nothing to do, and what arrived works. */
+async function expectArrived(path: string, credentials: { client_id: string; client_secret: string }): Promise<void> {
+  expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^no difference/), stderr: '' })
+  const { token_endpoint, base_url } = await terminal.server.admin()
+  expect(await requestToken({ token_endpoint, base_url, ...credentials }, 'openid')).not.toBe('')
+}
+
+describe.each(['kubernetes', 'file'] as const)('an apply with a secret into %s, killed', (kind) => {
+  const { into, arrived } = TARGETS[kind]
+
+  it.each([
+    ['before anything is applied', { method: 'ApplyConfiguration', when: 'before' }, 0],
+    ['when it is applied', { method: 'ApplyConfiguration', when: 'after' }, 0],
+    ['before the secret is generated', { method: 'GenerateClientSecret', when: 'before' }, 0],
+    ['when the secret is generated', { method: 'GenerateClientSecret', when: 'after' }, 1],
+  ] as const)('%s, hands a secret over when it is run again', async (_, call, lost) => {
+    const path = await writeConfiguration(into())
+    await killAt(path, front.hold(call), true)
+    const { code, stdout, stderr } = await apply(path)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('handed over') })
+    const ids = await secretIds()
+    expect(ids).toHaveLength(lost + 1)
+    // The one that was lost is named, so that it can be deleted.
+    if (lost === 0) expect(stderr).toBe('')
+    else expect(stderr).toMatch(new RegExp(`^warning: .* never used and is not at its target.*: ${ids[0]}\n$`))
+    await expectArrived(path, await arrived())
+  })
+})
+
+describe('an apply with a secret into kubernetes, killed', () => {
+  it('while kubectl has the secret and has not stored it, hands another one over when it is run again', async () => {
+    const path = await writeConfiguration(TARGETS.kubernetes.into())
+    useKubectl(`cat > /dev/null; ${kubectl.hold}; exit 1`)
+    await killAt(path, kubectl.waits(), false)
+    await kubectl.release()
+    useKubectl('cat > "$STORE/stored"')
+    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over') })
+    expect(await secretIds()).toHaveLength(2)
+    await expectArrived(path, await TARGETS.kubernetes.arrived())
+  })
+
+  it('when kubectl has stored the secret, hands no other one over', async () => {
+    const path = await writeConfiguration(TARGETS.kubernetes.into())
+    useKubectl(`cat > "$STORE/stored"; ${kubectl.hold}`)
+    await killAt(path, kubectl.waits(), false)
+    await kubectl.release()
+    await expectArrived(path, await TARGETS.kubernetes.arrived())
+    expect(await secretIds()).toHaveLength(1)
+  })
+})
+
+describe('an apply with a secret into a command, killed', () => {
+  it('while the command has the secret, says what a person has to decide', async () => {
+    const program = writeProgram(bin, 'keep', `cat > /dev/null; ${kubectl.hold}; exit 1`)
+    const path = await writeConfiguration(`command:${program}`)
+    await killAt(path, kubectl.waits(), false)
+    await kubectl.release()
+    writeProgram(bin, 'keep', 'cat > "$STORE/kept"')
+    const [secretId = ''] = await secretIds()
+    expect(await apply(path)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^no difference/),
+      stderr:
+        `warning: ${user}@shop has a client secret that was never used, and whether it was handed over cannot be known. ` +
+        `If it was not, delete it with "keyturn secrets delete" and apply again: ${secretId}\n`,
+    })
+    await terminal.lines('secrets', 'delete', `${user}@shop`, secretId)
+    expect(await apply(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('handed over'), stderr: '' })
+    expect(await secretIds()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,136 @@
+/**
+ * Rules of plans that random configurations do not reach: dates, owners, and what moves from one resource to another.
+ */
+import { describe, expect, it } from '@jest/globals'
+import type { Configuration, ServiceUserConfiguration } from '../../../../src/domain/configuration/configuration.ts'
+import type { ConfiguredState, PlanOptions } from '../../../../src/domain/configuration/plan.ts'
+import { DEFAULT_ROTATION_POLICY } from '../../../../src/domain/keys/rotation-policy.ts'
+import { after } from '../../../../src/domain/time.ts'
+import { afterPlan, EMPTY, NOW, planOf } from './planned-instance.ts'
+
+const SHOP = { name: 'shop', roles: ['reader'], scopes: [], audiences: [] }
+
+const ROBOT: ServiceUserConfiguration = {
+  project: 'shop',
+  name: 'robot',
+  enabled: true,
+  clientCredentialsEnabled: true,
+  boundTokensRequired: false,
+  certificateBoundTokens: false,
+  instanceRoles: [],
+  tokenLifetimeSeconds: null,
+  tokenClaims: '',
+  projectRoles: [],
+  managedProjects: [],
+  scopes: [],
+  publicKeys: [],
+  federatedIdentities: [],
+  clientCertificates: [],
+}
+
+const publicKey = (x: string, expiresAt: Date | null) => ({
+  publicJwk: { kty: 'OKP', crv: 'Ed25519', x } as const,
+  expiresAt,
+})
+
+function withUsers(...serviceUsers: readonly ServiceUserConfiguration[]): Configuration {
+  return { projects: [SHOP], serviceUsers, trustedIssuers: [], rotationPolicy: null }
+}
+
+function applied(configuration: Configuration, state = EMPTY): ConfiguredState {
+  return afterPlan(state, planOf(configuration, state))
+}
+
+/** The differences, as `field: before > after`. */
+function linesOf(configuration: Configuration, state: ConfiguredState, options: Partial<PlanOptions> = {}): string[] {
+  return planOf(configuration, state, options).changes.flatMap(({ fields }) =>
+    fields.map(({ field, before, after: next }) => `${field}: ${before} > ${next}`),
+  )
+}
+
+describe('a key that has expired', () => {
+  const soon = after(NOW, 60)
+  const state = applied(withUsers({ ...ROBOT, publicKeys: [publicKey('a', soon)] }))
+  const later = { moment: { clock: after(NOW, 120), date: after(NOW, 120) } }
+
+  it('makes no difference, whether the configuration has it or not', () => {
+    expect(linesOf(withUsers({ ...ROBOT, publicKeys: [publicKey('a', soon)] }), state, later)).toEqual([])
+    expect(linesOf(withUsers(ROBOT), state, later)).toEqual([])
+  })
+
+  it('makes room for another one', () => {
+    const lines = linesOf(withUsers({ ...ROBOT, publicKeys: [publicKey('b', null)] }), state, later)
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/^publicKeys: .*"a".*until .* > $/)
+  })
+
+  it('is taken away while it works', () => {
+    expect(linesOf(withUsers(ROBOT), state)).toHaveLength(1)
+  })
+
+  it('is not added', () => {
+    const configuration = withUsers({ ...ROBOT, publicKeys: [publicKey('b', soon)] })
+    expect(() => planOf(configuration, state, later)).toThrow(/serviceUsers\[0\]\.publicKeys\[0\].*expiration_in_past/)
+  })
+})
+
+describe('what the user has already', () => {
+  it('is not refused for a limit that was lowered later, or claims that were reserved later', () => {
+    const configuration = withUsers({ ...ROBOT, tokenLifetimeSeconds: 3000, tokenClaims: '{"team":"shop"}' })
+    const state = applied(configuration)
+    const claims = { ...state.users[0]!, tokenClaims: { email: 'shop@example.com' } }
+    const reserved = { ...state, users: [claims] }
+    const limits = { jwksMaxAgeSeconds: 300, tokenLifetimeSeconds: 600, maxStalenessSeconds: 60, maxWebKeys: 50 }
+    expect(linesOf(configuration, state, { limits })).toEqual([])
+    const same = withUsers({ ...ROBOT, tokenLifetimeSeconds: 3000, tokenClaims: '{"email":"shop@example.com"}' })
+    expect(linesOf(same, reserved)).toEqual([])
+    expect(() => planOf(same, state)).toThrow('token_claims_invalid')
+    expect(() => planOf(withUsers({ ...ROBOT, tokenLifetimeSeconds: 3001 }), state, { limits })).toThrow(
+      'token_lifetime_invalid',
+    )
+  })
+})
+
+describe('the last owner', () => {
+  const owner = (name: string): ServiceUserConfiguration => ({ ...ROBOT, name, instanceRoles: ['IAM_OWNER'] })
+  const state = applied(withUsers(owner('one')))
+
+  it('may hand over to another one in the same configuration', () => {
+    expect(linesOf(withUsers({ ...ROBOT, name: 'one' }, owner('two')), state)).toContain('instanceRoles: IAM_OWNER > ')
+  })
+
+  it('is neither disabled nor pruned', () => {
+    expect(() => planOf(withUsers({ ...owner('one'), enabled: false }), state)).toThrow(/serviceUsers\[0\].*last_owner/)
+    expect(() => planOf(withUsers(), state, { prune: true })).toThrow('last_owner')
+    expect(() => planOf(withUsers(), { ...state, otherOwners: 1 }, { prune: true })).not.toThrow()
+  })
+})
+
+describe('an audience', () => {
+  const urn = 'urn:shop'
+  const state = applied({ ...withUsers(), projects: [{ ...SHOP, audiences: [urn] }] })
+  const bank = { name: 'bank', roles: [], scopes: [], audiences: [urn] }
+
+  it('moves from one project to another in one step', () => {
+    expect(linesOf({ ...withUsers(), projects: [bank, SHOP] }, state).toSorted()).toEqual([
+      `audiences:  > ${urn}`,
+      `audiences: ${urn} > `,
+    ])
+  })
+
+  it('belongs to one project', () => {
+    expect(() => planOf({ ...withUsers(), projects: [bank] }, state)).toThrow('project_audience_taken')
+    const elsewhere = { ...EMPTY, audiences: new Map([[urn, 'another-project']]) }
+    expect(() => planOf({ ...withUsers(), projects: [bank] }, elsewhere)).toThrow('project_audience_taken')
+  })
+})
+
+describe('the rotation policy', () => {
+  it('stays as it is unless the configuration has one, and keeps the rules of changes', () => {
+    expect(planOf(withUsers(), EMPTY).changes.map(({ kind }) => kind)).toEqual(['project'])
+    const rotationPolicy = { ...DEFAULT_ROTATION_POLICY, enabled: false }
+    expect(linesOf({ ...withUsers(), rotationPolicy }, EMPTY)).toContain('enabled: yes > no')
+    const short = { ...DEFAULT_ROTATION_POLICY, retentionSeconds: 1 }
+    expect(() => planOf({ ...withUsers(), rotationPolicy: short }, EMPTY)).toThrow('rotation_policy_invalid')
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals'
+import type { AuditEvent } from '../../../../src/domain/audit.ts'
+import { eventTypeOf, toCloudEvent } from '../../../../src/domain/events/cloud-event.ts'
+import { isWanted, signingSecrets } from '../../../../src/domain/events/webhook.ts'
+
+const event = (action: string, resource = ''): AuditEvent => ({
+  eventId: 'c0ffee00-0000-4000-8000-000000000000',
+  at: new Date('2026-11-23T08:00:00Z'),
+  actor: 'system',
+  action,
+  resource,
+  outcome: 'OMITTED',
+  requestId: '',
+  clientAddress: '',
+  reason: '',
+  omission: null,
+})
+
+describe('the type of an event', () => {
+  it.each([
+    ['iam.user.v2.ServiceUserService/DisableServiceUser', 'keyturn.iam.user.v2.ServiceUserService.DisableServiceUser'],
+    ['oauth/token', 'keyturn.oauth.token'],
+    ['bootstrap', 'keyturn.bootstrap'],
+    ['audit/omitted', 'keyturn.audit.omitted'],
+  ])('of the action %s is %s', (action, type) => {
+    expect(eventTypeOf(action)).toBe(type)
+  })
+})
+
+describe('a CloudEvent', () => {
+  it('has no subject for an event about nothing, and no field that is empty', () => {
+    expect(toCloudEvent(event('audit/omitted'), 'https://id.example')).toEqual({
+      specversion: '1.0',
+      id: 'c0ffee00-0000-4000-8000-000000000000',
+      source: 'https://id.example',
+      type: 'keyturn.audit.omitted',
+      time: '2026-11-23T08:00:00.000Z',
+      datacontenttype: 'application/json',
+      data: {
+        eventId: 'c0ffee00-0000-4000-8000-000000000000',
+        eventDate: '2026-11-23T08:00:00Z',
+        actor: 'system',
+        action: 'audit/omitted',
+        outcome: 'OMITTED',
+      },
+    })
+  })
+
+  it('says how many refusals an event stands for', () => {
+    const omission = { count: 12, since: new Date('2026-11-23T07:59:00.5Z') }
+    expect(toCloudEvent({ ...event('audit/omitted'), omission }, 'https://id.example').data.omission).toEqual({
+      count: '12',
+      sinceDate: '2026-11-23T07:59:00.500Z',
+    })
+  })
+})
+
+describe('a filter', () => {
+  it.each([
+    [[], [], true],
+    [['keyturn.rotation.activate'], [], true],
+    [['keyturn.rotation.*'], [], true],
+    [['keyturn.*'], [], true],
+    [['keyturn.rotation'], [], false],
+    [['keyturn.rot.*'], [], false],
+    [['keyturn.oauth.*', 'keyturn.rotation.*'], ['web_keys'], true],
+    [[], ['web_keys/1'], true],
+    [[], ['web_keys/12'], false],
+    [[], ['web'], false],
+    [['keyturn.oauth.*'], ['web_keys'], false],
+  ])('of the types %j and the resources %j wants an event of an activation: %s', (types, resources, wanted) => {
+    expect(isWanted({ types, resources }, event('rotation/activate', 'web_keys/1'))).toBe(wanted)
+  })
+})
+
+describe('the secrets of a webhook', () => {
+  it('sign both until the old one ends', () => {
+    const secrets = { current: 'new', previous: { sealed: 'old', expiresAt: new Date(1000) } }
+    expect(signingSecrets(secrets, new Date(999))).toEqual(['new', 'old'])
+    expect(signingSecrets(secrets, new Date(1000))).toEqual(['new'])
+  })
+})

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createAddressPolicy } from '../../../src/outbound/address-policy.ts'
+import { createSendHttps } from '../../../src/outbound/https-request.ts'
+import { createWebhookSender } from '../../../src/outbound/webhook-sender.ts'
+import { createAuthority } from '../../support/server-certificates.ts'
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+
+const authority = createAuthority()
+const message = { headers: { 'content-type': 'application/json', 'x-mine': 'yes' }, body: '{"id":"1"}' }
+const never = new AbortController().signal
+
+let receiver: WebhookReceiver
+beforeAll(async () => {
+  receiver = await startReceiver(authority)
+})
+afterAll(() => receiver?.stop())
+
+const senderOf = (timeoutMillis?: number) =>
+  createWebhookSender(
+    createSendHttps({ allows: createAddressPolicy(['127.0.0.1', '::1']), setting: 'SETTING', authorityHint: 'CA' }),
+    timeoutMillis,
+  )
+const post = (options: { readonly timeoutMillis?: number; readonly signal?: AbortSignal } = {}) =>
+  senderOf(options.timeoutMillis).post(
+    { url: receiver.url, caCertificates: authority.cert },
+    message,
+    options.signal ?? never,
+  )
+
+describe('sending an event', () => {
+  it('posts the body with its headers, and takes a 2xx for a delivery', async () => {
+    receiver.answer(status(202))
+    expect(await post()).toEqual({ kind: 'delivered' })
+    const { headers, body } = receiver.received.at(-1)!
+    expect(body).toBe(message.body)
+    expect(headers).toMatchObject({ ...message.headers, 'content-length': '10' })
+  })
+
+  it('ends when no answer comes in time', async () => {
+    receiver.answer(() => {})
+    expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'unavailable', reason: 'gives no answer within 0.2 s' })
+  })
+
+  it('counts the status of an answer whose body does not end in time', async () => {
+    receiver.answer((response) => response.writeHead(400).write('x'))
+    expect(await post({ timeoutMillis: 200 })).toEqual({ kind: 'rejected', reason: 'answers with status 400' })
+  })
+
+  it('ends with the reason of the signal when it is aborted', async () => {
+    const aborting = new AbortController()
+    receiver.answer(() => aborting.abort(new Error('stopped')))
+    await expect(post({ signal: aborting.signal })).rejects.toThrow('stopped')
+  })
+
+  it('says that a receiver is not there, without its URL', async () => {
+    const other = await startReceiver(authority)
+    await other.stop()
+    const outcome = await senderOf().post({ url: other.url, caCertificates: null }, message, never)
+    expect(outcome).toEqual({ kind: 'unavailable', reason: 'cannot be reached (ECONNREFUSED)' })
+  })
+})

@@ -1,0 +1,45 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { createDurably, removeDrafts, writeDraft } from '../../../src/secret-files/durable-file.ts'
+import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  path = join(folder, 'secret.json')
+})
+afterEach(() => removeFolder(folder))
+
+describe('creating a file durably', () => {
+  it('leaves it whole, for its owner only, and nothing beside it', async () => {
+    await createDurably(path, 'secret')
+    expect(await readFile(path, 'utf8')).toBe('secret')
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect(await readdir(folder)).toEqual(['secret.json'])
+  })
+
+  it('replaces no file that is there, and leaves no draft of the new one', async () => {
+    await writeFile(path, 'first')
+    await expect(createDurably(path, 'second')).rejects.toMatchObject({ code: 'EEXIST' })
+    expect(await readFile(path, 'utf8')).toBe('first')
+    expect(await readdir(folder)).toEqual(['secret.json'])
+  })
+
+  it('can be done by one of two at once', async () => {
+    const outcomes = await Promise.allSettled(['one', 'two'].map((text) => createDurably(path, text)))
+    const winner = outcomes.findIndex(({ status }) => status === 'fulfilled')
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(await readFile(path, 'utf8')).toBe(['one', 'two'][winner])
+  })
+})
+
+describe('drafts of a process that was killed', () => {
+  it('are removed, and files with other names are not', async () => {
+    await writeDraft(path, 'lost')
+    await writeDraft(join(folder, 'other.json'), 'kept')
+    await removeDrafts(path)
+    expect(await readdir(folder)).toEqual([expect.stringMatching(/^other\.json\..*\.new$/)])
+  })
+})
