@@ -124,11 +124,21 @@ interface DomainErrorOptions {
   readonly cause?: unknown
 }
 
-/** The refusal of a change by a replica whose database is a standby. @param url Where the primary region is; null: that is not configured. */
-export function primaryRegionOnly(url: string | null): DomainError {
-  const where = url === null ? 'a server of the primary region' : url
-  return new DomainError('primary_region', `this region serves tokens and reads: send changes to ${where}`, {
-    metadata: url === null ? {} : { primary_url: url },
+/**
+ * The refusal of a change by a replica whose database is a standby.
+ *
+ * @param url Where the primary region is. Null: it is not configured, and the database may be a former primary whose connections have not
+ * been moved to the new one yet, so that the change may be tried again.
+ */
+export function onStandby(url: string | null): DomainError {
+  if (url === null) {
+    return new DomainError(
+      'storage_unavailable',
+      'the database is a standby, which takes no changes: try again later, or at a server of the primary region',
+    )
+  }
+  return new DomainError('primary_region', `this region serves tokens and reads: send changes to ${url}`, {
+    metadata: { primary_url: url },
   })
 }
 

@@ -4,7 +4,7 @@
  * The version in the database is authoritative. It is compared once a second, after own writes, and at every hint of the change
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
-import { DomainError, primaryRegionOnly } from '../../domain/errors.ts'
+import { DomainError, onStandby } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
@@ -240,9 +240,9 @@ export class Replica {
     return this.#guard.isCurrent() && !this.#role.isStandby
   }
 
-  /** @throws {DomainError} `primary_region` if the database was a standby at the last comparison. Every change of a caller asks this. */
+  /** @throws {DomainError} `primary_region`, `storage_unavailable`: the database was a standby at the last comparison. Every change of a caller asks this. */
   assertPrimary(): void {
-    if (this.#role.isStandby) throw primaryRegionOnly(this.#options.primaryUrl ?? null)
+    if (this.#role.isStandby) throw onStandby(this.#options.primaryUrl ?? null)
   }
 
   /** @throws {DomainError} `storage_unavailable` at once if the database is known to be out of reach. */
