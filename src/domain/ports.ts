@@ -261,7 +261,7 @@ export interface ConfigurationStore {
   select(selection: ConfigurationSelection): Promise<SelectedState>
   /**
    * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each of its resources. What a plan takes over
-   * without another change makes no new version.
+   * makes a new version too, because pruning depends on labels.
    *
    * @param label What is created and taken over gets it.
    * @returns The version of the instance afterwards.

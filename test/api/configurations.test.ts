@@ -206,8 +206,22 @@ describe('the label of a configuration', () => {
     const plan = await planOf(configuration)
     expect([plan.changes, plan.takenOver.map(nameOf)]).toEqual([[], ['PROJECT library']])
     const { version } = await admin.configurations.applyConfiguration({ configuration })
-    expect(version).toBe(plan.version)
+    expect(version).toBe(plan.version + 1n)
     expect((await planOf(configuration)).takenOver).toEqual([])
+    expect((await elsewhere.configurations.applyConfiguration({ configuration })).version).toBe(version)
+  })
+
+  it('is part of the state that a plan was made on, so that pruning deletes what the plan shows and nothing else', async () => {
+    const labelled = { label: 'confirmed', prune: true }
+    await admin.projects.createProject({ name: 'lighthouse' })
+    const { version, changes } = await planOf({}, labelled)
+    expect(changes).toEqual([])
+    const adopting = { configuration: { projects: [{ name: 'lighthouse' }] }, label: 'confirmed' }
+    await elsewhere.configurations.applyConfiguration(adopting)
+    expect(
+      await refusalOf(admin.configurations.applyConfiguration({ configuration: {}, version, ...labelled })),
+    ).toMatchObject({ code: 'Aborted', reason: 'CONFIGURATION_CHANGED' })
+    expect((await planOf({}, labelled)).changes.map(lineOf)).toEqual(['DELETE PROJECT lighthouse'])
   })
 
   it('keeps other configurations away, unless they take over', async () => {
