@@ -334,6 +334,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       parseUserKeys,
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
+      clock: systemClock,
     }),
     introspection: createIntrospection(options),
     certificates: new ClientCertificates({ store, replica, newId: randomUUID }),
