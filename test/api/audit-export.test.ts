@@ -99,6 +99,16 @@ describe('the export of audit events', () => {
     expect(new Date(Number(record!.timeUnixNano) / 1e6).getTime()).toBeGreaterThan(Date.now() - 600_000)
   })
 
+  it('sends the reason of a change, if it has one', async () => {
+    await startReplicas(1)
+    const configuration = { projects: [{ name: 'configured' }] }
+    await administration.configurations.applyConfiguration({ configuration, reason: 'commit 3f2a1' })
+    await makeProjects(1, 'unexplained')
+    const reasons = () => collector.records.map(({ attributes }) => attributes['keyturn.reason'])
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    expect(reasons().slice(-2)).toEqual(['commit 3f2a1', undefined])
+  })
+
   it('loses nothing while the collector is gone, refuses or does not answer, and holds nothing else up', async () => {
     await startReplicas(1)
     collector.answering = 503
