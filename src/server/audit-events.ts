@@ -33,14 +33,17 @@ export async function startAuditExport({
   log,
   stack,
   database,
+  metrics,
+  now,
   auditFeed: feed,
-}: Pick<ServicesOptions, 'config' | 'log' | 'stack' | 'database' | 'auditFeed'>): Promise<void> {
+}: Pick<ServicesOptions, 'config' | 'log' | 'stack' | 'database' | 'metrics' | 'now' | 'auditFeed'>): Promise<void> {
   if (config.auditEventsTo === null) return
   const { createOtlpLogs } = await import('../telemetry/logs/otlp-logs.ts')
   const { send, stop } = createOtlpLogs(log)
   stack.defer(stop)
   const exports = createAuditExports(database, OTLP)
-  const exporter = new AuditExporter({ feed, exports, send, holder: randomUUID(), clock: systemClock, log })
+  const exporter = new AuditExporter({ feed, exports, send, holder: randomUUID(), clock: systemClock, now, log })
+  metrics.observeAuditExport(() => exporter.behindSeconds)
   stack.defer(() => exporter.stop())
   exporter.start()
 }

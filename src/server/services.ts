@@ -107,7 +107,10 @@ export interface ServicesOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks'>
+  readonly metrics: Pick<
+    Metrics,
+    'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks' | 'observeAuditExport'
+  >
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
   /** The context of each request. */

@@ -5,6 +5,8 @@ import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { LogCollector } from '../support/log-collector.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
+import { freePort } from '../support/postgres.ts'
+import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 let collector: LogCollector
@@ -125,6 +127,25 @@ describe('the export of audit events', () => {
       const all = await storedIds()
       expect([...new Set([...exportedIds(), ...exportedIds(back)])]).toEqual(all)
     })
+  }, 120_000)
+
+  it('measures how old the event is that a collector refuses for good, and sends it once it is taken', async () => {
+    const metrics = `127.0.0.1:${await freePort()}`
+    env.KEYTURN_METRICS_LISTEN = metrics
+    await startReplicas(1)
+    const behind = async () => {
+      const text = await (await fetch(`http://${metrics}/metrics`)).text()
+      return parsePrometheusText(text)
+        .get('keyturn_audit_export_behind_seconds')
+        ?.samples.map(({ value }) => value)
+    }
+    await eventually(async () => expect(await behind()).toEqual([0]))
+    collector.answering = 400
+    await makeProjects(1, 'refused')
+    await eventually(async () => expect(Number((await behind())?.[0])).toBeGreaterThan(1))
+    collector.answering = 200
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    await eventually(async () => expect(await behind()).toEqual([0]))
   }, 120_000)
 
   it('goes on at another replica when the one that exports stops', async () => {
