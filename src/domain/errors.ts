@@ -38,6 +38,7 @@ export type DomainErrorCode =
   | 'user_key_invalid'
   | 'personal_access_token_not_found'
   | 'personal_access_token_limit_reached'
+  | 'self_service_limit_reached'
   | 'revoked_token_limit_reached'
   | 'token_lifetime_invalid'
   | 'token_claims_invalid'

@@ -353,9 +353,9 @@ export type ExportAuditEvents = (events: readonly AuditEvent[]) => Promise<boole
 export interface CredentialExpiries {
   /**
    * Writes an audit event for each credential that expires within 30 and within 7 days, once for each of both, whichever replica asks. One
-   * that was made to live for less time than that is left out. @returns How many, 1000 at most: then there may be more.
+   * that was made to live for less time than that is left out. @returns How many; not complete: there may be more.
    */
-  announce(): Promise<number>
+  announce(): Promise<{ readonly announced: number; readonly isComplete: boolean }>
   count(): Promise<CredentialCounts>
 }
 

@@ -34,15 +34,29 @@ export async function startAuditExport({
   stack,
   database,
   replica,
+  metrics,
+  now,
   auditFeed: feed,
-}: Pick<ServicesOptions, 'config' | 'log' | 'stack' | 'database' | 'replica' | 'auditFeed'>): Promise<void> {
+}: Pick<
+  ServicesOptions,
+  'config' | 'log' | 'stack' | 'database' | 'replica' | 'metrics' | 'now' | 'auditFeed'
+>): Promise<void> {
   if (config.auditEventsTo === null) return
   const { createOtlpLogs } = await import('../telemetry/logs/otlp-logs.ts')
   const { send, stop } = createOtlpLogs(log)
   stack.defer(stop)
   const exports = createAuditExports(database, OTLP)
-  const isWritable = () => replica.isWritable()
-  const exporter = new AuditExporter({ feed, exports, send, isWritable, holder: randomUUID(), clock: systemClock, log })
+  const exporter = new AuditExporter({
+    feed,
+    exports,
+    send,
+    isWritable: () => replica.isWritable(),
+    holder: randomUUID(),
+    clock: systemClock,
+    now,
+    log,
+  })
+  metrics.observeAuditExport(() => exporter.behindSeconds)
   stack.defer(() => exporter.stop())
   exporter.start()
 }

@@ -106,7 +106,10 @@ export interface ServicesOptions extends RecordingOptions {
   /** The base URL: the issuer of tokens, and the audience of those for the API. */
   readonly baseUrl: string
   readonly tracing: Pick<Tracing, 'calls'>
-  readonly metrics: Pick<Metrics, 'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks'>
+  readonly metrics: Pick<
+    Metrics,
+    'observeRotation' | 'observeIssuerKeys' | 'observeCredentials' | 'observeWebhooks' | 'observeAuditExport'
+  >
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
   /** The context of each request. */
@@ -336,6 +339,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       parseUserKeys,
       maxTokenLifetimeDays: config.maxPatLifetimeDays,
       newId: randomUUID,
+      clock: systemClock,
     }),
     introspection: createIntrospection(options),
     certificates: new ClientCertificates({ store, replica, newId: randomUUID }),

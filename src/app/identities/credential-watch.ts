@@ -10,9 +10,6 @@ import type { Clock } from '../../domain/time.ts'
 /** In milliseconds. */
 const EVERY = 5 * 60 * 1000
 
-/** How many announcements are made at once. */
-const BATCH = 1000
-
 /** What it needs. */
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
@@ -55,8 +52,7 @@ export class CredentialWatch {
   async #look(): Promise<void> {
     const { expiries, isWritable, log } = this.#options
     try {
-      let announced = BATCH
-      while (announced === BATCH && !this.#stopped && isWritable()) announced = await expiries.announce()
+      while (!this.#stopped && isWritable() && !(await expiries.announce()).isComplete);
       this.#counts = await expiries.count()
     } catch (error) {
       this.#counts = undefined

@@ -50,6 +50,7 @@ const WIRE = {
   user_key_invalid: [Code.InvalidArgument, 'USER_KEY_INVALID'],
   personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
   personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
+  self_service_limit_reached: [Code.ResourceExhausted, 'SELF_SERVICE_LIMIT_REACHED'],
   revoked_token_limit_reached: [Code.ResourceExhausted, 'REVOKED_TOKEN_LIMIT_REACHED'],
   token_lifetime_invalid: [Code.InvalidArgument, 'TOKEN_LIFETIME_INVALID'],
   token_claims_invalid: [Code.InvalidArgument, 'TOKEN_CLAIMS_INVALID'],
