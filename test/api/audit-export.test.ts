@@ -5,6 +5,8 @@ import { eventually } from '../support/eventually.ts'
 import { type Keyturn, removeFolder, startKeyturnInProcess } from '../support/keyturn.ts'
 import { LogCollector } from '../support/log-collector.ts'
 import { newPostgresDatabase } from '../support/new-database.ts'
+import { freePort } from '../support/postgres.ts'
+import { parsePrometheusText } from '../support/prometheus-text.ts'
 import { requestToken } from '../support/web-key-client.ts'
 
 let collector: LogCollector
@@ -99,6 +101,16 @@ describe('the export of audit events', () => {
     expect(new Date(Number(record!.timeUnixNano) / 1e6).getTime()).toBeGreaterThan(Date.now() - 600_000)
   })
 
+  it('sends the reason of a change, if it has one', async () => {
+    await startReplicas(1)
+    const configuration = { projects: [{ name: 'configured' }] }
+    await administration.configurations.applyConfiguration({ configuration, reason: 'commit 3f2a1' })
+    await makeProjects(1, 'unexplained')
+    const reasons = () => collector.records.map(({ attributes }) => attributes['keyturn.reason'])
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    expect(reasons().slice(-2)).toEqual(['commit 3f2a1', undefined])
+  })
+
   it('loses nothing while the collector is gone, refuses or does not answer, and holds nothing else up', async () => {
     await startReplicas(1)
     collector.answering = 503
@@ -115,6 +127,25 @@ describe('the export of audit events', () => {
       const all = await storedIds()
       expect([...new Set([...exportedIds(), ...exportedIds(back)])]).toEqual(all)
     })
+  }, 120_000)
+
+  it('measures how old the event is that a collector refuses for good, and sends it once it is taken', async () => {
+    const metrics = `127.0.0.1:${await freePort()}`
+    env.KEYTURN_METRICS_LISTEN = metrics
+    await startReplicas(1)
+    const behind = async () => {
+      const text = await (await fetch(`http://${metrics}/metrics`)).text()
+      return parsePrometheusText(text)
+        .get('keyturn_audit_export_behind_seconds')
+        ?.samples.map(({ value }) => value)
+    }
+    await eventually(async () => expect(await behind()).toEqual([0]))
+    collector.answering = 400
+    await makeProjects(1, 'refused')
+    await eventually(async () => expect(Number((await behind())?.[0])).toBeGreaterThan(1))
+    collector.answering = 200
+    await eventually(async () => expect(exportedIds()).toEqual(await storedIds()))
+    await eventually(async () => expect(await behind()).toEqual([0]))
   }, 120_000)
 
   it('goes on at another replica when the one that exports stops', async () => {

@@ -330,6 +330,30 @@ describe('mistakes', () => {
     for (const { serviceUser } of twins) await admin.users.deleteServiceUser({ userId: serviceUser!.userId })
   })
 
+  it('are not looked for in more than can be applied: one mistake says so, whatever else is wrong', async () => {
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `no role ${index}`)
+    const mistakesOf = async (
+      configuration: Parameters<typeof admin.configurations.planConfiguration>[0]['configuration'],
+    ) =>
+      (await admin.configurations.planConfiguration({ configuration })).mistakes.map(({ path, reason }) => [
+        path,
+        reason,
+      ])
+    expect(await mistakesOf({ projects: [{ name: 'a' }, { name: 'b', roles: many(100_000) }] })).toEqual([
+      ['projects[1].roles', 'CONFIGURATION_TOO_LARGE'],
+    ])
+    expect(
+      await mistakesOf({
+        projects: Array.from({ length: 20 }, (_, index) => ({ name: `p${index}`, roles: many(4000) })),
+      }),
+    ).toEqual([['projects[12].roles', 'CONFIGURATION_TOO_LARGE']])
+    expect(
+      await mistakesOf({
+        serviceUsers: Array.from({ length: 20_000 }, () => ({ project: 'a', name: '' })),
+      }),
+    ).toEqual([['serviceUsers', 'CONFIGURATION_TOO_LARGE']])
+  })
+
   it('of form are told with the names of JSON', async () => {
     const { mistakes } = await admin.configurations.planConfiguration({
       configuration: {

@@ -1,7 +1,7 @@
 /**
  * Two servers on one PostgreSQL in the process of the test, which sees how far the calls that they answer have come.
  *
- * What the servers do is not changed: two methods of theirs are called through, and noted.
+ * What the servers do is not changed: two methods of theirs are called through, and noted. Calls can be held after one of them.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -37,10 +37,23 @@ export interface WatchedServers {
   readonly admin: AdminCredentials
   /** Waits until the gate has let these calls through. */
   passedGate(ids: readonly string[]): Promise<void>
-  /** Waits until so many calls of a user have been checked after their body, and been let through. */
-  passedBody(userId: string, calls: number): Promise<void>
+  /**
+   * Holds the calls of a user that are let through after their body.
+   *
+   * If they waited for the lock of the instance instead, all of them at once, those that get no database connection in time would be refused as
+   * unavailable.
+   */
+  holdAfterBody(userId: string): HeldUser
   /** Ends everything. @throws {Error} if a server logged an error. */
   stop(): Promise<void>
+}
+
+/** The calls of a user, held after their body. */
+export interface HeldUser {
+  /** Waits until so many calls are held. */
+  passedBody(calls: number): Promise<void>
+  /** Lets one of them go on. */
+  release(): void
 }
 
 /** Starts both. Stop them in `afterAll`. */
@@ -68,8 +81,7 @@ export async function startWatchedServers(): Promise<WatchedServers> {
     database,
     admin: JSON.parse(await readFile(join(dataDir, 'admin.json'), 'utf8')) as AdminCredentials,
     passedGate: (ids) => eventually(() => assertAll(ids, (id) => gate.has(id), 'have not passed the gate')),
-    passedBody: (userId, calls) =>
-      eventually(() => assertAll([userId], (id) => (body.get(id) ?? 0) === calls, `has not made ${calls} calls`)),
+    holdAfterBody: (userId) => body.hold(userId),
     stop: async () => {
       for (const { http2, grpc } of [first!, second!]) for (const session of [http2, grpc]) session.destroy()
       await database.close()
@@ -109,16 +121,27 @@ function watchGate(): ReadonlySet<string> {
   return seen
 }
 
-/** How often each user has been let through after the body. */
-function watchBody(): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
+/** Holds calls that have been let through after the body. */
+function watchBody(): { hold(userId: string): HeldUser } {
+  const held = new Map<string, (() => void)[]>()
   const check = Access.prototype.reauthorize
   jest.spyOn(Access.prototype, 'reauthorize').mockImplementation(async function (this: Access, authority) {
     const checked = await check.call(this, authority)
-    counts.set(authority.userId, (counts.get(authority.userId) ?? 0) + 1)
+    const calls = held.get(authority.userId)
+    if (calls !== undefined) await new Promise<void>((resolve) => calls.push(resolve))
     return checked
   })
-  return counts
+  return {
+    hold: (userId) => {
+      const calls: (() => void)[] = []
+      held.set(userId, calls)
+      return {
+        passedBody: (count) =>
+          eventually(() => assertAll([userId], () => calls.length === count, `has not made ${count} calls`)),
+        release: () => calls.shift()?.(),
+      }
+    },
+  }
 }
 
 function assertAll(ids: readonly string[], holds: (id: string) => boolean, otherwise: string): void {

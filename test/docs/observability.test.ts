@@ -54,7 +54,8 @@ let server: Keyturn
 /** A server after requests of every kind, failures included. */
 async function scrapeServer(): Promise<Map<string, Family>> {
   const address = `127.0.0.1:${await freePort()}`
-  server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: address } })
+  const collector = { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://127.0.0.1:1/v1/logs' }
+  server = await startKeyturnInProcess({ env: { KEYTURN_METRICS_LISTEN: address, ...collector } })
   const admin = await server.admin()
   const token = await requestToken(admin)
   await expect(requestToken({ ...admin, client_secret: 'wrong' })).rejects.toThrow('invalid_client')
@@ -79,6 +80,7 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
   const metrics = createMetrics()
   metrics.observeDatabase({
     reachable: () => true,
+    standby: () => false,
     pools: () => ({ serving: { total: 2, idle: 1, waiting: 0 } }),
     changeFeed: () => 'connected',
     clockOffsetSeconds: () => 0.001,

@@ -1,6 +1,8 @@
 /**
  * Exports the audit trail: each event at least once, by one replica at a time.
  *
+ * A batch that is refused is sent again, also if the receiver says that it will never take it: those behind it wait, and `behindSeconds` grows.
+ *
  * The trail is the queue, and the database has the position in it, so an outage of the receiver or of the replica costs no event that the
  * trail keeps. Memory holds one batch. A replica that loses its lease while it exports has exported the batch twice.
  */
@@ -26,9 +28,12 @@ export interface AuditExporterOptions {
   readonly feed: AuditFeed
   readonly exports: AuditExports
   readonly send: ExportAuditEvents
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   /** Of this replica. */
   readonly holder: string
   readonly clock: Clock
+  readonly now: () => Date
   readonly log: Log
 }
 
@@ -37,9 +42,17 @@ export class AuditExporter {
   readonly #stopping = new AbortController()
   readonly #throttle = new LogThrottle()
   #running = Promise.resolve()
+  /** When the first event of the batch that is being sent happened. */
+  #sendingFrom: Date | null = null
 
   constructor(options: AuditExporterOptions) {
     this.#options = options
+  }
+
+  /** The age of the oldest event that this replica is sending, in seconds; 0 if it sends none. */
+  get behindSeconds(): number {
+    if (this.#sendingFrom === null) return 0
+    return Math.max(0, (this.#options.now().getTime() - this.#sendingFrom.getTime()) / 1000)
   }
 
   /** Exports until `stop`. */
@@ -66,15 +79,21 @@ export class AuditExporter {
   }
 
   async #exportWithLease(): Promise<void> {
-    const { feed, exports, holder } = this.#options
+    const { feed, exports, isWritable, holder } = this.#options
     const { signal } = this.#stopping
+    if (!isWritable()) return
     const lease = await exports.acquire(holder, LEASE)
     if (lease === undefined) return
     // What was there before it was switched on is not exported.
     const after = lease.position ?? (await feed.latest())
     if (!(await exports.advance(holder, after, LEASE))) return
     for await (const batch of feed.follow({ after, filter: EVERYTHING, signal, idleMillis: RENEW_EVERY })) {
-      if (!(await this.#export(batch))) return
+      this.#sendingFrom = batch.events[0]?.event.at ?? null
+      try {
+        if (!(await this.#export(batch))) return
+      } finally {
+        this.#sendingFrom = null
+      }
     }
   }
 

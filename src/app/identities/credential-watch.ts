@@ -10,12 +10,11 @@ import type { Clock } from '../../domain/time.ts'
 /** In milliseconds. */
 const EVERY = 5 * 60 * 1000
 
-/** How many announcements are made at once. */
-const BATCH = 1000
-
 /** What it needs. */
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
 }
@@ -51,10 +50,9 @@ export class CredentialWatch {
   }
 
   async #look(): Promise<void> {
-    const { expiries, log } = this.#options
+    const { expiries, isWritable, log } = this.#options
     try {
-      let announced = BATCH
-      while (announced === BATCH && !this.#stopped) announced = await expiries.announce()
+      while (!this.#stopped && isWritable() && !(await expiries.announce()).isComplete);
       this.#counts = await expiries.count()
     } catch (error) {
       this.#counts = undefined

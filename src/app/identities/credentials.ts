@@ -4,7 +4,8 @@
  * A secret is returned once, by the call that makes it, and stored nowhere: the store, the log and the audit trail get ids and
  * hashes. Secrets and key pairs are made before the store is locked.
  */
-import type { Actor } from '../../domain/identities/authority.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Actor, UserAuthority } from '../../domain/identities/authority.ts'
 import {
   addKeys,
   addPersonalAccessToken,
@@ -21,9 +22,19 @@ import {
 import { existingUser, type ServiceUser } from '../../domain/identities/service-user.ts'
 import type { ClientSecrets } from '../../domain/integrity.ts'
 import type { IdentityStore } from '../../domain/ports.ts'
-import type { ChangeMoment } from '../../domain/time.ts'
+import type { ChangeMoment, Clock } from '../../domain/time.ts'
+import { type RateLimit, TokenBuckets } from '../access/token-buckets.ts'
 import { userResource } from '../audit/audit-resources.ts'
 import type { Replica } from '../replica/replica.ts'
+
+/**
+ * Of a user's changes of itself, in each process. A rotation makes three. Each change takes the lock of the instance, and adds a version that
+ * every replica reads and an event that the trail keeps.
+ */
+const SELF_SERVICE: RateLimit = { burst: 30, perSecond: 1 / 20 }
+
+/** How many users the limit remembers. */
+const MAX_USERS = 10_000
 
 /** What the use cases need. */
 export interface CredentialsOptions {
@@ -36,6 +47,7 @@ export interface CredentialsOptions {
   readonly maxTokenLifetimeDays: number
   /** A new random UUID. */
   readonly newId: () => string
+  readonly clock: Pick<Clock, 'monotonic'>
 }
 
 /** A client secret that has just been generated, for the one time that it is shown. */
@@ -52,14 +64,16 @@ export interface CreatedToken {
 }
 
 /**
- * Every method throws {DomainError} `user_not_found`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
+ * Every method throws {DomainError} `user_not_found`, `self_service_limit_reached`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force` and the
  * codes of its rule in the domain.
  */
 export class Credentials {
   readonly #options: CredentialsOptions
+  readonly #selfService: TokenBuckets
 
   constructor(options: CredentialsOptions) {
     this.#options = options
+    this.#selfService = new TokenBuckets({ ...SELF_SERVICE, clock: options.clock, capacity: MAX_USERS })
   }
 
   /** @param expiresAt Null: it works until it is deactivated or deleted. */
@@ -140,9 +154,26 @@ export class Credentials {
     decide: (user: ServiceUser, moment: ChangeMoment) => { readonly next: ServiceUser; readonly result: T },
   ): Promise<T> {
     const { store, replica } = this.#options
+    if (isSelfService(actor.authority, userId)) this.#assertMayChangeItself(userId)
     const entry = { ...actor, resource: userResource(userId, ...part) }
     const result = await store.changeUser(userId, entry, (user, moment) => decide(existingUser(user, userId), moment))
     await replica.refreshAfterWrite()
     return result
   }
+  /** Counts a change. @throws {DomainError} `self_service_limit_reached`. */
+  #assertMayChangeItself(userId: string): void {
+    if (!this.#selfService.has(userId)) {
+      throw new DomainError(
+        'self_service_limit_reached',
+        'you have changed your own secrets too often: try again later, or let an administrator do it',
+        { metadata: { retry_after_seconds: String(Math.ceil(1 / SELF_SERVICE.perSecond)) } },
+      )
+    }
+    this.#selfService.take(userId)
+  }
+}
+
+/** Whether a user changes itself without a right over the whole instance. */
+function isSelfService({ reach, userId: caller }: UserAuthority, userId: string): boolean {
+  return reach.kind === 'limited' && caller === userId
 }

@@ -50,6 +50,7 @@ const WIRE = {
   user_key_invalid: [Code.InvalidArgument, 'USER_KEY_INVALID'],
   personal_access_token_not_found: [Code.NotFound, 'PERSONAL_ACCESS_TOKEN_NOT_FOUND'],
   personal_access_token_limit_reached: [Code.ResourceExhausted, 'PERSONAL_ACCESS_TOKEN_LIMIT_REACHED'],
+  self_service_limit_reached: [Code.ResourceExhausted, 'SELF_SERVICE_LIMIT_REACHED'],
   revoked_token_limit_reached: [Code.ResourceExhausted, 'REVOKED_TOKEN_LIMIT_REACHED'],
   token_lifetime_invalid: [Code.InvalidArgument, 'TOKEN_LIFETIME_INVALID'],
   token_claims_invalid: [Code.InvalidArgument, 'TOKEN_CLAIMS_INVALID'],
@@ -97,6 +98,8 @@ const WIRE = {
   permission_not_held: [Code.PermissionDenied, 'PERMISSION_NOT_HELD'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
+  primary_region: [Code.FailedPrecondition, 'PRIMARY_REGION'],
+  primary_unavailable: [Code.Unavailable, 'PRIMARY_UNAVAILABLE'],
   // Neither is `unavailable`: clients retry that automatically, and a stored change would be made twice.
   change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
   change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],

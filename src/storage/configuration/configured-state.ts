@@ -9,7 +9,7 @@ import type { PublicKeyMacs } from '../../domain/integrity.ts'
 import type { ConfigurationSelection, ConfigurationSubject, SelectedState } from '../../domain/ports.ts'
 import { readTrustedIssuers } from '../federation/trusted-issuer-row.ts'
 import { readProjectsByIds } from '../identities/project-row.ts'
-import { readServiceUsers } from '../identities/service-user-row.ts'
+import { countOwnersBut, readServiceUsers } from '../identities/service-user-row.ts'
 import { readChangeMoment } from '../instance/instance-row.ts'
 import { readRotation } from '../keys/rotation-row.ts'
 import { inChunks } from '../schema/chunks.ts'
@@ -132,13 +132,6 @@ async function findProjectIds(
 async function idsOf(db: Kysely<Tables>, query: ReturnType<typeof sql>): Promise<readonly string[]> {
   const { rows } = (await query.execute(db)) as { readonly rows: readonly { readonly id: string }[] }
   return rows.map(({ id }) => id)
-}
-
-async function countOwnersBut(db: Kysely<Tables>, userIds: readonly string[]): Promise<number> {
-  const { rows } = await sql<{ owners: string }>`
-    select count(*) as owners from service_users as u join instance_members as m using (user_id)
-    where m.role = 'IAM_OWNER' and u.enabled and user_id <> all(${userIds}::uuid[])`.execute(db)
-  return Number(rows[0]?.owners)
 }
 
 async function countUsersBut(

@@ -7,6 +7,7 @@ import { CLOCK } from '../instance/instance-row.ts'
 import type { Database } from '../postgres/database.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 
+/** How many announcements are made at once. */
 const BATCH = 1000
 
 const NOTICE_DAYS = { early: 30, late: 7 }
@@ -74,7 +75,7 @@ const IS_LATE = sql`expiration_date <= statement_timestamp() + make_interval(day
 
 /** The credentials of a migrated database. */
 export function createCredentialExpiries({ db }: Pick<Database, 'db'>): CredentialExpiries {
-  const announce = async (): Promise<number> => {
+  const announce = async () => {
     await sql`delete from expiry_notices where expiration_date < statement_timestamp() - interval '1 day'`.execute(db)
     const { numAffectedRows = 0n } = await sql`
       with expiring as (
@@ -96,7 +97,7 @@ export function createCredentialExpiries({ db }: Pick<Database, 'db'>): Credenti
         select gen_random_uuid(), ${CLOCK}, 'system', 'credentials/expires_within_' || days || '_days',
             'users/' || user_id || '/' || part || '/' || id, 'ok', '', (select audit_epoch from instance where id = 1)
           from due join marked using (days) where due.id = marked.credential_id`.execute(db)
-    return Number(numAffectedRows)
+    return { announced: Number(numAffectedRows), isComplete: numAffectedRows < BATCH }
   }
 
   const count = async (): Promise<CredentialCounts> => {

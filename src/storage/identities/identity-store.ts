@@ -3,7 +3,7 @@
  *
  * How a change is locked, audited and announced is in `instance-change.ts`; the rows are beside the mappings.
  */
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { DomainError, type DomainErrorCode } from '../../domain/errors.ts'
 import type { ChangeEntry } from '../../domain/identities/authority.ts'
 import {
@@ -25,7 +25,7 @@ import type { Tables } from '../schema/tables.ts'
 import { readMembers } from './project-member-row.ts'
 import { readProject, readProjects, writeProjects } from './project-row.ts'
 import { writeServiceUsers } from './service-user-changes.ts'
-import { datesOfUser, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
+import { countOwnersBut, datesOfUser, readServiceUsers, selectServiceUsers, toServiceUser } from './service-user-row.ts'
 
 type Decide<A, Moment, T> = (before: A | undefined, moment: Moment) => Change<A, T>
 type Write = () => Promise<boolean>
@@ -88,7 +88,9 @@ export function createIdentityStore(database: Database, macs: PublicKeyMacs): Id
         write: async (trx, before, { next }) => {
           if (next === before) return false
           if (next !== null && next.userId !== userId) throw new Error('the decision is about another user')
-          if (before !== undefined) assertOwnerLeft(before, next, await countOtherOwners(trx, before))
+          if (before !== undefined && isEnabledOwner(before)) {
+            assertOwnerLeft(before, next, await countOwnersBut(trx, [userId]))
+          }
           return await refusing('user', () => writeServiceUsers(trx, [[before, next]], macs))
         },
       })
@@ -162,18 +164,4 @@ async function readUserByToken({ db, macs }: Reading, hash: Uint8Array): Promise
     .where('u.user_id', '=', (eb) => eb.selectFrom('personal_access_tokens').select('user_id').where('hash', '=', hash))
     .executeTakeFirst()
   return row === undefined ? undefined : toServiceUser(row, macs)
-}
-
-/** The number of other enabled owners. 0 for a user who is none, without a query. */
-async function countOtherOwners(trx: Transaction<Tables>, user: ServiceUser): Promise<number> {
-  if (!isEnabledOwner(user)) return 0
-  const { owners } = await trx
-    .selectFrom('service_users as u')
-    .innerJoin('instance_members as m', 'm.user_id', 'u.user_id')
-    .where('m.role', '=', 'IAM_OWNER')
-    .where('u.enabled', '=', true)
-    .where('u.user_id', '<>', user.userId)
-    .select((eb) => eb.fn.countAll().as('owners'))
-    .executeTakeFirstOrThrow()
-  return Number(owners)
 }

@@ -61,10 +61,8 @@ export async function writeProjects(trx: Transaction<Tables>, changes: readonly 
       pairs.flatMap(([before, next]) => (before === undefined ? [next] : [])),
     ),
     await renameProjects(trx, pairs),
-    await writeRoles(trx, pairs),
-    await writeScopes(trx, pairs),
-    await writeAudiences(trx, pairs),
   ]
+  for (const part of PARTS) written.push(await writePart(trx, pairs, part))
   return written.includes(true)
 }
 
@@ -125,54 +123,32 @@ async function deleteProjects(trx: Transaction<Tables>, projectIds: readonly str
   return true
 }
 
-async function writeRoles(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
-  const rowsOf = ({ projectId, roles }: Project) => roles.map((role) => ({ project_id: projectId, role }))
-  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
-  if (removed.length > 0) {
-    const names = removed.map(({ role }) => role)
-    await trx
-      .deleteFrom('project_roles')
-      .where(anyOf('role', removed, names))
-      .execute()
-  }
-  for (const rows of inChunks(added)) await trx.insertInto('project_roles').values(rows).execute()
-  return removed.length + added.length > 0
+/** What a project consists of besides itself: a set of texts in a table of its own. */
+interface Part {
+  readonly table: string
+  readonly column: string
+  readonly valuesOf: (project: Project) => readonly string[]
 }
 
-async function writeScopes(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
-  const rowsOf = ({ projectId, scopes }: Project) => scopes.map((scope) => ({ project_id: projectId, scope }))
-  const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
-  if (removed.length > 0) {
-    const names = removed.map(({ scope }) => scope)
-    await trx
-      .deleteFrom('project_scopes')
-      .where(anyOf('scope', removed, names))
-      .execute()
-  }
-  for (const rows of inChunks(added)) await trx.insertInto('project_scopes').values(rows).execute()
-  return removed.length + added.length > 0
-}
+const PARTS: readonly Part[] = [
+  { table: 'project_roles', column: 'role', valuesOf: ({ roles }) => roles },
+  { table: 'project_scopes', column: 'scope', valuesOf: ({ scopes }) => scopes },
+  { table: 'project_audiences', column: 'audience', valuesOf: ({ audiences }) => audiences },
+]
 
-async function writeAudiences(trx: Transaction<Tables>, pairs: readonly BeforeAndNext<Project>[]): Promise<boolean> {
-  const rowsOf = ({ projectId, audiences }: Project) =>
-    audiences.map((audience) => ({ project_id: projectId, audience }))
+async function writePart(
+  trx: Transaction<Tables>,
+  pairs: readonly BeforeAndNext<Project>[],
+  { table, column, valuesOf }: Part,
+): Promise<boolean> {
+  const rowsOf = (project: Project) => valuesOf(project).map((value) => [project.projectId, value] as const)
   const { removed, added } = differenceOfParts(pairs, rowsOf, (row) => JSON.stringify(row))
+  const columns = sql`(project_id, ${sql.ref(column)})`
+  const unnested = (rows: readonly (readonly [projectId: string, value: string])[]) =>
+    sql`select * from unnest(${rows.map(([id]) => id)}::uuid[], ${rows.map(([, value]) => value)}::text[])`
   if (removed.length > 0) {
-    const names = removed.map(({ audience }) => audience)
-    await trx
-      .deleteFrom('project_audiences')
-      .where(anyOf('audience', removed, names))
-      .execute()
+    await sql`delete from ${sql.table(table)} where ${columns} in (${unnested(removed)})`.execute(trx)
   }
-  for (const rows of inChunks(added)) await trx.insertInto('project_audiences').values(rows).execute()
+  if (added.length > 0) await sql`insert into ${sql.table(table)} ${columns} ${unnested(added)}`.execute(trx)
   return removed.length + added.length > 0
-}
-
-function anyOf(
-  column: 'role' | 'scope' | 'audience',
-  rows: readonly { readonly project_id: string }[],
-  names: readonly string[],
-) {
-  const projectIds = rows.map(({ project_id }) => project_id)
-  return sql<boolean>`(project_id, ${sql.ref(column)}) in (select * from unnest(${projectIds}::uuid[], ${names}::text[]))`
 }

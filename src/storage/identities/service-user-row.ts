@@ -263,3 +263,11 @@ function groupByProject(rows: ServiceUserRow['project_roles']): ReadonlyMap<stri
   for (const ofProject of roles.values()) ofProject.sort()
   return roles
 }
+
+/** How many enabled owners there are besides these users. */
+export async function countOwnersBut(db: Kysely<Tables>, userIds: readonly string[]): Promise<number> {
+  const { rows } = await sql<{ owners: string }>`
+    select count(*) as owners from service_users as u join instance_members as m using (user_id)
+    where m.role = 'IAM_OWNER' and u.enabled and user_id <> all(${userIds}::uuid[])`.execute(db)
+  return Number(rows[0]?.owners)
+}

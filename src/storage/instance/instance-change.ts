@@ -77,12 +77,16 @@ type Outcome<Decision> = (InstanceChange<Decision> & { readonly kind: 'done'; re
  * little.
  * `storage_unavailable`: nothing is stored. `change_outcome_unknown` if the database did not confirm a commit that stores something.
  */
-export function changeInstance<Before, Decision>(
+export async function changeInstance<Before, Decision>(
   database: Database,
   entry: ChangeEntry,
   target: ChangeTarget<Before, Decision>,
 ): Promise<InstanceChange<Decision>> {
-  return transact(database, entry, target)
+  const { authority } = entry
+  if (authority.kind === 'user' && authority.reach.kind === 'limited' && target.within !== undefined) {
+    await rehearse(database, entry, target)
+  }
+  return await transact(database, entry, target)
 }
 
 /**
@@ -128,18 +132,58 @@ async function transact<Before, Decision>(
   return { decision, before, after }
 }
 
+/**
+ * Refuses before the lock what would be refused under it. Every user has a right over itself, and must not delay the changes of others
+ * with requests that are refused. `transact` decides again.
+ */
+async function rehearse<Before, Decision>(
+  { db }: Database,
+  entry: ChangeEntry,
+  target: ChangeTarget<Before, Decision>,
+): Promise<void> {
+  // REPEATABLE READ: the right and what it is about are those of one moment.
+  const ruling = await usingStorageWithRetries(() =>
+    db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute((trx) => decideOn(trx, entry, target)),
+  )
+  if (ruling.kind === 'refused') throw ruling.error
+}
+
 async function changeUnderLock<Before, Decision>(
   trx: Transaction<Tables>,
   entry: ChangeEntry | null,
   target: ChangeTarget<Before, Decision>,
 ): Promise<Outcome<Decision>> {
   const { revision } = await lockInstance(trx)
+  const ruling = await decideOn(trx, entry, target)
+  // Nothing has been written, so there is nothing to roll back.
+  if (ruling.kind === 'refused') return ruling
+
+  const { before, decision, at } = ruling.decision
+  const changed = await target.write(trx, before, decision)
+  if (entry !== null) {
+    const one = changed ? [target.resourceOf?.(decision) ?? entry.resource] : []
+    const resources = target.resourcesOf?.(decision) ?? one
+    const entries = resources.map((resource) => ({ ...entry, resource }))
+    await insertAuditEvents(trx, entries, { at })
+  }
+  return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
+}
+
+/** What the domain rules on what the transaction sees. Under the lock it stays so, and no change can take the right away. */
+async function decideOn<Before, Decision>(
+  trx: Transaction<Tables>,
+  entry: ChangeEntry | null,
+  target: ChangeTarget<Before, Decision>,
+): Promise<Ruling<{ readonly before: Before; readonly decision: Decision; readonly at: Date }>> {
   const { clock, date } = await readChangeMoment(trx)
   const authority = entry?.authority
   let right: ChangeRight | undefined
   if (authority?.kind === 'user') {
-    // Under the lock, so no change can take the right away before this transaction ends. Expiry is compared with the clock, as
-    // that of tokens is, and not with the date of the change, which may be ahead.
+    // Expiry is compared with the clock, as that of tokens is, and not with the date of the change, which may be ahead.
     const facts = await readAuthorityFacts(trx, authority)
     const ruling = rule(() => {
       const { user: holder } = assertAuthorized(authority, { ...facts, now: clock })
@@ -152,28 +196,16 @@ async function changeUnderLock<Before, Decision>(
   }
   const found = await target.read(trx)
   const at = latest(date, ...target.datesOf(found))
-  const ruling = rule(() => {
+  return rule(() => {
     const { within } = target
     if (right === undefined || within === undefined) {
-      return { before: found, decision: target.decide(found, { clock, date: at }) }
+      return { before: found, decision: target.decide(found, { clock, date: at }), at }
     }
     const before = within.changeable(right, found)
     const decision = target.decide(before, { clock, date: at })
     within.assertAllowed(right, { before, decision, clock })
-    return { before, decision }
+    return { before, decision, at }
   })
-  // Nothing has been written, so there is nothing to roll back.
-  if (ruling.kind === 'refused') return ruling
-
-  const { before, decision } = ruling.decision
-  const changed = await target.write(trx, before, decision)
-  if (entry !== null) {
-    const one = changed ? [target.resourceOf?.(decision) ?? entry.resource] : []
-    const resources = target.resourcesOf?.(decision) ?? one
-    const entries = resources.map((resource) => ({ ...entry, resource }))
-    await insertAuditEvents(trx, entries, { at })
-  }
-  return { kind: 'done', decision, before: revision, after: revision, at: changed ? at : null }
 }
 
 /** The rows that the right of a caller depends on, for `assertAuthorized`, in one statement. */

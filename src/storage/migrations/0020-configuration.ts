@@ -21,7 +21,9 @@ const STATEMENTS = [
   // Configurations name users so.
   sql`create index service_users_by_name on service_users (project_id, name)`,
   sql`alter table audit_events add column reason text not null default ''`,
-  sql`alter table audit_events add constraint audit_events_reason_length check (length(reason) <= 200)`,
+  // `not valid`: only new rows are checked. The existing ones have the default, and checking them would read the whole trail under an
+  // exclusive lock.
+  sql`alter table audit_events add constraint audit_events_reason_length check (length(reason) <= 200) not valid`,
 ]
 
 /** Adds labels and reasons. */

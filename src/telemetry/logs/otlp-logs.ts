@@ -65,7 +65,8 @@ export function createOtlpLogs(log: Log): OtlpLogs {
 }
 
 /** https://opentelemetry.io/docs/specs/otel/logs/data-model/ */
-function recordOf({ eventId, at, actor, action, resource, outcome, requestId, clientAddress, omission }: AuditEvent) {
+function recordOf(event: AuditEvent) {
+  const { eventId, at, actor, action, resource, outcome, requestId, clientAddress, omission, reason } = event
   const isRefusal = outcome !== 'ok'
   return {
     eventName: 'keyturn.audit',
@@ -80,6 +81,7 @@ function recordOf({ eventId, at, actor, action, resource, outcome, requestId, cl
       'keyturn.resource': resource,
       'keyturn.outcome': outcome,
       'keyturn.request.id': requestId,
+      ...(reason === '' ? {} : { 'keyturn.reason': reason }),
       ...(clientAddress === '' ? {} : { 'client.address': clientAddress }),
       ...(omission === null
         ? {}

@@ -42,6 +42,8 @@ export interface Metrics {
   observeCredentials(counts: () => CredentialCounts | undefined): void
   /** Registers the metrics of webhooks. Once only. */
   observeWebhooks(status: () => WebhookStatus): void
+  /** Registers the gauge of the export of the audit trail. Once only. @param behindSeconds The age of the oldest event that is being sent. */
+  observeAuditExport(behindSeconds: () => number): void
   /** Registers the gauge of open connections. Once only. */
   observeConnections(count: () => number): void
   /** All metrics, in the text format of Prometheus. */
@@ -63,6 +65,7 @@ export const NO_METRICS: Metrics = {
   observeIssuerKeys: () => {},
   observeCredentials: () => {},
   observeWebhooks: () => {},
+  observeAuditExport: () => {},
   observeConnections: () => {},
   text: async () => '',
   families: async () => [],
@@ -90,6 +93,12 @@ export function createMetrics(): Metrics {
     observeIssuerKeys: (status) => measureIssuerKeys(registry, status),
     observeCredentials: (counts) => measureCredentials(registry, counts),
     observeWebhooks: (status) => measureWebhooks(registry, status),
+    observeAuditExport: (behindSeconds) =>
+      observeGauge(registry, {
+        name: 'keyturn_audit_export_behind_seconds',
+        help: 'Age of the oldest audit event that this process is sending to the collector; 0 if it sends none.',
+        read: behindSeconds,
+      }),
     observeConnections: (count) =>
       observeGauge(registry, {
         name: 'keyturn_http_connections',

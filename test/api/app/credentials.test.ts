@@ -29,6 +29,7 @@ let store: IdentityStore
 let credentials: Credentials
 let actor: Actor
 let userId: string
+let millis = 0
 beforeAll(async () => {
   database = openDatabase({ url: await newPostgresDatabase(), log: createRecordingLog() })
   await migrate(database)
@@ -40,6 +41,7 @@ beforeAll(async () => {
     parseUserKeys: (json) => [JSON.parse(json)],
     maxTokenLifetimeDays: 1,
     newId: randomUUID,
+    clock: { monotonic: () => millis },
   })
   const owner = await seedUser(database, { project: await seedProject(database), instanceRoles: ['IAM_OWNER'] })
   const tokenId = randomUUID()
@@ -71,6 +73,47 @@ const codeOf = (call: Promise<unknown>) =>
     () => 'done',
     (error: { code?: string }) => error.code,
   )
+
+/** A user who changes itself, with a secret that works. */
+async function newSelf(): Promise<{ readonly actor: Actor; readonly userId: string }> {
+  const { userId } = await seedUser(database, { project: await seedProject(database) })
+  await credentials.generateSecret(actor, userId, null)
+  const tokenId = randomUUID()
+  await identityOperations(database).addToken(userId, tokenId, randomBytes(32))
+  const credential = { kind: 'personal_access_token', tokenId } as const
+  const reach = { kind: 'limited', projectIds: new Set<string>(), userId } as const
+  const authority = { kind: 'user', userId, permission: 'iam.user.secret.write', reach, credential } as const
+  return { actor: { ...anAuditEntry('test'), authority }, userId }
+}
+
+describe('a user who changes its own secrets', () => {
+  const generateAndDelete = async (self: { readonly actor: Actor; readonly userId: string }) => {
+    const { secret } = await credentials.generateSecret(self.actor, self.userId, null)
+    await credentials.deleteSecret(self.actor, self.userId, secret.secretId)
+  }
+
+  it('makes 30 changes at once and then one in 20 seconds, and holds up neither other users nor an administrator', async () => {
+    const [self, other] = [await newSelf(), await newSelf()]
+    for (let times = 0; times < 15; times += 1) await generateAndDelete(self)
+    const generate = () => credentials.generateSecret(self.actor, self.userId, null)
+    await expect(generate()).rejects.toMatchObject({
+      code: 'self_service_limit_reached',
+      metadata: { retry_after_seconds: '20' },
+    })
+    await generateAndDelete(other)
+    await credentials.generateSecret(actor, self.userId, null)
+    millis += 20_000
+    await generate()
+    expect(await codeOf(generate())).toBe('self_service_limit_reached')
+  })
+
+  it('is refused the secrets of others at no cost for its own', async () => {
+    const self = await newSelf()
+    const generateForOther = () => codeOf(credentials.generateSecret(self.actor, userId, null))
+    for (let times = 0; times < 31; times += 1) expect(await generateForOther()).toBe('user_not_found')
+    await generateAndDelete(self)
+  })
+})
 
 describe('while the newest change is dated 23 hours ahead of the clock', () => {
   it('a personal access token may end before that, and takes the place of none that works', async () => {

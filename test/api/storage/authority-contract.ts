@@ -6,10 +6,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { addLink } from '../../../src/domain/console/sign-ins.ts'
-import type { ChangeEntry, Credential } from '../../../src/domain/identities/authority.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
+import type { ChangeEntry, Credential, UserAuthority } from '../../../src/domain/identities/authority.ts'
 import type { InstanceRole, Permission, ProjectMemberRole } from '../../../src/domain/identities/permission.ts'
 import { createProject } from '../../../src/domain/identities/project.ts'
-import { WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
+import { type Reach, WHOLE_INSTANCE } from '../../../src/domain/identities/reach.ts'
 import { planCreation } from '../../../src/domain/keys/key-ring.ts'
 import { createConsoleStore } from '../../../src/storage/console/console-store.ts'
 import { createIdentityStore } from '../../../src/storage/identities/identity-store.ts'
@@ -25,6 +26,7 @@ import { change, seedProject, seedUser } from '../../support/seed.ts'
 
 const HOUR = 3_600_000
 const PERMISSION: Permission = 'iam.user.write'
+const NOTHING: Reach = { kind: 'limited', projectIds: new Set(), userId: null }
 
 /** Makes one change that would change something, with this entry. Says with `onDecide` that the decision was asked. */
 type Changing = (database: Database, entry: ChangeEntry, onDecide: () => void) => Promise<() => Promise<unknown>>
@@ -242,6 +244,31 @@ export function describeAuthority(current: () => Database): void {
       })
     },
   )
+
+  describe('a right that is not over the whole instance', () => {
+    it('is refused what it does not reach while another change holds the lock', async () => {
+      const entry = await entryOf(current(), { instanceRoles: [], credential: personalAccessToken })
+      const authority = { ...entry.authority, permission: 'iam.user.secret.write', reach: NOTHING } as UserAuthority
+      const { userId } = await seedUser(current(), { project: await seedProject(current()) })
+      const seen: unknown[] = []
+      await current()
+        .db.transaction()
+        .execute(async (trx) => {
+          await sql`set local idle_in_transaction_session_timeout = '60s'`.execute(trx)
+          await trx.selectFrom('instance').selectAll().forUpdate().execute()
+          const change = createIdentityStore(current(), TEST_MACS).changeUser(
+            userId,
+            { ...entry, authority },
+            (user) => {
+              seen.push(user)
+              throw new DomainError('user_not_found', 'there is no such user')
+            },
+          )
+          await expect(change).rejects.toMatchObject({ code: 'user_not_found' })
+        })
+      expect(seen).toEqual([undefined])
+    })
+  })
 
   describe('the right to a change', () => {
     it('is checked also if nothing would change', async () => {

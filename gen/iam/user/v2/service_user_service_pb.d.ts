@@ -1434,7 +1434,9 @@ export declare const ServiceUserService: GenService<{
    * Generates a client secret. The response is the only place that ever shows it. Errors: `resource_exhausted`
    * (`CLIENT_SECRET_LIMIT_REACHED`): at most 10 secrets of a user work at a time. A user without a role over its project generates secrets for
    * itself only while it has one that works (`failed_precondition`, `CLIENT_SECRET_MISSING`), and none that works longer than all
-   * that it has (`invalid_argument`, `EXPIRATION_TOO_LATE`, with `latest_expiration_date`).
+   * that it has (`invalid_argument`, `EXPIRATION_TOO_LATE`, with `latest_expiration_date`). A user whose right is not over the whole instance may
+   * generate, deactivate and delete secrets of its own 30 times and then once in 20 seconds at each replica (`resource_exhausted`,
+   * `SELF_SERVICE_LIMIT_REACHED`).
    *
    * @generated from rpc iam.user.v2.ServiceUserService.GenerateClientSecret
    */
