@@ -17,7 +17,11 @@ export interface Worker {
 /** How a script is started as root so that the permissions of files hold for it all the same. */
 const OBEYING_PERMISSIONS = {
   execPath: 'setpriv',
-  execArgv: ['--bounding-set=-dac_override', '--inh-caps=-dac_override', process.execPath],
+  execArgv: [
+    '--bounding-set=-dac_override,-dac_read_search',
+    '--inh-caps=-dac_override,-dac_read_search',
+    process.execPath,
+  ],
 }
 
 /**

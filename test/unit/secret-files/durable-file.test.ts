@@ -1,8 +1,9 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { createDurably, removeDrafts, writeDraft } from '../../../src/secret-files/durable-file.ts'
 import { removeFolder, temporaryFolder } from '../../support/keyturn.ts'
+import { startWorker } from '../../support/processes.ts'
 
 let folder: string
 let path: string
@@ -24,6 +25,18 @@ describe('creating a file durably', () => {
     await writeFile(path, 'first')
     await expect(createDurably(path, 'second')).rejects.toMatchObject({ code: 'EEXIST' })
     expect(await readFile(path, 'utf8')).toBe('first')
+    expect(await readdir(folder)).toEqual(['secret.json'])
+  })
+
+  it('has succeeded once the file has its name, also in a folder that cannot be read and so not be synced', async () => {
+    await chmod(folder, 0o300)
+    const worker = startWorker(new URL('create-durably.ts', import.meta.url), [path], { obeysPermissions: true })
+    try {
+      expect(await worker.next()).toEqual({ outcome: 'created' })
+    } finally {
+      await worker.kill()
+      await chmod(folder, 0o700)
+    }
     expect(await readdir(folder)).toEqual(['secret.json'])
   })
 
