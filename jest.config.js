@@ -3,8 +3,8 @@ export default {
   testEnvironment: '<rootDir>/test/support/environment.ts',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
-  // `npm run test:fault`, `test:interop`, `test:clients`, `test:issuers` and `test:console` run those.
-  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console'].map(
+  // `npm run test:fault`, `test:interop`, `test:clients`, `test:issuers`, `test:console` and `test:database` run those.
+  testPathIgnorePatterns: ['fault', 'interop', 'clients', 'issuers', 'console', 'database'].map(
     (folder) => `<rootDir>/test/${folder}/`,
   ),
   extensionsToTreatAsEsm: ['.ts'],

@@ -41,6 +41,13 @@ export interface Config {
   readonly databaseMaxConnections: number
   /** Whether changes are announced and listened for, or found by comparing versions only. */
   readonly changeFeed: 'listen' | 'poll'
+  /** What a replica whose database is a standby needs of its primary. */
+  readonly primary: {
+    /** Where changes are made, for those who are refused. Null: they are not told. */
+    readonly url: string | null
+    /** Where uses of assertions and secrets are recorded. Null: nowhere. */
+    readonly databaseUrl: string | null
+  }
   /** Processes that share the port. */
   readonly workers: number
   readonly dataDir: string
@@ -130,6 +137,11 @@ const schema = z.strictObject({
   KEYTURN_BASE_URL: z.string().transform(toBaseUrl).optional(),
   KEYTURN_DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a URL that starts with postgres://').optional(),
   KEYTURN_DATABASE_MAX_CONNECTIONS: wholeNumber(10, { min: 4, max: 100 }),
+  KEYTURN_PRIMARY_URL: z.string().transform(toBaseUrl).optional(),
+  KEYTURN_PRIMARY_DATABASE_URL: z
+    .string()
+    .refine(isPostgresUrl, 'must be a URL that starts with postgres://')
+    .optional(),
   KEYTURN_CHANGE_FEED: oneOf(['listen', 'poll']).default('listen'),
   KEYTURN_WORKERS: z.string().transform(toWorkers).prefault('1'),
   KEYTURN_DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
@@ -226,6 +238,11 @@ function contradictions(given: Readonly<Record<string, string>>): string[] {
   }
   const sources = MASTER_KEY_SOURCES.filter(has)
   if (sources.length > 1) problems.push(`${sources.join(' and ')}: set one of them only`)
+  for (const variable of ['KEYTURN_PRIMARY_URL', 'KEYTURN_PRIMARY_DATABASE_URL']) {
+    if (has(variable) && !has('KEYTURN_DATABASE_URL')) {
+      problems.push(`${variable}: means nothing without KEYTURN_DATABASE_URL, which may be that of a standby`)
+    }
+  }
   if (given.KEYTURN_CREDENTIALS !== undefined && isOwnFile(given.KEYTURN_CREDENTIALS, given.KEYTURN_DATA_DIR)) {
     problems.push('KEYTURN_CREDENTIALS: must not be a file that the data directory needs for something else')
   }
@@ -268,6 +285,10 @@ function toConfig(settings: z.output<typeof schema>): Config {
         : { kind: 'postgres', url: settings.KEYTURN_DATABASE_URL },
     databaseMaxConnections: settings.KEYTURN_DATABASE_MAX_CONNECTIONS,
     changeFeed: settings.KEYTURN_CHANGE_FEED,
+    primary: {
+      url: settings.KEYTURN_PRIMARY_URL ?? null,
+      databaseUrl: settings.KEYTURN_PRIMARY_DATABASE_URL ?? null,
+    },
     workers: settings.KEYTURN_WORKERS,
     dataDir,
     masterKeys: masterKeysFrom(settings),

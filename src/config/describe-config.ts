@@ -11,6 +11,9 @@ export function describeConfig(config: Config): Record<string, string | number |
     KEYTURN_BASE_URL: config.baseUrl ?? defaultBaseUrl(config),
     KEYTURN_DATABASE_URL: config.database.kind === 'postgres' ? withoutPassword(config.database.url) : null,
     KEYTURN_DATABASE_MAX_CONNECTIONS: config.databaseMaxConnections,
+    KEYTURN_PRIMARY_URL: config.primary.url,
+    KEYTURN_PRIMARY_DATABASE_URL:
+      config.primary.databaseUrl === null ? null : withoutPassword(config.primary.databaseUrl),
     KEYTURN_CHANGE_FEED: config.changeFeed,
     KEYTURN_WORKERS: config.workers,
     KEYTURN_DATA_DIR: config.dataDir,

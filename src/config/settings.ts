@@ -43,6 +43,18 @@ export const SETTINGS = [
       'Greatest number of connections to PostgreSQL per process, 4 to 100. One of them listens for changes, if any does.',
   },
   {
+    variable: 'KEYTURN_PRIMARY_URL',
+    default: 'none',
+    meaning:
+      'Where a server of the primary region is reached, for replicas whose `KEYTURN_DATABASE_URL` leads to a standby: callers whose changes they refuse get this address (`docs/regions.md`).',
+  },
+  {
+    variable: 'KEYTURN_PRIMARY_DATABASE_URL',
+    default: 'none',
+    meaning:
+      'PostgreSQL of the primary region, for replicas on a standby: where the use of assertions, DPoP proofs and secrets is recorded (`docs/regions.md`).',
+  },
+  {
     variable: 'KEYTURN_CHANGE_FEED',
     default: 'listen',
     meaning:

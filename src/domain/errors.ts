@@ -87,6 +87,8 @@ export type DomainErrorCode =
   | 'webhook_limit_reached'
   | 'webhook_tests_busy'
   | 'service_switched_off'
+  | 'primary_region'
+  | 'primary_unavailable'
   | 'change_not_in_force'
   | 'change_outcome_unknown'
   | 'storage_unavailable'
@@ -124,6 +126,24 @@ interface DomainErrorOptions {
   readonly cause?: unknown
 }
 
+/**
+ * The refusal of a change by a replica whose database is a standby.
+ *
+ * @param url Where the primary region is. Null: it is not configured, and the database may be a former primary whose connections have not
+ * been moved to the new one yet, so that the change may be tried again.
+ */
+export function onStandby(url: string | null): DomainError {
+  if (url === null) {
+    return new DomainError(
+      'storage_unavailable',
+      'the database is a standby, which takes no changes: try again later, or at a server of the primary region',
+    )
+  }
+  return new DomainError('primary_region', `this region serves tokens and reads: send changes to ${url}`, {
+    metadata: { primary_url: url },
+  })
+}
+
 /** The refusal of a look-up when too many wait for the database already. */
 export function databaseBusy(): DomainError {
   return new DomainError('storage_unavailable', 'too many requests are waiting for the database: try again later')
@@ -132,7 +152,10 @@ export function databaseBusy(): DomainError {
 /** Whether the database could not make a change or a read, or not confirm it. Nothing was decided against it, so it may be tried again. */
 export function isOutage(error: unknown): error is DomainError {
   return (
-    error instanceof DomainError && (error.code === 'storage_unavailable' || error.code === 'change_outcome_unknown')
+    error instanceof DomainError &&
+    (error.code === 'storage_unavailable' ||
+      error.code === 'primary_unavailable' ||
+      error.code === 'change_outcome_unknown')
   )
 }
 

@@ -261,7 +261,7 @@ export interface ConfigurationStore {
   select(selection: ConfigurationSelection): Promise<SelectedState>
   /**
    * Plans and stores the plan as one step, like `KeyStore.update`, with an audit event for each of its resources. What a plan takes over
-   * without another change makes no new version.
+   * makes a new version too, because pruning depends on labels.
    *
    * @param label What is created and taken over gets it.
    * @returns The version of the instance afterwards.
@@ -417,6 +417,14 @@ export interface InstanceStatus extends Revision {
   /** The issuer of all replicas; null if none has been stored yet. */
   readonly issuer: string | null
   readonly clock: ClockReading
+  /** What is known of the replay of a hot standby; null: the database is a primary. */
+  readonly standby: StandbyReading | null
+}
+
+/** How far a hot standby has replayed the changes of its primary, as far as that shows. */
+export interface StandbyReading {
+  /** The date of the newest heartbeat of a replica that has arrived, by the clock of the primary; null: none has. */
+  readonly newestHeartbeat: Date | null
 }
 
 /** Everything that a replica serves from memory, as it was at one version. */
@@ -456,7 +464,7 @@ export interface InstanceReader {
 export interface ChangeFeed {
   /** Calls `onChange` after changes, and after every reconnect, until the returned function is called. */
   subscribe(onChange: () => void): () => Promise<void>
-  /** Whether announcements would arrive now. `off`: nothing is announced, or nothing listens. */
+  /** Whether announcements would arrive now. `off`: nothing is announced, as by a standby, or nothing listens. */
   status(): 'connected' | 'disconnected' | 'off'
 }
 
@@ -497,7 +505,7 @@ export interface IssuerStore {
 
 /** Fills an empty instance. */
 export interface InstanceInitializer {
-  /** Whether the instance has been initialised. */
+  /** Whether the instance has been initialised. @throws {DomainError} `storage_unavailable`, also on a standby if it has not. */
   isInitialised(): Promise<boolean>
   /**
    * Stores the issuer, the integrity key, one active web key, and a project with a service user with `IAM_OWNER` and one client secret, or
@@ -627,7 +635,12 @@ export interface RequestContext {
 
 /** Whether a replica can serve, with warnings for its operator; if not, why. */
 export type Readiness =
-  | { readonly ready: true; readonly warnings: readonly string[] }
+  | {
+      readonly ready: true
+      readonly warnings: readonly string[]
+      /** Given if the database is a standby: how old what it has is at most. */
+      readonly standby?: { readonly stalenessSeconds: number }
+    }
   | { readonly ready: false; readonly reason: string }
 
 /** The log of the operator. It must never get a secret. */

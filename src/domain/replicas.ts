@@ -1,7 +1,8 @@
 /**
  * What replicas say about themselves, and what follows from when they last said it.
  *
- * Each writes a heartbeat to the database while it runs. It is shown to operators; nothing depends on it.
+ * Each writes a heartbeat to the database while it runs. It is shown to operators, and by the newest one a replica on a standby knows how old
+ * its state is.
  */
 
 /**
@@ -11,10 +12,13 @@
 export const HEARTBEAT_SECONDS = 5
 
 /** From then on a replica has missed two heartbeats, in seconds. */
-const OVERDUE_SECONDS = 12
+export const OVERDUE_SECONDS = 12
 
 /** From then on a replica is taken to have ended, in seconds. */
 const GONE_SECONDS = 60
+
+/** The least `KEYTURN_MAX_STALENESS` on a standby, in seconds: two heartbeats may be missed. */
+export const MIN_STANDBY_STALENESS_SECONDS = 3 * HEARTBEAT_SECONDS
 
 /** How long a replica that is gone is remembered, in seconds. */
 export const GONE_KEPT_SECONDS = 3600

@@ -38,10 +38,12 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'storage_unavailable'
 }
 
-/** Maps `storage_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
+/** Maps `storage_unavailable` and `primary_unavailable` to a 503. Other errors pass through, and oidc-provider answers `server_error`. */
 export function toUnavailable(error: unknown): unknown {
-  if (!isUnavailable(error)) return error
-  const unavailable = new errors.TemporarilyUnavailable(UNAVAILABLE.error_description, { cause: error })
+  if (!(error instanceof DomainError)) return error
+  if (error.code !== 'storage_unavailable' && error.code !== 'primary_unavailable') return error
+  const description = error.code === 'primary_unavailable' ? error.message : UNAVAILABLE.error_description
+  const unavailable = new errors.TemporarilyUnavailable(description, { cause: error })
   return Object.assign(unavailable, { status: 503, statusCode: 503 })
 }
 

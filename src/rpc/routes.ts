@@ -128,6 +128,8 @@ export interface RpcOptions {
   readonly stopping: AbortSignal
   readonly webhooks: Webhooks
   readonly access: Access
+  /** Throws {DomainError} `primary_region` if the database is a standby. */
+  readonly assertPrimary: () => void
   readonly instance: InstanceOverview
   readonly deprecatedCalls: DeprecatedCallCounter
   readonly configurations: Configurations

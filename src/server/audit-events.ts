@@ -33,16 +33,22 @@ export async function startAuditExport({
   log,
   stack,
   database,
+  replica,
   metrics,
   now,
   auditFeed: feed,
-}: Pick<ServicesOptions, 'config' | 'log' | 'stack' | 'database' | 'metrics' | 'now' | 'auditFeed'>): Promise<void> {
+}: Pick<
+  ServicesOptions,
+  'config' | 'log' | 'stack' | 'database' | 'replica' | 'metrics' | 'now' | 'auditFeed'
+>): Promise<void> {
   if (config.auditEventsTo === null) return
   const { createOtlpLogs } = await import('../telemetry/logs/otlp-logs.ts')
   const { send, stop } = createOtlpLogs(log)
   stack.defer(stop)
   const exports = createAuditExports(database, OTLP)
-  const exporter = new AuditExporter({ feed, exports, send, holder: randomUUID(), clock: systemClock, now, log })
+  const isWritable = () => replica.isWritable()
+  const holder = randomUUID()
+  const exporter = new AuditExporter({ feed, exports, send, isWritable, holder, clock: systemClock, now, log })
   metrics.observeAuditExport(() => exporter.behindSeconds)
   stack.defer(() => exporter.stop())
   exporter.start()
@@ -53,9 +59,12 @@ export function startCredentialWatch({
   log,
   stack,
   database,
+  replica,
   metrics,
-}: Pick<ServicesOptions, 'log' | 'stack' | 'database' | 'metrics'>): void {
-  const watch = new CredentialWatch({ expiries: createCredentialExpiries(database), clock: systemClock, log })
+}: Pick<ServicesOptions, 'log' | 'stack' | 'database' | 'replica' | 'metrics'>): void {
+  const isWritable = () => replica.isWritable()
+  const expiries = createCredentialExpiries(database)
+  const watch = new CredentialWatch({ expiries, isWritable, clock: systemClock, log })
   metrics.observeCredentials(() => watch.counts)
   stack.defer(() => watch.stop())
   watch.start()

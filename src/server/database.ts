@@ -47,6 +47,16 @@ export function databaseOptions(
   return { url: address.url, log, maxConnections, changeFeed }
 }
 
+/** Connections to the database of the primary region: two batches of assertions are written at once, beside what can wait. */
+const PRIMARY_CONNECTIONS = 5
+
+/** Opens the database of the primary region, for a replica on a standby; null if none is configured. Nothing is connected yet. */
+export function openPrimary({ primary }: Config, log: Log, stack: CleanupStack): Database | null {
+  if (primary.databaseUrl === null) return null
+  const options = { url: primary.databaseUrl, log, maxConnections: PRIMARY_CONNECTIONS, changeFeed: 'poll' } as const
+  return openUntilDisposed(options, stack)
+}
+
 /**
  * Opens the configured database for a command, until the stack is disposed of.
  *

@@ -14,6 +14,7 @@ import { createDeprecatedCallStore } from '../storage/instance/deprecated-call-s
 import { createReplicaStore } from '../storage/instance/replica-store.ts'
 import { createSealedKeyStore } from '../storage/keys/sealed-key-store.ts'
 import { readServerVersion } from '../storage/postgres/server-version.ts'
+import { recording } from './recording.ts'
 import type { ServicesOptions } from './services.ts'
 import { systemClock } from './system-clock.ts'
 
@@ -24,18 +25,27 @@ const MAX_HOST_NAME = 255
 export function startInstanceParts(options: ServicesOptions): Pick<RpcOptions, 'instance' | 'deprecatedCalls'> {
   const { config, log, stack, database, masterKeys, replica, readiness, clockOffsetSeconds, rows, now, baseUrl } =
     options
-  const store = createReplicaStore(database)
+  const canWrite = options.records.isOpen
   const identity = {
     replicaId: randomUUID(),
     hostName: ownNameOf(hostname()),
     keyturnVersion: readVersion(),
     startedAt: now(),
   }
-  const heartbeats = new HeartbeatWriter({ store, identity, replica, readiness, clock: systemClock, log })
+  const heartbeats = new HeartbeatWriter({
+    store: recording(options, createReplicaStore),
+    identity,
+    replica,
+    readiness,
+    canWrite,
+    clock: systemClock,
+    log,
+  })
   stack.defer(() => heartbeats.stop())
   heartbeats.start()
   const deprecatedCalls = new DeprecatedCallCounter({
-    store: createDeprecatedCallStore(database),
+    store: { ...createDeprecatedCallStore(database), record: recording(options, createDeprecatedCallStore).record },
+    canWrite,
     clock: systemClock,
     now,
     log,
@@ -45,7 +55,7 @@ export function startInstanceParts(options: ServicesOptions): Pick<RpcOptions, '
     issuer: baseUrl,
     identity,
     replica,
-    replicas: store,
+    replicas: createReplicaStore(database),
     readiness,
     clockOffsetSeconds,
     readServerVersion: () => readServerVersion(database),

@@ -10,6 +10,7 @@ import { DecryptabilityCheck } from '../app/keys/decryptability-check.ts'
 import { bootstrap } from '../app/replica/bootstrap.ts'
 import { InstanceClock } from '../app/replica/instance-clock.ts'
 import { settleIssuer } from '../app/replica/issuer.ts'
+import { RecordTarget } from '../app/replica/record-target.ts'
 import { Replica } from '../app/replica/replica.ts'
 import { UnreadableRows } from '../app/replica/unreadable-rows.ts'
 import type { Config } from '../config/config.ts'
@@ -43,7 +44,7 @@ import { CleanupStack, withCleanup } from './cleanup-stack.ts'
 import { createCertificateReader, openCertificateVerifier } from './client-certificates.ts'
 import { adminCredentialsFile, checkConfigFiles } from './config-files.ts'
 import { createConsolePage, createPeopleProvider } from './console.ts'
-import { databaseOptions, openConfigured, openUntilDisposed, startEmbedded } from './database.ts'
+import { databaseOptions, openConfigured, openPrimary, openUntilDisposed, startEmbedded } from './database.ts'
 import { whenAvailable } from './database-wait.ts'
 import { keepHeapSmall } from './heap.ts'
 import { bringUpToDate, loadIntegrity } from './integrity.ts'
@@ -223,6 +224,7 @@ async function start(
     // One connection is for comparing versions.
     maxReads: shareOut(config.databaseMaxConnections, config.changeFeed).serving - 1,
     maxStalenessSeconds: config.maxStalenessSeconds,
+    primaryUrl: config.primary.url,
   })
   stack.defer(() => replica.stop())
   await whenAvailable(() => replica.start(), waiting)
@@ -238,11 +240,14 @@ async function start(
     const readiness = replica.readiness()
     return readiness.ready ? { ...readiness, warnings: [...readiness.warnings, ...time.warnings()] } : readiness
   }
+  const primaryDatabase = openPrimary(config, log, stack)
   const base = {
     config,
     log,
     stack,
     database,
+    primaryDatabase,
+    records: new RecordTarget({ replica, hasPrimary: primaryDatabase !== null }),
     generator,
     secrets,
     publicKeys,
@@ -278,7 +283,11 @@ async function start(
   metrics.observe(replica, time.now)
   metrics.observeDatabase({
     reachable: () => replica.isReachable(),
-    pools: () => database.pools(),
+    standby: () => replica.isStandby(),
+    pools: () => ({
+      ...database.pools(),
+      ...(primaryDatabase === null ? {} : { primary: primaryDatabase.pools().administration }),
+    }),
     changeFeed: () => feed.status(),
     clockOffsetSeconds: () => time.offsetSeconds,
     clockHeldSeconds: () => time.heldSeconds,

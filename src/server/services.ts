@@ -67,21 +67,20 @@ import { createCredentialUses } from '../storage/identities/credential-uses.ts'
 import { createIdentityStore } from '../storage/identities/identity-store.ts'
 import { createInstanceReader } from '../storage/instance/instance-reader.ts'
 import { createKeyStore } from '../storage/keys/key-store.ts'
-import type { Database } from '../storage/postgres/database.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Tracing } from '../telemetry/tracing/tracing.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 import { createConsole } from './console.ts'
 import { startInstanceParts } from './instance.ts'
+import { type RecordingOptions, recording } from './recording.ts'
 import { systemClock } from './system-clock.ts'
 
 /** What the services share. */
-export interface ServicesOptions {
+export interface ServicesOptions extends RecordingOptions {
   readonly config: Config
   readonly log: Log
   /** Stops what runs in the background. */
   readonly stack: CleanupStack
-  readonly database: Database
   readonly generator: KeyPairGenerator
   readonly secrets: ClientSecrets
   /** The MACs of the public keys in the database. */
@@ -125,21 +124,24 @@ export interface ServicesOptions {
 
 /** The audit trail and its retention. It is stopped after all services. */
 export function createAuditTrail(options: Omit<ServicesOptions, 'audit' | 'auditFeed'>): AuditTrail {
-  const { config, log, stack, database, now, tracing } = options
-  const events = tracing.calls('AuditLog', createAuditLog(database))
+  const { config, log, stack, database, replica, now, tracing } = options
+  const { refuse } = recording(options, createAuditLog)
+  const events = tracing.calls('AuditLog', { ...createAuditLog(database), refuse })
   const audit = new AuditTrail({ events, clock: systemClock, now, log })
   stack.defer(() => audit.stop())
-  stack.defer(startAuditRetention({ events, clock: systemClock, now, log, days: config.auditRetentionDays }))
+  const retention = { events, clock: systemClock, now, log, days: config.auditRetentionDays }
+  stack.defer(startAuditRetention({ ...retention, isWritable: () => replica.isWritable() }))
   return audit
 }
 
 /** What verifies DPoP proofs. Each proof is accepted once, at the token endpoint or at the API. */
-function createDpop({ database, dpopNonces, now, baseUrl, tracing }: ServicesOptions): Dpop {
+function createDpop(options: ServicesOptions): Dpop {
+  const { dpopNonces, now, baseUrl, tracing } = options
   return new Dpop({
     baseUrl,
     verifier: createDpopProofVerifier(),
     nonces: dpopNonces,
-    uses: tracing.calls('CredentialUses', createCredentialUses(database)),
+    uses: tracing.calls('CredentialUses', recording(options, createCredentialUses)),
     digest: sha256,
     now,
   })
@@ -207,12 +209,12 @@ function createIntrospection({ replica, baseUrl, now }: ServicesOptions): Intros
 
 /** The OAuth endpoints, always with the newest key ring of the replica. */
 export function createTokenEndpoints(options: ServicesOptions): OAuthRoutes {
-  const { config, log, stack, database, publicKeys, secrets, replica, rows, now, baseUrl } = options
+  const { config, log, stack, database, publicKeys, secrets, replica, rows, records, now, baseUrl } = options
   const { tracing, contexts, audit, attempts, certificates } = options
   const refresher = startIssuerKeyRefresher(options)
-  const uses = createCredentialUses(database)
+  const uses = recording(options, createCredentialUses)
   const store = rows.around(tracing.calls('IdentityStore', createIdentityStore(database, publicKeys)))
-  const secretUses = new SecretUses({ store: uses, clock: systemClock, log })
+  const secretUses = new SecretUses({ store: uses, canWrite: records.isOpen, clock: systemClock, log })
   stack.defer(() => secretUses.stop())
 
   const service = new TokenService({
@@ -364,6 +366,7 @@ export function createApi(options: ServicesOptions): RpcRoutes {
       digest: sha256,
       now,
     }),
+    assertPrimary: () => replica.assertPrimary(),
     requestContext: contexts,
     log,
   })

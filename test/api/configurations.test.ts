@@ -206,8 +206,22 @@ describe('the label of a configuration', () => {
     const plan = await planOf(configuration)
     expect([plan.changes, plan.takenOver.map(nameOf)]).toEqual([[], ['PROJECT library']])
     const { version } = await admin.configurations.applyConfiguration({ configuration })
-    expect(version).toBe(plan.version)
+    expect(version).toBe(plan.version + 1n)
     expect((await planOf(configuration)).takenOver).toEqual([])
+    expect((await elsewhere.configurations.applyConfiguration({ configuration })).version).toBe(version)
+  })
+
+  it('is part of the state that a plan was made on, so that pruning deletes what the plan shows and nothing else', async () => {
+    const labelled = { label: 'confirmed', prune: true }
+    await admin.projects.createProject({ name: 'lighthouse' })
+    const { version, changes } = await planOf({}, labelled)
+    expect(changes).toEqual([])
+    const adopting = { configuration: { projects: [{ name: 'lighthouse' }] }, label: 'confirmed' }
+    await elsewhere.configurations.applyConfiguration(adopting)
+    expect(
+      await refusalOf(admin.configurations.applyConfiguration({ configuration: {}, version, ...labelled })),
+    ).toMatchObject({ code: 'Aborted', reason: 'CONFIGURATION_CHANGED' })
+    expect((await planOf({}, labelled)).changes.map(lineOf)).toEqual(['DELETE PROJECT lighthouse'])
   })
 
   it('keeps other configurations away, unless they take over', async () => {
@@ -314,6 +328,30 @@ describe('mistakes', () => {
       reason: 'USER_NAME_NOT_UNIQUE',
     })
     for (const { serviceUser } of twins) await admin.users.deleteServiceUser({ userId: serviceUser!.userId })
+  })
+
+  it('are not looked for in more than can be applied: one mistake says so, whatever else is wrong', async () => {
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `no role ${index}`)
+    const mistakesOf = async (
+      configuration: Parameters<typeof admin.configurations.planConfiguration>[0]['configuration'],
+    ) =>
+      (await admin.configurations.planConfiguration({ configuration })).mistakes.map(({ path, reason }) => [
+        path,
+        reason,
+      ])
+    expect(await mistakesOf({ projects: [{ name: 'a' }, { name: 'b', roles: many(100_000) }] })).toEqual([
+      ['projects[1].roles', 'CONFIGURATION_TOO_LARGE'],
+    ])
+    expect(
+      await mistakesOf({
+        projects: Array.from({ length: 20 }, (_, index) => ({ name: `p${index}`, roles: many(4000) })),
+      }),
+    ).toEqual([['projects[12].roles', 'CONFIGURATION_TOO_LARGE']])
+    expect(
+      await mistakesOf({
+        serviceUsers: Array.from({ length: 20_000 }, () => ({ project: 'a', name: '' })),
+      }),
+    ).toEqual([['serviceUsers', 'CONFIGURATION_TOO_LARGE']])
   })
 
   it('of form are told with the names of JSON', async () => {

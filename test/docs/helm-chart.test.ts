@@ -45,6 +45,8 @@ const OWN_SETTINGS = [
   'KEYTURN_TLS_KEY_FILE',
   'KEYTURN_TLS_CLIENT_CA_FILE',
   'KEYTURN_METRICS_LISTEN',
+  // Has a password, so it comes from a secret, with `extraEnv`.
+  'KEYTURN_PRIMARY_DATABASE_URL',
 ]
 
 describe('the Helm chart', () => {

@@ -80,6 +80,7 @@ async function scrapeDatabase(): Promise<Map<string, Family>> {
   const metrics = createMetrics()
   metrics.observeDatabase({
     reachable: () => true,
+    standby: () => false,
     pools: () => ({ serving: { total: 2, idle: 1, waiting: 0 } }),
     changeFeed: () => 'connected',
     clockOffsetSeconds: () => 0.001,

@@ -27,6 +27,8 @@ export interface Figures {
   readonly longestGap: number
   /** The same for each fault, until the next one. */
   readonly gaps: Distribution | undefined
+  /** The longest time between two acknowledged changes after each fault, until the next one. */
+  readonly changeGaps: Distribution | undefined
   readonly rotationDelay: Distribution | undefined
   readonly secretDelay: Distribution | undefined
   /** What the replicas hold at the end. */
@@ -55,21 +57,43 @@ export function countsOf(
   }
 }
 
-/** The longest time without a token under load: of all, and after each fault until the next one. */
+/** The longest times without a token under load and without an acknowledged change: of all, and after each fault until the next one. */
 export function gapsOf(
-  { tokenTimes, faults }: Ledger,
+  { tokenTimes, changes, faults }: Ledger,
   { startedAt, endedAt }: { readonly startedAt: number; readonly endedAt: number },
-): Pick<Figures, 'longestGap' | 'gaps'> {
-  const times = tokenTimes.filter((time) => time >= startedAt && time <= endedAt).sort((a, b) => a - b)
-  const perFault = faults.map(() => 0)
-  let longestGap = 0
-  times.forEach((time, index) => {
-    const gap = time - (times[index - 1] ?? time)
-    longestGap = Math.max(longestGap, gap)
-    const fault = faults.findLastIndex(({ at }) => at <= time)
-    if (fault >= 0) perFault[fault] = Math.max(perFault[fault] ?? 0, gap)
+): Pick<Figures, 'longestGap' | 'gaps' | 'changeGaps'> {
+  const span = [startedAt, endedAt] as const
+  const gaps = gapsBetween(tokenTimes, span)
+  const changeTimes = changes.map(({ at }) => at)
+  return {
+    longestGap: longestOf(gaps),
+    gaps: distributionOf(longestGapPerFault(gaps, faults)),
+    changeGaps: distributionOf(longestGapPerFault(gapsBetween(changeTimes, span), faults)),
+  }
+}
+
+/** A time in which something did not happen, by its end. */
+interface Gap {
+  readonly until: number
+  readonly millis: number
+}
+
+/** The times between the moments of a span. */
+export function gapsBetween(moments: readonly number[], [from, to]: readonly [number, number]): readonly Gap[] {
+  const times = moments.filter((time) => time >= from && time <= to).sort((a, b) => a - b)
+  return times.map((until, index) => ({ until, millis: until - (times[index - 1] ?? until) }))
+}
+
+/** For each fault, the longest gap that ended after it and before the next one. */
+export function longestGapPerFault(gaps: readonly Gap[], faults: readonly { readonly at: number }[]): number[] {
+  return faults.map(({ at }, index) => {
+    const next = faults[index + 1]?.at ?? Number.POSITIVE_INFINITY
+    return longestOf(gaps.filter(({ until }) => until > at && until <= next))
   })
-  return { longestGap, gaps: distributionOf(perFault) }
+}
+
+function longestOf(gaps: readonly Gap[]): number {
+  return gaps.reduce((longest, { millis }) => Math.max(longest, millis), 0)
 }
 
 /** Prints the figures, and writes them to `results/` if `KEYTURN_FAULT_RESULTS` is set. */
@@ -96,6 +120,7 @@ function tableOf(figures: Figures): string {
     ['faults', String(figures.faults)],
     ['longest time without a token', `${whole(figures.longestGap)} ms`],
     ['the same per fault', textOf(figures.gaps)],
+    ['without a change per fault', textOf(figures.changeGaps)],
     ['an activation reaches a replica', textOf(figures.rotationDelay)],
     ['a deactivated secret is refused', textOf(figures.secretDelay)],
     ['memory that the replicas hold', `${figures.memory.map(whole).join(', ')} MiB`],

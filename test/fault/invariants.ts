@@ -19,7 +19,7 @@ const METHODS: Readonly<Record<ChangeKind, string>> = {
 /** What is checked, and against what. */
 export interface Aftermath {
   readonly ledger: Ledger
-  readonly server: PostgresServer
+  readonly server: Pick<PostgresServer, 'query'>
   readonly replicas: Replicas
   readonly administrator: Administrator
   readonly send: Send
@@ -69,7 +69,7 @@ export async function expectAgreement({ server, replicas, administrator, send }:
   }
 }
 
-async function expectAudited(ledger: Ledger, server: PostgresServer): Promise<void> {
+async function expectAudited(ledger: Ledger, server: Aftermath['server']): Promise<void> {
   const rows = await server.query<{ action: string; resource: string }>(
     `select action, resource from audit_events where outcome = 'ok'`,
   )

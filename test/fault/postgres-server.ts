@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,13 +18,27 @@ import { databaseUser, giveTo, type SpawnUser } from '../support/system-user.ts'
 
 const run = promisify(execFile)
 
-const SETTINGS = ['fsync=off', 'unix_socket_directories=', 'listen_addresses=127.0.0.1', 'max_connections=100']
+const SETTINGS = ['fsync=off', 'unix_socket_directories=', 'max_connections=100']
+
+const HBA_OF_PLACES = 'host all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n'
+
+/** Where a server runs that is not on the loopback of this machine. */
+export interface Place {
+  /** Its address there. */
+  readonly address: string
+  /** A command that runs another one there. */
+  readonly enter: readonly string[]
+  /** Runs SQL from there. */
+  query(url: string, text: string): Promise<readonly Record<string, unknown>[]>
+}
 
 interface Site {
   readonly programs: PostgresPrograms
   readonly user: SpawnUser
   readonly folder: string
   readonly port: number
+  /** Undefined: the loopback of this machine. */
+  readonly place?: Place
 }
 
 /** Makes an empty server with a database `keyturn`, and starts it. Everyone on this machine may log in. */
@@ -57,19 +71,28 @@ export class PostgresServer {
     return this.#site.port
   }
 
+  get #address(): string {
+    return this.#site.place?.address ?? '127.0.0.1'
+  }
+
   /** The URL of the database, through this port. @param port That of a proxy or a pool instead. */
   url(port: number = this.port, database = 'keyturn'): string {
-    return `postgresql://postgres@127.0.0.1:${port}/${database}`
+    return `postgresql://postgres@${this.#address}:${port}/${database}`
   }
 
   /** Starts it and waits until it answers. @param settings For this time only, such as `fsync=off`. */
   async start(settings: readonly string[] = []): Promise<void> {
-    const { programs, user, folder, port } = this.#site
-    const flags = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting])
+    const { programs, user, folder, port, place } = this.#site
+    const listening = `listen_addresses=${this.#address}`
+    const flags = [...SETTINGS, listening, ...settings].flatMap((setting) => ['-c', setting])
+    const command = [programs.postgres, '-D', join(folder, 'data'), '-p', String(port), ...flags]
+    // Only root enters a place, and PostgreSQL refuses root.
+    const asUser = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups']
+    const [program = '', ...args] = place === undefined ? command : [...place.enter, ...asUser, ...command]
     await eventually(async () => {
       if (this.#process === undefined || hasEnded(this.#process)) {
-        const child = spawn(programs.postgres, ['-D', join(folder, 'data'), '-p', String(port), ...flags], {
-          ...user,
+        const child = spawn(program, args, {
+          ...(place === undefined ? user : {}),
           cwd: folder,
           stdio: ['ignore', 'ignore', 'pipe'],
         })
@@ -106,24 +129,26 @@ export class PostgresServer {
     await ended
   }
 
-  /** Copies the server, which must be stopped cleanly, to another port. The copy is not started. */
-  async copy(): Promise<PostgresServer> {
+  /** Copies the server, which must be stopped cleanly, to another port or place. The copy is not started. */
+  async copy(place?: Place): Promise<PostgresServer> {
     const { user } = this.#site
     const folder = await mkdtemp(join(tmpdir(), 'keyturn-fault-'))
     await giveTo(user, folder)
     await run('cp', ['-a', join(this.#site.folder, 'data'), join(folder, 'data')])
+    if (place !== undefined) await appendFile(join(folder, 'data/pg_hba.conf'), HBA_OF_PLACES)
     return new PostgresServer({
       programs: await findTestPrograms(defaultOrigin(), user, folder),
       user,
       folder,
       port: await freePort(),
+      ...(place === undefined ? {} : { place }),
     })
   }
 
   /** Makes it follow another server from its next start on, until it is promoted. */
   async follow(primary: PostgresServer, name: string): Promise<void> {
     const data = join(this.#site.folder, 'data')
-    const conninfo = `host=127.0.0.1 port=${primary.port} user=postgres application_name=${name}`
+    const conninfo = `host=${primary.#address} port=${primary.port} user=postgres application_name=${name}`
     await writeFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`)
     await writeFile(join(data, 'standby.signal'), '')
     await giveTo(this.#site.user, join(data, 'standby.signal'))
@@ -135,7 +160,9 @@ export class PostgresServer {
     values: readonly unknown[] = [],
     database = 'keyturn',
   ): Promise<Row[]> {
-    const client = new pg.Client({ connectionString: this.url(this.port, database), connectionTimeoutMillis: 5_000 })
+    const url = this.url(this.port, database)
+    if (this.#site.place !== undefined) return (await this.#site.place.query(url, text)) as Row[]
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
     client.on('error', () => {})
     await client.connect()
     try {

@@ -44,7 +44,7 @@ export interface ScenarioOptions {
   readonly name: string
   readonly replicas: Replicas
   /** The server that has the database in the end. Asked again whenever it is needed. */
-  readonly server: () => PostgresServer
+  readonly server: () => Pick<PostgresServer, 'url' | 'query'>
   /**
    * Whether all changes go through the first replica, and the others are measured. Otherwise changes go through all, and
    * all are measured, though each hears of the changes of others whenever it makes one of its own.

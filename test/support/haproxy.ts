@@ -13,6 +13,9 @@ export const HAPROXY_CONFIG = join(import.meta.dirname, '../../deploy/haproxy/ha
 
 const PROGRAM = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy', '/opt/homebrew/bin/haproxy'].find(existsSync)
 
+/** The program; empty if there is none. */
+export const HAPROXY_PROGRAM = PROGRAM ?? ''
+
 /** Why HAProxy cannot be started; undefined if it can. */
 export const WITHOUT_HAPROXY = PROGRAM === undefined ? 'haproxy is not installed' : undefined
 
@@ -34,7 +37,7 @@ export async function startHaProxy(
   config: string = HAPROXY_CONFIG,
 ): Promise<HaProxy> {
   const names = Object.fromEntries(replicas.map((address, i) => [`KEYTURN_${i + 1}`, address]))
-  const child = spawn(PROGRAM ?? '', ['-db', '-f', config], {
+  const child = spawn(HAPROXY_PROGRAM, ['-db', '-f', config], {
     env: { LISTEN: new URL(url).host, ...names },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

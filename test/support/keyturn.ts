@@ -66,6 +66,8 @@ export interface StartOptions {
   readonly makesDatabase?: boolean
   /** Whether it leads a process group, to which signals can be sent as a terminal does. */
   readonly leadsGroup?: boolean
+  /** A command that runs another one elsewhere, such as in a network namespace. */
+  readonly enter?: readonly string[]
 }
 
 /** The base URLs of the first servers on PostgreSQL databases: all others must have the same. */
@@ -77,8 +79,8 @@ const issuers = new Map<string, string>()
  */
 export async function startKeyturn(options: StartOptions = {}): Promise<KeyturnProcess> {
   const settings = await settingsFor(options)
-  const { leadsGroup = false, args = [] } = options
-  const child = spawnKeyturn(['serve', ...args], settings.env, { detached: leadsGroup })
+  const { leadsGroup = false, args = [], enter = [] } = options
+  const child = spawnKeyturn(['serve', ...args], settings.env, { detached: leadsGroup, enter })
   const output = collect(child)
   const exited = once(child, 'exit')
   const closed = once(child, 'close')
@@ -213,10 +215,19 @@ export async function removeFolder(folder: string): Promise<void> {
 export function spawnKeyturn(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  options: { readonly detached?: boolean; readonly uid?: number; readonly gid?: number } = {},
+  {
+    enter = [],
+    ...options
+  }: {
+    readonly detached?: boolean
+    readonly uid?: number
+    readonly gid?: number
+    readonly enter?: readonly string[]
+  } = {},
 ): ChildProcess {
+  const [program = '', ...rest] = [...enter, process.execPath, MAIN, ...args]
   // Nothing of the surrounding environment may configure the server under test.
-  return spawn(process.execPath, [MAIN, ...args], {
+  return spawn(program, rest, {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...SETTINGS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...options,

@@ -28,6 +28,8 @@ export interface AuditExporterOptions {
   readonly feed: AuditFeed
   readonly exports: AuditExports
   readonly send: ExportAuditEvents
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   /** Of this replica. */
   readonly holder: string
   readonly clock: Clock
@@ -77,8 +79,9 @@ export class AuditExporter {
   }
 
   async #exportWithLease(): Promise<void> {
-    const { feed, exports, holder } = this.#options
+    const { feed, exports, isWritable, holder } = this.#options
     const { signal } = this.#stopping
+    if (!isWritable()) return
     const lease = await exports.acquire(holder, LEASE)
     if (lease === undefined) return
     // What was there before it was switched on is not exported.

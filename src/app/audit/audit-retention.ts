@@ -13,6 +13,8 @@ const DAY = 24 * 60 * 60 * 1000
 export interface AuditRetentionOptions {
   readonly events: Pick<AuditLog, 'deleteBefore'>
   readonly clock: Clock
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   readonly now: () => Date
   readonly log: Log
   /** How long events are kept, in days. */
@@ -27,7 +29,8 @@ export function startAuditRetention(options: AuditRetentionOptions): () => Promi
   let running = Promise.resolve()
 
   const run = () => {
-    running = deleteOld(options, () => stopped).then(() => {
+    const deleted = options.isWritable() ? deleteOld(options, () => stopped) : Promise.resolve()
+    running = deleted.then(() => {
       if (!stopped) cancel = clock.after(EVERY, run)
     })
   }

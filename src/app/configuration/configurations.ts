@@ -96,7 +96,7 @@ export class Configurations {
         return decide(state, moment)
       })
       const { changes, takenOver } = stored.plan
-      if (changes.length > 0) await replica.refreshAfterWrite()
+      if (changes.length > 0 || takenOver.length > 0) await replica.refreshAfterWrite()
       log.info(
         { label, changes: changes.length, takenOver: takenOver.length, version: stored.version },
         'a configuration was applied',

@@ -44,7 +44,7 @@ const MAX_USERS = 10_000
 export interface ConsoleSessionsOptions {
   readonly store: ConsoleStore
   readonly secrets: ConsoleSecrets
-  readonly replica: Pick<Replica, 'assertCurrent'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertPrimary'>
   /** Counts failed authentications, here and elsewhere. */
   readonly attempts: Pick<AttemptLimiter, 'blockedForSeconds' | 'fail'>
   readonly audit: Pick<AuditTrail, 'refuse'>
@@ -137,6 +137,7 @@ export class ConsoleSessions {
 
   /** Ends a session of its own user. One that has ended already stays so. */
   async signOut({ sessionId, userId }: ConsoleSession, request: BrowserRequest): Promise<void> {
+    this.#options.replica.assertPrimary()
     const entry = { ...request, actor: userId, action: SIGN_OUT, resource: resourceOf({ sessionId, userId }) }
     try {
       await this.#end({ ...entry, authority: { kind: 'client', userId } }, sessionId)
@@ -165,6 +166,7 @@ export class ConsoleSessions {
     const linkHash = secrets.hashCode(code)
     if (linkHash === undefined) throw invalidLink()
     replica.assertCurrent()
+    replica.assertPrimary()
     // Before the lock is taken: a used code must not delay changes.
     const link = await store.findLink(linkHash)
     if (link === undefined || link.expiresAt <= now()) throw invalidLink()

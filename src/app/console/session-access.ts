@@ -28,7 +28,7 @@ const LOOKUPS = { maxRunning: 4, maxWaiting: 100, refusal: databaseBusy }
 
 /** What access is decided with. */
 export interface SessionAccessOptions {
-  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable'>
+  readonly replica: Pick<Replica, 'assertCurrent' | 'assertReachable' | 'isStandby'>
   readonly store: Pick<ConsoleStore, 'findSession' | 'recordUse'>
   readonly users: Pick<IdentityStore, 'findUser'>
   readonly secrets: Pick<ConsoleSecrets, 'hashCookie'>
@@ -83,7 +83,9 @@ export class SessionAccess {
     if (session === undefined) throw invalidSession()
     const credential = { kind: 'console_session', sessionId: session.sessionId } as const
     const owner = authenticated(credential, { user, session, ring: [], now: now() })
-    if (isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now()) await store.recordUse(session.sessionId)
+    const isDue = isUse && after(session.lastUsedAt, LAST_USE_SECONDS) <= now()
+    // A standby takes no note of it, so that a session which is used there only becomes idle.
+    if (isDue && !replica.isStandby()) await store.recordUse(session.sessionId)
     return { user: owner, session, credential, nextNonce: null }
   }
 

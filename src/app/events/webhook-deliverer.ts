@@ -45,7 +45,7 @@ export interface WebhookDelivererOptions {
   readonly store: WebhookStore
   readonly reader: AuditReader
   readonly attempts: Pick<WebhookAttempts, 'send'>
-  readonly replica: Pick<Replica, 'isFresh' | 'isCurrent' | 'refreshOrLog'>
+  readonly replica: Pick<Replica, 'isFresh' | 'isWritable' | 'refreshOrLog'>
   /** The version of the instance that the replica has. */
   readonly version: () => number
   readonly clock: Clock
@@ -119,7 +119,7 @@ export class WebhookDeliverer {
 
   async #look(): Promise<void> {
     const { store, reader, replica, now } = this.#options
-    if (!replica.isFresh() || !replica.isCurrent()) return
+    if (!replica.isFresh() || !replica.isWritable()) return
     const version = this.#options.version()
     if (version === this.#version && !this.#hasWork) return
     const webhooks = await store.list()

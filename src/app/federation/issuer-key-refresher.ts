@@ -3,7 +3,7 @@
  * for it.
  *
  * Every replica runs a refresher, and none is the leader. A fetch is claimed under the lock of the instance, so that there is one at a time
- * for each issuer; the others learn its outcome from the database. While that is out of reach nothing is fetched.
+ * for each issuer; the others learn its outcome from the database. While that is out of reach, or a standby, nothing is fetched.
  */
 import { DomainError, isOutage } from '../../domain/errors.ts'
 import {
@@ -38,7 +38,7 @@ interface IssuerKeyFetcher {
 export interface IssuerKeyRefresherOptions {
   readonly store: IssuerKeyStore
   readonly fetcher: IssuerKeyFetcher
-  readonly replica: Pick<Replica, 'isFresh' | 'isCurrent' | 'trustedIssuers' | 'noteKeyFetch' | 'refreshOrLog'>
+  readonly replica: Pick<Replica, 'isFresh' | 'isWritable' | 'trustedIssuers' | 'noteKeyFetch' | 'refreshOrLog'>
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
@@ -119,7 +119,7 @@ export class IssuerKeyRefresher {
 
   #look(): void {
     const { replica, now } = this.#options
-    if (!replica.isFresh() || !replica.isCurrent()) return
+    if (!replica.isFresh() || !replica.isWritable()) return
     const issuers = new Map(this.#issuers().map((issuer) => [issuer.issuerId, issuer]))
     for (const [issuerId, { source, aborting }] of this.#running) {
       const known = issuers.get(issuerId)

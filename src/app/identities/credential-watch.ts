@@ -13,6 +13,8 @@ const EVERY = 5 * 60 * 1000
 /** What it needs. */
 export interface CredentialWatchOptions {
   readonly expiries: CredentialExpiries
+  /** Whether the database can be written to. */
+  readonly isWritable: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
 }
@@ -48,9 +50,9 @@ export class CredentialWatch {
   }
 
   async #look(): Promise<void> {
-    const { expiries, log } = this.#options
+    const { expiries, isWritable, log } = this.#options
     try {
-      while (!this.#stopped && !(await expiries.announce()).isComplete);
+      while (isWritable() && !this.#stopped && !(await expiries.announce()).isComplete);
       this.#counts = await expiries.count()
     } catch (error) {
       this.#counts = undefined

@@ -14,6 +14,8 @@ const DEFAULT_CAPACITY = 50_000
 /** What it needs. */
 export interface SecretUsesOptions {
   readonly store: Pick<CredentialUses, 'recordSecretUses'>
+  /** Whether there is a database to write to. */
+  readonly canWrite: () => boolean
   readonly clock: Pick<Clock, 'after'>
   readonly log: Log
   readonly capacity?: number
@@ -67,7 +69,7 @@ export class SecretUses {
 
   async #write(): Promise<void> {
     const uses = new Map(this.#unwritten.entries())
-    if (uses.size === 0) return
+    if (uses.size === 0 || !this.#options.canWrite()) return
     try {
       await this.#options.store.recordSecretUses(uses)
     } catch (error) {

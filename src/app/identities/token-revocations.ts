@@ -13,7 +13,7 @@ import type { Replica } from '../replica/replica.ts'
 /** What the use case needs. */
 export interface TokenRevocationsOptions {
   readonly store: Pick<IdentityStore, 'changeUser'>
-  readonly replica: Pick<Replica, 'refreshAfterWrite'>
+  readonly replica: Pick<Replica, 'assertPrimary' | 'refreshAfterWrite'>
 }
 
 /** The request of the client that revokes a token. */
@@ -35,10 +35,11 @@ export class TokenRevocations {
    * Revokes a token in the name of its user, which needs no permission. It is idempotent.
    *
    * @throws {DomainError} `token_invalid` if the credential of the client is not live any more; `revoked_token_limit_reached`,
-   * `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force`.
+   * `primary_region`, `storage_unavailable`, `change_outcome_unknown`, `change_not_in_force`.
    */
   async revoke({ subject: userId, credential }: IssuedAccessToken, request: RevocationRequest): Promise<void> {
     const { store, replica } = this.#options
+    replica.assertPrimary()
     const { requestId, clientAddress, isProved } = request
     const { tokenId, expiresAt } = credential
     const resource = userResource(userId, 'access_tokens', tokenId)

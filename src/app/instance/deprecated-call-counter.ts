@@ -14,6 +14,8 @@ const WRITE_AFTER = 5000
 /** What the counter needs. */
 export interface DeprecatedCallCounterOptions {
   readonly store: DeprecatedCallStore
+  /** Whether there is a database to write to. */
+  readonly canWrite: () => boolean
   readonly clock: Clock
   /** The time of the instance. */
   readonly now: () => Date
@@ -71,8 +73,8 @@ export class DeprecatedCallCounter {
   }
 
   async #write(): Promise<void> {
-    if (this.#unwritten.size === 0) return
-    const { store, clock, log } = this.#options
+    const { store, canWrite, clock, log } = this.#options
+    if (this.#unwritten.size === 0 || !canWrite()) return
     const calls = [...this.#unwritten.values()]
     this.#unwritten.clear()
     try {

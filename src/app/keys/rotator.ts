@@ -133,23 +133,23 @@ export class Rotator {
     return waits ? [] : this.#due()
   }
 
-  /** The steps that are due, also one that will fail. A replica that is not current leaves them to others. */
+  /** The steps that are due, also one that will fail. A replica that is not current, or on a standby, leaves them to others. */
   #due(): readonly PlannedStep[] {
     const { replica, limits, changeTime } = this.#options
-    if (!this.#isCurrent()) return []
+    if (!this.#canChange()) return []
     const { ring, rotation } = replica.status()
     const blocked = blockedStep(rotation, ring, limits)
     const steps = [...plannedSteps(rotation, ring, limits), ...(blocked === undefined ? [] : [blocked])]
     return steps.filter(({ at }) => at <= changeTime())
   }
 
-  #isCurrent(): boolean {
+  #canChange(): boolean {
     const { replica } = this.#options
-    return replica.isFresh() && replica.isCurrent()
+    return replica.isFresh() && replica.isWritable()
   }
 
   #hasUnpublished(): boolean {
-    return this.#isCurrent() && unpublishedKeys(this.#options.replica.status().ring).length > 0
+    return this.#canChange() && unpublishedKeys(this.#options.replica.status().ring).length > 0
   }
 
   /**

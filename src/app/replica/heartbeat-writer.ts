@@ -1,6 +1,6 @@
 /**
- * Writes the heartbeat of this replica to the database, apart from requests. It is shown to operators, so a failure has no
- * consequence but a line in the log.
+ * Writes the heartbeat of this replica to the database, apart from requests. It is shown to operators, and tells replicas on standbys how
+ * old their state is. A failure has no other consequence here than a line in the log.
  */
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log, Readiness, ReplicaStore } from '../../domain/ports.ts'
@@ -17,6 +17,8 @@ export interface HeartbeatWriterOptions {
   readonly identity: ReplicaIdentity
   readonly replica: Pick<Replica, 'status' | 'isReachable'>
   readonly readiness: () => Readiness
+  /** Whether there is a database to write to. */
+  readonly canWrite: () => boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -62,10 +64,10 @@ export class HeartbeatWriter {
     })
   }
 
-  /** Without the database, which others have logged already, nothing is tried. */
+  /** Without the database, which others have logged already, and on a standby without its primary nothing is tried. */
   async #unlessAway(write: () => Promise<void>): Promise<void> {
-    const { replica, clock, log } = this.#options
-    if (!replica.isReachable()) return
+    const { replica, canWrite, clock, log } = this.#options
+    if (!replica.isReachable() || !canWrite()) return
     try {
       await write()
     } catch (error) {

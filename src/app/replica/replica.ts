@@ -4,18 +4,20 @@
  * The version in the database is authoritative. It is compared once a second, after own writes, and at every hint of the change
  * feed. `staleness-guard.ts` decides how long the replica goes on without it.
  */
-import { DomainError } from '../../domain/errors.ts'
+import { DomainError, onStandby } from '../../domain/errors.ts'
 import type { FederatedSubject } from '../../domain/federation/federated-identity.ts'
 import type { TrustedIssuer } from '../../domain/federation/trusted-issuer.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { KeyRing } from '../../domain/keys/key-ring.ts'
 import type { Rotation } from '../../domain/keys/rotation.ts'
 import type { ChangeFeed, InstanceReader, Log, Readiness, SignerFactory, StoredKeyChange } from '../../domain/ports.ts'
+import { HEARTBEAT_SECONDS, MIN_STANDBY_STALENESS_SECONDS } from '../../domain/replicas.ts'
 import { isSameRevision } from '../../domain/revision.ts'
 import type { Clock } from '../../domain/time.ts'
 import { FederatedSubjects } from '../federation/federated-subjects.ts'
 import { type IdentityCounts, LiveIdentities } from '../identities/live-identities.ts'
 import { type KeySnapshot, LiveKeyRing } from '../keys/live-key-ring.ts'
+import { DatabaseRole } from './database-role.ts'
 import type { InstanceClock } from './instance-clock.ts'
 import { assertSameIssuer } from './issuer.ts'
 import { ReplicaMemory } from './replica-memory.ts'
@@ -43,6 +45,8 @@ export interface ReplicaOptions {
   readonly maxReads?: number | undefined
   /** How long to go on without the database, in seconds. */
   readonly maxStalenessSeconds: number
+  /** Where changes are made while the database is a standby, for those who are refused; null: that is not configured. Default null. */
+  readonly primaryUrl?: string | null
 }
 
 /** What is in memory, however old it is. */
@@ -54,6 +58,8 @@ export interface ReplicaStatus {
   readonly changedAt: Date | null
   /** How long ago the database confirmed it. */
   readonly stalenessSeconds: number
+  /** How old what a standby had was at the last comparison that succeeded, in seconds; null: the database was a primary. */
+  readonly replayAgeSeconds: number | null
   /** How long the last change of another process took to get here, at most. Null: there has been none. */
   readonly lagSeconds: number | null
   /** The row because of which a newer version cannot be taken over; undefined if there is none. */
@@ -64,6 +70,7 @@ export class Replica {
   readonly #options: ReplicaOptions
   readonly #memory: ReplicaMemory
   readonly #guard: StalenessGuard
+  readonly #role: DatabaseRole
   readonly #loads = new SingleFlight(() => this.#load())
   readonly #confirmations: Throttled
   readonly #poller: VersionPoller
@@ -72,6 +79,7 @@ export class Replica {
     const { reader, feed, signers, clock, log, maxReads, maxStalenessSeconds } = options
     this.#options = options
     this.#guard = new StalenessGuard(options)
+    this.#role = new DatabaseRole(options)
     this.#confirmations = new Throttled({ clock, everyMilliseconds: CONFIRM_EVERY, run: () => this.refresh() })
     this.#poller = new VersionPoller({ feed, clock, maxStalenessSeconds, compare: () => this.refreshOrLog() })
     const rows = new UnreadableRows(options)
@@ -95,10 +103,14 @@ export class Replica {
   /**
    * Loads the state and starts following it.
    *
-   * @throws {DomainError} `storage_unavailable` if the first load fails.
+   * @throws {DomainError} `storage_unavailable` if the first load fails, or what a standby has is too old.
+   * @throws {Error} that says what to do, if the database is a standby and the greatest staleness too short for one.
    */
   async start(): Promise<void> {
     await this.refresh()
+    this.#assertStalenessSuitsRole()
+    const reason = this.#role.isStandby ? this.#guard.whyNotReady() : undefined
+    if (reason !== undefined) throw new DomainError('storage_unavailable', reason)
     this.#poller.start()
   }
 
@@ -191,10 +203,11 @@ export class Replica {
 
   status(): ReplicaStatus {
     const { keys, rotation, revision, lag } = this.#memory
-    const { stalenessSeconds, unreadableRow } = this.#guard
+    const { stalenessSeconds, replayAgeSeconds, unreadableRow } = this.#guard
     const { ring } = keys.current
     const { version, changedAt } = revision
-    return { ring, rotation, version, changedAt, stalenessSeconds, lagSeconds: lag.seconds, unreadableRow }
+    const ages = { stalenessSeconds, replayAgeSeconds, lagSeconds: lag.seconds }
+    return { ring, rotation, version, changedAt, ...ages, unreadableRow }
   }
 
   /** The hits and misses of the cache of service users. */
@@ -217,12 +230,27 @@ export class Replica {
     return this.#guard.isCurrent()
   }
 
+  /** Whether the database was a hot standby at the last comparison. */
+  isStandby(): boolean {
+    return this.#role.isStandby
+  }
+
+  /** Whether this replica can make changes and read them back. All that changes the instance in the background asks this. */
+  isWritable(): boolean {
+    return this.#guard.isCurrent() && !this.#role.isStandby
+  }
+
+  /** @throws {DomainError} `primary_region`, `storage_unavailable`: the database was a standby at the last comparison. Every change of a caller asks this. */
+  assertPrimary(): void {
+    if (this.#role.isStandby) throw onStandby(this.#options.primaryUrl ?? null)
+  }
+
   /** @throws {DomainError} `storage_unavailable` at once if the database is known to be out of reach. */
   assertReachable(): void {
     this.#guard.assertReachable()
   }
 
-  /** @throws {DomainError} `storage_unavailable` unless this replica can make changes and read them back. */
+  /** @throws {DomainError} `storage_unavailable` unless memory has everything, and the database can be read. */
   assertCurrent(): void {
     this.#guard.assertCurrent()
   }
@@ -233,7 +261,8 @@ export class Replica {
     if (reason !== undefined) return { ready: false, reason }
     if (this.#memory.keys.current.signer === null)
       return { ready: false, reason: 'no web key is active, or the active one cannot be opened' }
-    return { ready: true, warnings: this.#guard.warnings() }
+    const standby = this.#role.isStandby ? { stalenessSeconds: this.#guard.stalenessSeconds } : undefined
+    return { ready: true, warnings: this.#guard.warnings(), ...(standby === undefined ? {} : { standby }) }
   }
 
   /**
@@ -295,9 +324,11 @@ export class Replica {
     const { reader, clock, time, issuer } = this.#options
     const at = clock.monotonic()
     let version: number | undefined
+    let replayAge = 0
     try {
       const status = await reader.status()
       time.adjust(status.clock)
+      replayAge = this.#role.observe(status, at)
       assertSameIssuer(status.issuer, issuer)
       version = isSameRevision(status, this.#memory.revision) ? undefined : status.version
       if (version !== undefined) await this.#memory.load(reader)
@@ -305,7 +336,16 @@ export class Replica {
       this.#guard.failed({ at, version, error })
       throw error
     }
-    this.#guard.confirmed(at)
+    this.#guard.confirmed(at, this.#role.isStandby ? replayAge : null)
+  }
+
+  #assertStalenessSuitsRole(): void {
+    const { maxStalenessSeconds } = this.#options
+    if (!this.#role.isStandby || maxStalenessSeconds >= MIN_STANDBY_STALENESS_SECONDS) return
+    throw new Error(
+      `the database is a standby, which knows how old it is by heartbeats of its primary every ${HEARTBEAT_SECONDS} s: ` +
+        `KEYTURN_MAX_STALENESS must be at least ${MIN_STANDBY_STALENESS_SECONDS}, and is ${maxStalenessSeconds}`,
+    )
   }
 
   /** A failure is reported by the `refresh` that follows. */

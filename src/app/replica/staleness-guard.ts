@@ -1,7 +1,8 @@
 /**
  * The staleness guard of a replica: whether what is in memory may still be served, and whether it is all that is known.
  *
- * Memory goes stale in two ways. If the database is out of reach, no change is known, and tokens go on for the configured time.
+ * Memory goes stale in three ways. If the database is out of reach, no change is known, and tokens go on for the configured time. If it is
+ * a standby that does not hear of its primary, no change arrives either, and tokens go on for the same time.
  * If the database has a newer state that cannot be taken over, memory is known to be out of date, and tokens go on only for as
  * long as it takes to notice. The reasons are a row that cannot be read, a refusal of the database, and two comparisons in a row
  * after which the newer state did not arrive.
@@ -9,6 +10,7 @@
 import { DomainError, StorageRefusal } from '../../domain/errors.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { Log } from '../../domain/ports.ts'
+import { OVERDUE_SECONDS } from '../../domain/replicas.ts'
 import type { Clock } from '../../domain/time.ts'
 import { UnreadableRow } from '../../domain/unreadable-row.ts'
 
@@ -39,11 +41,15 @@ interface Unreadable {
   readonly row: Pick<UnreadableRow, 'id'> & { readonly kind: UnreadableRow['kind'] | 'other' }
 }
 
+const STANDSTILL = 'the standby has received no heartbeat of a replica on its primary'
+
 const NO_SINGLE_ROW = { kind: 'other', id: '' } as const
 
 export class StalenessGuard {
   readonly #options: StalenessGuardOptions
   #confirmedAt = Number.NEGATIVE_INFINITY
+  /** Of the last successful comparison. */
+  #replayAgeSeconds: number | null = null
   #failure: unknown
   #unreadable: Unreadable | undefined
   /** The newer version that the database had. It stays known while the database is out of reach. */
@@ -57,15 +63,24 @@ export class StalenessGuard {
     this.#options = options
   }
 
-  /** Memory has what the database had. @param at When the comparison began, by the monotonic clock. */
-  confirmed(at: number): void {
-    this.#confirmedAt = at
-    if (this.#throttle !== undefined) this.#options.log.info({}, 'the state of the instance can be read again')
+  /**
+   * Memory has what the database had.
+   *
+   * @param at When the comparison began, by the monotonic clock.
+   * @param replayAgeSeconds How old what the database has is at most. Default null: it is a primary, and has everything.
+   */
+  confirmed(at: number, replayAgeSeconds: number | null = null): void {
+    this.#confirmedAt = at - (replayAgeSeconds ?? 0) * 1000
+    this.#replayAgeSeconds = replayAgeSeconds
     this.#failure = undefined
     this.#unreadable = undefined
     this.#newerVersion = undefined
     this.#missedAt = undefined
-    this.#throttle = undefined
+    if (!this.isFresh()) this.#logStandstill()
+    else if (this.#throttle !== undefined) {
+      this.#options.log.info({}, 'the state of the instance can be read again')
+      this.#throttle = undefined
+    }
   }
 
   failed({ at, version, error }: FailedComparison): void {
@@ -94,8 +109,21 @@ export class StalenessGuard {
     log.warn(facts, 'the state of the instance could not be read')
   }
 
+  /** Of a comparison that succeeded. */
+  #logStandstill(): void {
+    const { clock, log } = this.#options
+    this.#throttle ??= new LogThrottle()
+    if (!this.#throttle.admits(STANDSTILL, clock.monotonic())) return
+    log.warn({ replayAgeSeconds: this.#replayAgeSeconds }, `${STANDSTILL}: the state of the instance is too old`)
+  }
+
   get stalenessSeconds(): number {
     return this.#secondsSince(this.#confirmedAt)
+  }
+
+  /** How old what a standby had was at the last successful comparison; null: the database was a primary. */
+  get replayAgeSeconds(): number | null {
+    return this.#replayAgeSeconds
   }
 
   /** The row because of which a newer state cannot be taken over; undefined if there is none. */
@@ -132,6 +160,8 @@ export class StalenessGuard {
   assertReachable(): void {
     const unavailable = unavailability(this.#failure)
     if (unavailable !== undefined) throw new DomainError('storage_unavailable', unavailable.message)
+    // What a primary answers is the newest state, what a standby answers is as old as its replay.
+    if (this.#replayAgeSeconds !== null) this.assertFresh()
   }
 
   /** @throws {DomainError} `storage_unavailable` if the database cannot be used, or has what cannot be taken over. */
@@ -149,9 +179,12 @@ export class StalenessGuard {
   /** What an operator should know while what is in memory may still be served. */
   warnings(): readonly string[] {
     const unavailable = unavailability(this.#failure)
-    if (unavailable === undefined) return []
     const { maxStalenessSeconds } = this.#options
     const passed = Math.floor(this.stalenessSeconds)
+    if (unavailable === undefined) {
+      if (this.#replayAgeSeconds === null || this.stalenessSeconds < OVERDUE_SECONDS) return []
+      return [`${STANDSTILL}: tokens go on for ${maxStalenessSeconds} s, of which ${passed} s have passed`]
+    }
     const newer = this.#newerVersion
     const outdated = newer === undefined ? '' : `, and version ${newer} of the instance is known`
     return [
@@ -173,7 +206,8 @@ export class StalenessGuard {
     const { maxStalenessSeconds } = this.#options
     if (this.stalenessSeconds <= maxStalenessSeconds) return undefined
     const age = Number.isFinite(this.#confirmedAt) ? `for ${Math.floor(this.stalenessSeconds)} s` : 'yet'
-    const why = forOperator(unavailability(this.#failure)) ?? 'a comparison is under way'
+    const underWay = this.#replayAgeSeconds === null ? 'a comparison is under way' : STANDSTILL
+    const why = forOperator(unavailability(this.#failure)) ?? underWay
     return `the database has not confirmed the state of the instance ${age}, the limit is ${maxStalenessSeconds} s: ${why}`
   }
 

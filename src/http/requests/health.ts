@@ -12,7 +12,13 @@ export function readyz(readiness: () => Readiness): Handler {
   return (_req, res) => {
     const state = readiness()
     if (!state.ready) return sendJson(res, 503, { status: 'not ready', reason: state.reason })
-    const { warnings } = state
-    sendJson(res, 200, { status: 'ready', ...(warnings.length > 0 ? { warnings } : {}) })
+    const { warnings, standby } = state
+    sendJson(res, 200, {
+      status: 'ready',
+      ...(standby === undefined
+        ? {}
+        : { database: 'standby', staleness_seconds: Math.floor(standby.stalenessSeconds) }),
+      ...(warnings.length > 0 ? { warnings } : {}),
+    })
   }
 }

@@ -52,8 +52,13 @@ async function revoke({ ctx, client, token }: JwtRequest, options: RevocationAns
   }
 }
 
-/** Each of them goes away, and the request may be repeated. */
-const TEMPORARY: readonly string[] = ['revoked_token_limit_reached', 'change_outcome_unknown', 'change_not_in_force']
+/** The request may be repeated: each of them goes away, except that a standby leaves revocations to its primary (RFC 7009 §2.2.1). */
+const TEMPORARY: readonly string[] = [
+  'revoked_token_limit_reached',
+  'primary_region',
+  'change_outcome_unknown',
+  'change_not_in_force',
+]
 
 function toOAuthRefusal(error: unknown): unknown {
   if (!(error instanceof DomainError)) return error

@@ -45,6 +45,8 @@ export function byToken(access: Pick<Access, 'authenticate'>, callContexts: Call
 export interface GateOptions {
   readonly authenticate: Authenticate
   readonly access: Pick<Access, 'authorize' | 'assertStorageReachable'>
+  /** Throws {DomainError} `primary_region` if nothing can be changed here. */
+  readonly assertPrimary: () => void
   readonly audit: Pick<AuditTrail, 'refuse'>
   readonly permissionFor: ReturnType<typeof permissionsOf>
   /** Whether deprecated services are served. */
@@ -61,6 +63,7 @@ export interface GateOptions {
 export function authorize({
   authenticate,
   access,
+  assertPrimary,
   audit,
   permissionFor,
   servesDeprecated,
@@ -85,9 +88,11 @@ export function authorize({
       entry = { ...entry, actor: userId }
       callContexts.identified(values, userId)
       if (isDeprecated(method)) deprecatedCalls.note(userId, entry.action)
-      const authority = await access.authorize(caller, permissionFor(method))
+      const permission = permissionFor(method)
+      const authority = await access.authorize(caller, permission)
       // Every method needs the database. Only authorized callers learn whether it can be reached.
       access.assertStorageReachable()
+      if (!isReading(permission)) assertPrimary()
       setActor(values, { ...entry, authority })
     } catch (error) {
       auditRefusal(audit, entry, error)
@@ -96,6 +101,11 @@ export function authorize({
       throw refusal
     }
   }
+}
+
+/** Whether methods with this permission change nothing. Signing in is allowed to those who may read, and opens a session. */
+function isReading(permission: Permission): boolean {
+  return permission.endsWith('.read') && permission !== 'iam.console.read'
 }
 
 function switchedOff({ typeName: successor }: DescService): DomainError {

@@ -2,7 +2,7 @@
  * Which refused calls go into the audit trail, with the resource that they were about.
  *
  * A refusal is a decision about a valid request. These are no refusals: a request that does not decode or breaks a rule of the
- * proto; a call while the database cannot be reached; a change that is stored but not in force here, which is an event already; a
+ * proto; a call while the database cannot be reached, or is a standby; a change that is stored but not in force here, which is an event already; a
  * change whose outcome is unknown, which may be one; the request for a DPoP nonce, after which clients try again.
  */
 import type { Interceptor } from '@connectrpc/connect'
@@ -38,6 +38,8 @@ export function auditRefusals(audit: Pick<AuditTrail, 'refuse'>): Interceptor {
 
 const NO_REFUSALS: readonly DomainErrorCode[] = [
   'storage_unavailable',
+  'primary_region',
+  'primary_unavailable',
   'change_not_in_force',
   'change_outcome_unknown',
   'dpop_nonce_required',

@@ -28,6 +28,7 @@ import { toMemberRole } from '../identities/project-member-mapping.ts'
 import { toInstanceRole } from '../identities/service-user-mapping.ts'
 import { toWebKeyConfig } from '../keys/web-key-config.ts'
 import { toDate, toSeconds } from '../messages/fields.ts'
+import { oversizedIn } from './configuration-size.ts'
 
 /** A configuration, as far as it can be read, and the mistakes in it. */
 interface ReadConfiguration {
@@ -41,6 +42,8 @@ const validator = createValidator()
 
 /** Reads a configuration. With values that break a rule, nothing else of it is looked at. */
 export function toConfigurationText(wire: WireConfiguration = create(ConfigurationSchema)): ReadConfiguration {
+  const oversized = oversizedIn(ConfigurationSchema, wire)
+  if (oversized.length > 0) return { configuration: NOTHING, mistakes: oversized }
   const violations = [...violationsOf(wire), ...nulsOf(ConfigurationSchema, wire, '')]
   if (violations.length > 0) return { configuration: NOTHING, mistakes: violations }
   const reading = new Reading()

@@ -99,6 +99,8 @@ const WIRE = {
   permission_not_held: [Code.PermissionDenied, 'PERMISSION_NOT_HELD'],
   too_many_failures: [Code.ResourceExhausted, 'TOO_MANY_FAILURES'],
   service_switched_off: [Code.Unimplemented, 'SERVICE_SWITCHED_OFF'],
+  primary_region: [Code.FailedPrecondition, 'PRIMARY_REGION'],
+  primary_unavailable: [Code.Unavailable, 'PRIMARY_UNAVAILABLE'],
   // Neither is `unavailable`: clients retry that automatically, and a stored change would be made twice.
   change_not_in_force: [Code.Unknown, 'CHANGE_NOT_IN_FORCE'],
   change_outcome_unknown: [Code.Unknown, 'CHANGE_OUTCOME_UNKNOWN'],

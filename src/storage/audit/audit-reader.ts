@@ -9,6 +9,7 @@ import type { AuditFilter } from '../../domain/audit.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { AuditBatch, AuditReader } from '../../domain/ports.ts'
 import type { Database } from '../postgres/database.ts'
+import { IN_RECOVERY, isStandby } from '../postgres/standby.ts'
 import { usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { toAuditEvent } from './audit-event-row.ts'
 import { isDatedAfter, matches } from './audit-filter.ts'
@@ -20,6 +21,8 @@ interface Horizon {
   readonly latest: OrderedPlace
   /** A place that is not before this one is of another history of the database. */
   readonly end: Pick<OrderedPlace, 'epoch' | 'transactionId'>
+  /** Then a place after the end has not been replayed yet. */
+  readonly isStandby: boolean
   /** Events without an order are dated before it. */
   readonly orderedSince: Date
 }
@@ -58,6 +61,8 @@ export function createAuditReader(database: Pick<Database, 'db'>): AuditReader {
 
 /** Once a higher epoch is stored, events get it: those of a database that was loaded into another server keep their order before new ones. */
 export async function startEpoch({ db }: Pick<Database, 'db'>): Promise<boolean> {
+  // It has the transactions of its primary, also after a promotion.
+  if (await isStandby(db)) return false
   return await usingStorageWithRetries(async () => {
     const { numUpdatedRows } = await db
       .updateTable('instance')
@@ -79,11 +84,12 @@ async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
     readonly audit_epoch: number
     readonly audit_ordered_since: Date
     readonly xmax: string
+    readonly in_recovery: boolean
     readonly epoch: number | null
     readonly transaction_id: string | null
     readonly sequence: string | null
   }>`
-    select i.audit_epoch, i.audit_ordered_since, pg_snapshot_xmax(pg_current_snapshot())::text as xmax, e.*
+    select i.audit_epoch, i.audit_ordered_since, pg_snapshot_xmax(pg_current_snapshot())::text as xmax, ${IN_RECOVERY} as in_recovery, e.*
       from instance i left join lateral (
         select epoch, transaction_id, sequence from audit_events
           where transaction_id > '0'
@@ -99,6 +105,7 @@ async function readHorizon({ db }: Pick<Database, 'db'>): Promise<Horizon> {
       ? ORDER_START
       : { kind: 'ordered', epoch, transactionId: BigInt(transaction_id), sequence: BigInt(sequence) },
     end: { epoch: row.audit_epoch, transactionId: BigInt(row.xmax) },
+    isStandby: row.in_recovery,
     orderedSince: row.audit_ordered_since,
   }
 }
@@ -108,8 +115,9 @@ async function readOrdered(
   after: OrderedPlace,
   { filter, limit, horizon }: ReadOptions & { readonly horizon: Horizon },
 ): Promise<AuditBatch> {
-  const { latest, end } = horizon
-  if (after.epoch > end.epoch || (after.epoch === end.epoch && after.transactionId >= end.transactionId)) {
+  const { latest, end, isStandby } = horizon
+  const isAhead = after.epoch > end.epoch || (after.epoch === end.epoch && after.transactionId >= end.transactionId)
+  if (isAhead && !isStandby) {
     throw new DomainError(
       'audit_position_unknown',
       'the position is ahead of the database, which was restored to an earlier time: begin at a date',

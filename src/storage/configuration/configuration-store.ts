@@ -80,7 +80,7 @@ interface Writing {
   readonly label: string
 }
 
-/** Writes the changes of a plan, and returns whether there are any. Users are deleted before their project, and granted what exists by then. */
+/** Writes a plan, and returns whether it changes anything. Users are deleted before their project, and granted what exists by then. */
 export async function writePlan(
   { trx, macs, label }: Writing,
   before: ConfiguredState,
@@ -114,7 +114,8 @@ export async function writePlan(
     return [idOf(change.next)]
   })
   await writeLabels(trx, [...created, ...takenOver.map(({ id }) => id)], label)
-  return changes.length > 0
+  // A label is part of what a plan is made on: it says what is pruned.
+  return changes.length > 0 || takenOver.length > 0
 }
 
 function idOf(

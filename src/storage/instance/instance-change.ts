@@ -38,7 +38,7 @@ export interface ChangeTarget<Before, Decision> {
   decide(before: Before, moment: ChangeMoment): Decision
   /** The resource of the audit event, if only the decision knows it. */
   resourceOf?(decision: Decision): string | undefined
-  /** The resources of the audit events, if there may be several. They are written also if nothing else is. */
+  /** The resources of the audit events, if there may be several; empty if nothing is changed. */
   resourcesOf?(decision: Decision): readonly string[]
   /** Writes the difference, and returns whether there is one. If it throws, the transaction is rolled back. */
   write(trx: Transaction<Tables>, before: Before, decision: Decision): Promise<boolean>

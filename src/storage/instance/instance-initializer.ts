@@ -12,6 +12,7 @@ import { writePlan } from '../configuration/configuration-store.ts'
 import { readConfiguredState } from '../configuration/configured-state.ts'
 import { toNewRow } from '../keys/web-key-row.ts'
 import type { Database } from '../postgres/database.ts'
+import { assertPrimary } from '../postgres/standby.ts'
 import { usingStorage, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import type { Tables } from '../schema/tables.ts'
 import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './instance-row.ts'
@@ -19,13 +20,18 @@ import { bumpVersion, isInitialised, lockInstance, readChangeTime } from './inst
 const ADMINISTRATOR_NAME = 'administrator'
 /** How long `beforeCommit` may take. */
 const FILE_MILLIS = 20_000
+const NOT_SET_UP_YET = 'the instance has not been set up: "keyturn serve" on its primary does that'
 const BOOTSTRAP = { ...SYSTEM, action: 'bootstrap' }
 
 /** Fills a migrated database. */
 export function createInstanceInitializer(database: Database): InstanceInitializer {
   const { db } = database
   return {
-    isInitialised: () => usingStorageWithRetries(() => isInitialised(db)),
+    isInitialised: async () => {
+      const done = await usingStorageWithRetries(() => isInitialised(db))
+      if (!done) await assertPrimary(db, NOT_SET_UP_YET)
+      return done
+    },
 
     initialise: async (content, beforeCommit) => {
       let refusal: { readonly error: unknown } | undefined

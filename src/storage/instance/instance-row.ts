@@ -6,6 +6,7 @@ import type { InstanceStatus } from '../../domain/ports.ts'
 import type { Revision } from '../../domain/revision.ts'
 import { type ChangeMoment, MAX_DATE_AHEAD_SECONDS } from '../../domain/time.ts'
 import type { Database } from '../postgres/database.ts'
+import { IN_RECOVERY } from '../postgres/standby.ts'
 import { assertKnownSchema } from '../schema/schema-major.ts'
 import type { Tables } from '../schema/tables.ts'
 
@@ -23,6 +24,9 @@ const CHANGE_TIME = sql<Date>`
   case when latest_at <= ${CLOCK} + make_interval(secs => ${sql.lit(MAX_DATE_AHEAD_SECONDS)}) then greatest(${CLOCK}, latest_at + interval '1 millisecond')
     else ${CLOCK} end`
 
+/** What a standby has not replayed yet is older than its newest heartbeat. A primary does not look for it. */
+const NEWEST_HEARTBEAT = sql<Date | null>`case when pg_is_in_recovery() then (select max(last_seen_date) from replicas) end`
+
 /**
  * Reads the version of the instance that the transaction sees, with its dates.
  *
@@ -30,15 +34,17 @@ const CHANGE_TIME = sql<Date>`
  */
 export async function readStatus(trx: Transaction<Tables>): Promise<InstanceStatus> {
   const notBefore = performance.now()
-  const { version, changed_at, latest_at, schema_major, issuer, now } = await trx
+  const { version, changed_at, latest_at, schema_major, issuer, now, in_recovery, newest_heartbeat } = await trx
     .selectFrom('instance')
     .select(['version', 'changed_at', 'latest_at', 'schema_major', 'issuer', CLOCK.as('now')])
+    .select([IN_RECOVERY.as('in_recovery'), NEWEST_HEARTBEAT.as('newest_heartbeat')])
     .where('id', '=', 1)
     .executeTakeFirstOrThrow()
   const notAfter = performance.now()
   assertKnownSchema(schema_major)
   const clock = { databaseTime: now, latestChange: latest_at, notBefore, notAfter }
-  return { version: Number(version), changedAt: changed_at, issuer, clock }
+  const standby = in_recovery ? { newestHeartbeat: newest_heartbeat } : null
+  return { version: Number(version), changedAt: changed_at, issuer, clock, standby }
 }
 
 /** Whether the instance has been set up. */

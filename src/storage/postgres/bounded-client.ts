@@ -45,7 +45,8 @@ const ENDS = /^(commit|rollback)$/
 const TRANSACTION_TIMEOUT_SINCE = 170_000
 
 const QUERY_TIMEOUT_MESSAGE = 'Query read timeout'
-const READ_ONLY_STATE = '25006'
+/** The server is a standby, or was told to refuse writes. */
+export const READ_ONLY_STATE = '25006'
 
 /** Bounds a client that the pool has handed out. */
 export function boundClient(

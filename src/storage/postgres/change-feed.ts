@@ -2,7 +2,7 @@
  * The `ChangeFeed` on a database: LISTEN on a connection of its own, opened again with backoff and jitter when it is lost.
  *
  * A heartbeat with a timeout detects a connection that is cut silently. NOTIFY is still only a hint: the subscriber also
- * compares versions.
+ * compares versions. A standby takes no LISTEN; it is asked again with each heartbeat, because it may be promoted.
  */
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { backoffMillis } from '../../domain/backoff.ts'
 import { LogThrottle } from '../../domain/log-throttle.ts'
 import type { ChangeFeed } from '../../domain/ports.ts'
 import { CHANGES_CHANNEL } from '../instance/instance-row.ts'
+import { READ_ONLY_STATE } from './bounded-client.ts'
 import {
   APPLICATION_NAME,
   assertReadableUrl,
@@ -18,6 +19,7 @@ import {
   KEEP_ALIVE_DELAY_MILLIS,
   type PostgresOptions,
 } from './postgres-pool.ts'
+import { errorCodeOf } from './storage-errors.ts'
 
 const RETRY = { first: 100, longest: 5_000 }
 
@@ -45,17 +47,17 @@ export interface FeedTimes {
 export function createChangeFeed(options: PostgresOptions, times: FeedTimes = {}): ChangeFeed {
   if (options.changeFeed === 'poll') return { subscribe: () => async () => {}, status: () => 'off' }
   assertReadableUrl(options.url)
-  const subscriptions = new Set<{ listening: boolean }>()
+  const subscriptions = new Set<{ state: FeedState }>()
   return {
     subscribe: (onChange) => {
       const ending = new AbortController()
-      const subscription = { listening: false }
+      const subscription: { state: FeedState } = { state: 'disconnected' }
       subscriptions.add(subscription)
       const ended = listenUntilEnded(options, ending.signal, {
         times,
         onChange,
-        onListening: (listening) => {
-          subscription.listening = listening
+        onState: (state) => {
+          subscription.state = state
         },
       })
       return async () => {
@@ -65,23 +67,25 @@ export function createChangeFeed(options: PostgresOptions, times: FeedTimes = {}
       }
     },
     status: () => {
-      if (subscriptions.size === 0) return 'off'
-      return [...subscriptions].every(({ listening }) => listening) ? 'connected' : 'disconnected'
+      const states = [...subscriptions].map(({ state }) => state)
+      return states.find((state) => state !== 'connected') ?? states[0] ?? 'off'
     },
   }
 }
 
+type FeedState = ReturnType<ChangeFeed['status']>
+
 interface Listening {
   readonly times: FeedTimes
   readonly onChange: () => void
-  /** Called when a connection begins to listen, and when it is lost. */
-  readonly onListening: (listening: boolean) => void
+  /** Called when a connection begins to listen, when it cannot because the server is a standby, and when it is lost. */
+  readonly onState: (state: FeedState) => void
 }
 
 async function listenUntilEnded(
   { url, log }: PostgresOptions,
   subscription: AbortSignal,
-  { times, onChange, onListening }: Listening,
+  { times, onChange, onState }: Listening,
 ): Promise<void> {
   let throttle = new LogThrottle()
   let failures = 0
@@ -89,15 +93,15 @@ async function listenUntilEnded(
     const reason = await listenUntilLost(url, subscription, {
       times,
       onChange,
-      onListening: () => {
+      onState: (state) => {
         failures = 0
         // The next loss is another one.
         throttle = new LogThrottle()
-        onListening(true)
-        onChange()
+        onState(state)
+        if (state === 'connected') onChange()
       },
     })
-    onListening(false)
+    onState('disconnected')
     if (subscription.aborted) return
     if (throttle.admits(reason, performance.now())) {
       log.warn({ reason }, 'the database connection that announces changes was lost')
@@ -112,7 +116,7 @@ async function listenUntilEnded(
 async function listenUntilLost(
   url: string,
   subscription: AbortSignal,
-  { times, onListening, onChange }: Omit<Listening, 'onListening'> & { readonly onListening: () => void },
+  { times, onState, onChange }: Listening,
 ): Promise<string> {
   const socket = new Socket()
   // Not `client.end()`: it waits for the server to close, and a server that is gone does not.
@@ -142,9 +146,15 @@ async function listenUntilLost(
     // Not `events.once`: it also rejects on 'error', which would be unhandled.
     const lost = new Promise((resolve) => client.once('end', resolve))
     await client.connect()
-    await client.query(LISTEN)
-    if (!subscription.aborted) onListening()
-    await heartbeatUntil(lost, client, times.heartbeat ?? HEARTBEAT_MILLIS)
+    let state: FeedState | undefined
+    const listen = async (): Promise<void> => {
+      const now = await listenOn(client)
+      if (now === state || subscription.aborted) return
+      state = now
+      onState(now)
+    }
+    await listen()
+    await heartbeatUntil(lost, listen, times.heartbeat ?? HEARTBEAT_MILLIS)
   } catch (error) {
     reason ??= error instanceof Error ? error.message : String(error)
   } finally {
@@ -154,8 +164,19 @@ async function listenUntilLost(
   return reason ?? 'the server closed it'
 }
 
-/** Sends heartbeats until the connection is lost. @throws {Error} if one times out. */
-async function heartbeatUntil(lost: Promise<unknown>, client: pg.Client, everyMillis: number): Promise<void> {
+/** A standby announces nothing (`off`). It may be promoted, and the connection stays. */
+async function listenOn(client: pg.Client): Promise<FeedState> {
+  try {
+    await client.query(LISTEN)
+    return 'connected'
+  } catch (error) {
+    if (errorCodeOf(error) !== READ_ONLY_STATE) throw error
+    return 'off'
+  }
+}
+
+/** Listens again and again until the connection is lost. @throws {Error} if that times out. */
+async function heartbeatUntil(lost: Promise<unknown>, listen: () => Promise<void>, everyMillis: number): Promise<void> {
   const ending = new AbortController()
   const { signal } = ending
   // Not `Promise.race`: each race would stay in memory for as long as the connection.
@@ -163,6 +184,6 @@ async function heartbeatUntil(lost: Promise<unknown>, client: pg.Client, everyMi
   while (true) {
     await delay(everyMillis, undefined, { signal }).catch(() => {})
     if (signal.aborted) return
-    await client.query(LISTEN)
+    await listen()
   }
 }

@@ -42,6 +42,7 @@ import { eventOrder } from '../migrations/0018-event-order.ts'
 import { webhooks } from '../migrations/0019-webhooks.ts'
 import { configuration } from '../migrations/0020-configuration.ts'
 import type { Database } from '../postgres/database.ts'
+import { assertPrimary } from '../postgres/standby.ts'
 import { errorCodeOf, INSUFFICIENT_PRIVILEGE, usingStorageWithRetries } from '../postgres/storage-errors.ts'
 import { assertKnownSchema } from './schema-major.ts'
 import type { Tables } from './tables.ts'
@@ -90,6 +91,9 @@ const MAY_NOT_MIGRATE =
   'the schema of the database is older than this version of Keyturn, and this role may not change it: ' +
   'run "keyturn migrate" with a role that may'
 
+const NOT_MIGRATED_YET =
+  'its schema is older than this version of Keyturn: start this version, or run "keyturn migrate", on its primary'
+
 /** Duplicate table, duplicate type, unique violation: how `if not exists` fails when another session was faster. */
 const CREATED_BY_ANOTHER = ['42P07', '42710', '23505']
 
@@ -107,13 +111,14 @@ export interface TakingOver {
  * Other replicas wait in one statement, and try again when it times out.
  *
  * @param takingOver Required if `needsTakeOver`.
- * @throws {DomainError} `storage_unavailable`.
+ * @throws {DomainError} `storage_unavailable`; also if the database is a standby on which one is missing.
  * @throws {NewerSchema} if the database was migrated by a newer major version.
  * @throws {Error} if a migration fails, or the role may not run it. Nothing has changed then.
  */
 export async function migrate(database: Database, takingOver?: TakingOver): Promise<readonly string[]> {
   if (await isMigrated(database)) return []
   const { db } = database
+  await assertPrimary(db, NOT_MIGRATED_YET)
   return await usingStorageWithRetries(async () => {
     try {
       // Outside the transaction: losing the race to create a table would abort it.

@@ -10,6 +10,8 @@ const FEED_STATES = ['connected', 'disconnected', 'off'] as const
 export interface DatabaseStatus {
   /** Whether it answered when it was last asked. */
   reachable(): boolean
+  /** Whether it was a hot standby when it was last asked. */
+  standby(): boolean
   /** By name: how many connections a pool has, how many of them are idle, and how many callers wait for one. */
   pools(): Readonly<Record<string, { readonly total: number; readonly idle: number; readonly waiting: number }>>
   /** `off`: changes are not announced, or not listened for. */
@@ -43,6 +45,11 @@ function observe(registry: Registry, status: DatabaseStatus): void {
     help: 'Whether the database answered when it was last asked: 1 or 0.',
     aggregator: 'min',
     read: () => (status.reachable() ? 1 : 0),
+  })
+  observeGauge(registry, {
+    name: 'keyturn_database_standby',
+    help: 'Whether the database was a hot standby when it was last asked: 1 or 0.',
+    read: () => (status.standby() ? 1 : 0),
   })
   observeGauge(registry, {
     name: 'keyturn_change_feed',

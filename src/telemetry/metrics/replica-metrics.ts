@@ -55,6 +55,11 @@ function observe(registry: Registry, replica: ReplicaSource): void {
     help: 'Time since the state in memory was last confirmed against the database.',
     read: () => replica.status().stalenessSeconds,
   })
+  observeGauge(registry, {
+    name: 'keyturn_replica_replay_age_seconds',
+    help: 'How old what a standby had was at the last comparison; 0 if the database is a primary.',
+    read: () => replica.status().replayAgeSeconds ?? 0,
+  })
   observeCounter(registry, {
     name: 'keyturn_identity_cache_lookups_total',
     help: 'Look-ups of service users, by result: in memory, or read from the database.',

@@ -3,6 +3,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import { WebhookAttempts } from '../../../src/app/events/webhook-attempts.ts'
 import { WebhookDeliverer } from '../../../src/app/events/webhook-deliverer.ts'
 import { generateMasterKey, parseMasterKeys } from '../../../src/crypto/master-keys.ts'
@@ -18,6 +19,7 @@ import { createWebhookStore } from '../../../src/storage/events/webhook-store.ts
 import { type Database, openDatabase } from '../../../src/storage/postgres/database.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import { anAuditEntry, anEntry } from '../../support/audit-entry.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createRecordingLog } from '../../support/log.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { newPostgresDatabase } from '../../support/new-database.ts'
@@ -76,7 +78,17 @@ async function create(): Promise<string> {
   return webhookId
 }
 
-const write = (action: string) => createAuditLog(database).refuse(anAuditEntry(action), 'no')
+/** Writes an event, and waits until it can be read: an older transaction of any database of the server holds it back. */
+async function write(action: string): Promise<void> {
+  await createAuditLog(database).refuse(anAuditEntry(action), 'no')
+  await eventually(async () => {
+    const { rows } = await sql<{ readable: boolean }>`
+      select max(transaction_id) < pg_snapshot_xmin(pg_current_snapshot()) as readable from audit_events`.execute(
+      database.db,
+    )
+    expect(rows).toEqual([{ readable: true }])
+  })
+}
 
 /** A replica with a deliverer, and how often it has asked the database. */
 function startDeliverer() {
@@ -113,7 +125,7 @@ function startDeliverer() {
     }),
     replica: {
       isFresh: () => true,
-      isCurrent: () => true,
+      isWritable: () => true,
       refreshOrLog: async () => {},
     },
     version: () => version,

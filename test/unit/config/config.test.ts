@@ -25,6 +25,7 @@ describe('the configuration', () => {
       baseUrl: null,
       database: { kind: 'embedded' },
       databaseMaxConnections: 10,
+      primary: { url: null, databaseUrl: null },
       changeFeed: 'listen',
       workers: 1,
       dataDir: resolve('.keyturn'),

@@ -250,7 +250,7 @@ export declare const ConfigService: GenService<{
   },
   /**
    * Brings the instance to the state that a configuration describes, in one step: everything is stored or nothing. Without a difference
-   * nothing is changed, and the version stays. Every changed resource is an audit event, with the reason. Errors: `invalid_argument`
+   * and without a resource that gets the label nothing is changed, and the version stays. Every changed resource is an audit event, with the reason. Errors: `invalid_argument`
    * (`CONFIGURATION_INVALID`, with the first mistakes as `google.rpc.BadRequest`, and in `mistakes` how many there are:
    * `PlanConfiguration` returns all of them), `aborted` (`CONFIGURATION_CHANGED`): the instance has another version than `version`,
    * and so the plan is out of date.

@@ -31,8 +31,8 @@ export declare type Plan = Message<"iam.config.v2.Plan"> & {
   changes: PlannedChange[];
 
   /**
-   * What has no label yet, or another one with `take_over`, and gets the label of the configuration. Of itself that is no difference: it
-   * raises no version. A resource in `changes` may be here as well.
+   * What has no label yet, or another one with `take_over`, and gets the label of the configuration. Of itself that is no difference,
+   * but it raises the version, because pruning depends on labels. A resource in `changes` may be here as well.
    *
    * @generated from field: repeated iam.config.v2.ResourceName taken_over = 3;
    */

@@ -93,6 +93,7 @@ async function startAccess() {
       changedAt: NOW,
       issuer: ISSUER,
       clock: { databaseTime: NOW, latestChange: null, notBefore: 0, notAfter: 0 },
+      standby: null,
     }
   }
   const reader: InstanceReader = {

@@ -48,7 +48,7 @@ beforeEach(() => {
 const now = () => new Date(1_000 * DAY + clock.monotonic())
 
 function start(days: number): void {
-  stop = startAuditRetention({ events, clock, now, log, days })
+  stop = startAuditRetention({ events, isWritable: () => true, clock, now, log, days })
 }
 
 function daysAgo(days: number): Date {

@@ -36,7 +36,7 @@ class Instance implements InstanceReader {
   }
 
   async status(): Promise<InstanceStatus> {
-    return { version: this.#version, changedAt: null, issuer: null, clock }
+    return { version: this.#version, changedAt: null, issuer: null, clock, standby: null }
   }
 
   async load({ userIds = [] }: NeededIdentities = {}): Promise<InstanceState> {

@@ -20,7 +20,13 @@ function create() {
     },
     list: async () => [],
   }
-  const counter = new DeprecatedCallCounter({ store, clock, now: () => after(clock.monotonic() / 1000), log })
+  const counter = new DeprecatedCallCounter({
+    store,
+    canWrite: () => true,
+    clock,
+    now: () => after(clock.monotonic() / 1000),
+    log,
+  })
   const pass = async (milliseconds: number) => {
     clock.advance(milliseconds)
     await new Promise((resolve) => setImmediate(resolve))

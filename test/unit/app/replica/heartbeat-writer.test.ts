@@ -29,13 +29,21 @@ function create() {
       done.push(`removed ${replicaId}`)
     },
   }
-  const state = { version: 3, lagSeconds: null as number | null, reachable: true }
+  const state = { version: 3, lagSeconds: null as number | null, reachable: true, canWrite: true }
   const readiness = { now: { ready: true, warnings: ['a warning'] } as Readiness }
   const replica = {
     status: () => ({ version: state.version, lagSeconds: state.lagSeconds }) as never,
     isReachable: () => state.reachable,
   }
-  const writer = new HeartbeatWriter({ store, identity: IDENTITY, replica, readiness: () => readiness.now, clock, log })
+  const writer = new HeartbeatWriter({
+    store,
+    identity: IDENTITY,
+    replica,
+    readiness: () => readiness.now,
+    canWrite: () => state.canWrite,
+    clock,
+    log,
+  })
   const settle = () => new Promise((resolve) => setImmediate(resolve))
   const pass = async (milliseconds: number) => {
     clock.advance(milliseconds)

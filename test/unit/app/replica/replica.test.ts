@@ -42,6 +42,7 @@ function createInstance({ maxStalenessSeconds = 10 } = {}) {
       changedAt,
       issuer: instance.issuer,
       clock: { databaseTime, latestChange: null, notBefore: 0, notAfter: 0 },
+      standby: null,
     }
   }
   const reader: InstanceReader = {

@@ -27,6 +27,37 @@ function createGuard() {
   return { guard, log, fail }
 }
 
+describe('a standby that is reached and hears nothing of its primary', () => {
+  it('is as stale as what it has replayed, with a warning, and refuses after the limit until it follows again', () => {
+    const { guard, log } = createGuard()
+    guard.confirmed(0, 11)
+    expect({ fresh: guard.isFresh(), warnings: guard.warnings(), seconds: guard.stalenessSeconds }).toEqual({
+      fresh: true,
+      warnings: [],
+      seconds: 11,
+    })
+    guard.confirmed(0, 60)
+    expect(guard.warnings()).toEqual([
+      'the standby has received no heartbeat of a replica on its primary: tokens go on for 60 s, of which 60 s have passed',
+    ])
+    guard.assertReachable()
+    guard.confirmed(0, 61)
+    guard.confirmed(0, 62)
+    expect(guard.isFresh()).toBe(false)
+    expect(guard.whyNotReady()).toBe(
+      'the database has not confirmed the state of the instance for 62 s, the limit is 60 s: ' +
+        'the standby has received no heartbeat of a replica on its primary',
+    )
+    expect(() => guard.assertReachable()).toThrow('try again later')
+    guard.confirmed(0, 1)
+    guard.assertReachable()
+    expect(log.lines).toEqual([
+      expect.stringMatching(/^warn the standby has received no heartbeat.*"replayAgeSeconds":61/),
+      expect.stringMatching(/^info the state of the instance can be read again/),
+    ])
+  })
+})
+
 describe('a newer version that is known and not handed over in time', () => {
   it('is the loss of the database at first, and names the version', () => {
     const { guard, log, fail } = createGuard()

@@ -62,7 +62,7 @@ export function afterPlan(state: ConfiguredState, plan: ConfigurationPlan, label
   const all = [...projects.values()]
   return {
     ...state,
-    version: state.version + (plan.changes.length > 0 ? 1 : 0),
+    version: state.version + (plan.changes.length > 0 || plan.takenOver.length > 0 ? 1 : 0),
     projects: all,
     users: [...users.values()].map((user) => grantedIn(user, projects)),
     trustedIssuers: plan.trustedIssuers,

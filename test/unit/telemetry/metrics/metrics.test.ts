@@ -168,6 +168,7 @@ describe('the metrics of a server that starts', () => {
 describe('the metrics of the database', () => {
   const status: DatabaseStatus = {
     reachable: () => true,
+    standby: () => true,
     pools: () => ({ serving: { total: 4, idle: 1, waiting: 0 }, administration: { total: 2, idle: 2, waiting: 7 } }),
     changeFeed: () => 'disconnected',
     clockOffsetSeconds: () => -0.25,
@@ -178,6 +179,7 @@ describe('the metrics of the database', () => {
     const metrics = createMetrics()
     metrics.observeDatabase(status)
     expect(await valuesOf(metrics, 'keyturn_database_reachable')).toEqual({ '': 1 })
+    expect(await valuesOf(metrics, 'keyturn_database_standby')).toEqual({ '': 1 })
     expect(await valuesOf(metrics, 'keyturn_change_feed')).toEqual({ disconnected: 1 })
     expect(await valuesOf(metrics, 'keyturn_clock_offset_seconds')).toEqual({ '': -0.25 })
     expect(await valuesOf(metrics, 'keyturn_clock_held_back_seconds')).toEqual({ '': 3600 })
