@@ -56,7 +56,7 @@ export function auditCommand(io: Io): Command {
       'print events as they happen, from now on or from --from, in the order of changes, until interrupted',
     )
     .addOption(
-      new Option('--after <position>', 'go on after this position, which --follow has printed').implies({
+      new Option('--after <position>', 'follow on after this position, which --follow has printed').implies({
         follow: true,
       }),
     )
@@ -75,7 +75,6 @@ async function follow(io: Io, options: AuditOptions): Promise<void> {
   const { followEvents } = await import('./audit-follow.ts')
   const api = await openApi(io, options)
   const output = formatOf(options)
-  if (output === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
   await followEvents(io, createClient(AuditService, api), {
     request: {
       ...(options.from === undefined ? {} : { fromDate: options.from }),
@@ -86,6 +85,9 @@ async function follow(io: Io, options: AuditOptions): Promise<void> {
       if (output === 'table') return printableLines(row(followed.event ?? create(AuditEventSchema)).join('  '))
       const json = toJson(FollowedAuditEventSchema, followed)
       return output === 'yaml' ? `---\n${formatYaml(json)}` : JSON.stringify(json)
+    },
+    onBegin: () => {
+      if (output === 'table') io.stdout.write(`${painter(io, 'stdout', 'bold')(HEADING.join('  '))}\n`)
     },
     onEnd: (position) => {
       if (output === 'table' && position !== '') io.stderr.write(`to go on here: --after ${position}\n`)

@@ -38,7 +38,9 @@ export interface FollowOptions {
   readonly request: MessageInitShape<typeof FollowAuditEventsRequestSchema>
   /** The lines of an event. */
   readonly format: (followed: FollowedAuditEvent) => string
-  /** Called with the position after the last event when it ends. */
+  /** Called once, when the server has accepted the request. */
+  readonly onBegin: () => void
+  /** Called with the position after the last event when it ends; not called without `onBegin`. */
   readonly onEnd: (position: string) => void
 }
 
@@ -46,7 +48,7 @@ export interface FollowOptions {
 export async function followEvents(
   io: Io,
   client: Client<typeof AuditService>,
-  { request, format, onEnd }: FollowOptions,
+  { request, format, onBegin, onEnd }: FollowOptions,
 ): Promise<void> {
   const output = new AbortController()
   const onError = (error: Error) => output.abort(error)
@@ -70,10 +72,15 @@ export async function followEvents(
     }
   }
   const retries = new Retries()
+  let hasBegun = false
   try {
     while (!signal.aborted) {
       try {
-        await receive(() => retries.reset())
+        await receive(() => {
+          if (!hasBegun) onBegin()
+          hasBegun = true
+          retries.reset()
+        })
       } catch (error) {
         if (signal.aborted) break
         if (position === '' || !retries.admits(error)) throw error
@@ -84,7 +91,7 @@ export async function followEvents(
     // The reader of a pipe that is closed has what it wanted.
     if (output.signal.aborted && output.signal.reason.code !== 'EPIPE') throw output.signal.reason
   } finally {
-    onEnd(position)
+    if (hasBegun) onEnd(position)
     io.stdout.off('error', onError)
   }
 }

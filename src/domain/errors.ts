@@ -79,6 +79,7 @@ export type DomainErrorCode =
   | 'permission_not_held'
   | 'too_many_failures'
   | 'audit_position_invalid'
+  | 'audit_stream_limit_reached'
   | 'audit_position_unknown'
   | 'webhook_not_found'
   | 'webhook_name_taken'

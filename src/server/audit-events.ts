@@ -46,16 +46,9 @@ export async function startAuditExport({
   const { send, stop } = createOtlpLogs(log)
   stack.defer(stop)
   const exports = createAuditExports(database, OTLP)
-  const exporter = new AuditExporter({
-    feed,
-    exports,
-    send,
-    isWritable: () => replica.isWritable(),
-    holder: randomUUID(),
-    clock: systemClock,
-    now,
-    log,
-  })
+  const isWritable = () => replica.isWritable()
+  const holder = randomUUID()
+  const exporter = new AuditExporter({ feed, exports, send, isWritable, holder, clock: systemClock, now, log })
   metrics.observeAuditExport(() => exporter.behindSeconds)
   stack.defer(() => exporter.stop())
   exporter.start()

@@ -52,7 +52,7 @@ export class CredentialWatch {
   async #look(): Promise<void> {
     const { expiries, isWritable, log } = this.#options
     try {
-      while (!this.#stopped && isWritable() && !(await expiries.announce()).isComplete);
+      while (isWritable() && !this.#stopped && !(await expiries.announce()).isComplete);
       this.#counts = await expiries.count()
     } catch (error) {
       this.#counts = undefined

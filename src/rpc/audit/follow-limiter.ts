@@ -1,7 +1,7 @@
 /**
  * Limits the streams of audit events in a process: per caller and in total.
  */
-import { Code, ConnectError } from '@connectrpc/connect'
+import { DomainError } from '../../domain/errors.ts'
 
 const MAX_STREAMS = { perCaller: 10, total: 100 }
 
@@ -12,7 +12,7 @@ export class FollowLimiter {
   /**
    * Counts a stream of a user until the returned function is called.
    *
-   * @throws {ConnectError} `resource_exhausted` if there are too many.
+   * @throws {DomainError} `audit_stream_limit_reached`.
    */
   admit(userId: string): () => void {
     const { perCaller, total } = MAX_STREAMS
@@ -30,6 +30,6 @@ export class FollowLimiter {
   }
 }
 
-function tooMany(max: number, where: string): ConnectError {
-  return new ConnectError(`there are ${max} streams of audit events ${where} already`, Code.ResourceExhausted)
+function tooMany(max: number, where: string): DomainError {
+  return new DomainError('audit_stream_limit_reached', `there are ${max} streams of audit events ${where} already`)
 }

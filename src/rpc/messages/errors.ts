@@ -74,6 +74,7 @@ const WIRE = {
   console_session_not_found: [Code.NotFound, 'CONSOLE_SESSION_NOT_FOUND'],
   console_session_invalid: [Code.Unauthenticated, 'CONSOLE_SESSION_INVALID'],
   console_limit_reached: [Code.ResourceExhausted, 'CONSOLE_LIMIT_REACHED'],
+  audit_stream_limit_reached: [Code.ResourceExhausted, 'AUDIT_STREAM_LIMIT_REACHED'],
   audit_position_invalid: [Code.InvalidArgument, 'AUDIT_POSITION_INVALID'],
   audit_position_unknown: [Code.OutOfRange, 'AUDIT_POSITION_UNKNOWN'],
   webhook_not_found: [Code.NotFound, 'WEBHOOK_NOT_FOUND'],

@@ -129,9 +129,11 @@ describe('keyturn audit --follow', () => {
   })
 
   it('fails at once if there is no server, and when the position is none', async () => {
-    const none = await follow('--json', '--after', 'x')
+    const none = await follow('--after', 'x')
     expect((await none.closed)[0]).toBe(1)
     expect(none.output.stderr).toContain('AUDIT_POSITION_INVALID')
+    expect(none.output.stderr).not.toContain('to go on here')
+    expect(none.output.stdout).toBe('')
     const { KEYTURN_CREDENTIALS: file = '' } = clientEnv
     const text = await readFile(file, 'utf8')
     const nowhere = join(b.dataDir, 'nowhere.json')

@@ -340,7 +340,8 @@ export declare const AuditService: GenService<{
    * The first response comes at once, and another one at least every 15 seconds, also without events. The right of the caller is checked
    * before each response. A stream ends with `UNAUTHENTICATED` or `PERMISSION_DENIED` when the right is lost, as when the access token
    * expires, and with `UNAVAILABLE` after an hour, or when the server stops or does not reach its database: call again after the last
-   * position. A caller may have 10 streams of a server process, and all callers together 100: others are refused with `RESOURCE_EXHAUSTED`.
+   * position. A caller may have 10 streams of a server process, and all callers together 100: others are refused with `RESOURCE_EXHAUSTED`
+   * (`AUDIT_STREAM_LIMIT_REACHED`).
    *
    * @generated from rpc iam.audit.v2.AuditService.FollowAuditEvents
    */
