@@ -23,6 +23,7 @@ export function describeInstanceReader(current: () => Database): void {
         version: 0,
         changedAt: null,
         issuer: null,
+        standby: null,
         ring: [],
         sealedActiveKey: null,
         // As it is for instances that existed before there was a policy.
