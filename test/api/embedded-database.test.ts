@@ -1,6 +1,7 @@
 /**
  * A server and the commands on the embedded database, and the master key that Keyturn made for it.
  */
+import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Code, ConnectError } from '@connectrpc/connect'
@@ -150,7 +151,7 @@ describe('while no server has the data directory', () => {
     it('goes on with the same new key after it was cut off with both in the file', async () => {
       const [newer, before] = [generateMasterKey(), await masterKeys()]
       await writeFile(masterKeyFile(), `${newer},${before}\n`)
-      await writeFile(`${masterKeyFile()}.1234.new`, 'a draft that was left behind')
+      await writeFile(`${masterKeyFile()}.${randomUUID()}.new`, 'a draft that was left behind')
       expect(await keyturn(['master-key', 'rotate'])).toMatchObject({ code: 0, stderr: '' })
       expect(await masterKeys()).toBe(newer)
       expect(await openAll(newer, before)).toBeGreaterThan(1)

@@ -96,10 +96,16 @@ export const configurations: fc.Arbitrary<Configuration> = fc
             algorithms: fc.subarray([...ASSERTION_ALGORITHMS].slice(0, 3)),
             maxLifetimeSeconds: fc.constantFrom(0, 600),
             keys: fc.oneof(
-              fc.array(publicKey, { minLength: 1, maxLength: 2 }).map((keys) => ({
-                kind: 'given' as const,
-                keys: keys.map(({ publicJwk }) => publicJwk),
-              })),
+              fc
+                .uniqueArray(publicKey, {
+                  minLength: 1,
+                  maxLength: 2,
+                  selector: ({ publicJwk }) => JSON.stringify(publicJwk),
+                })
+                .map((keys) => ({
+                  kind: 'given' as const,
+                  keys: keys.map(({ publicJwk }) => publicJwk),
+                })),
               fc.constantFrom(60_000, 90_000).map((maxStalenessSeconds) => ({
                 kind: 'fetched' as const,
                 source: issuer.startsWith('spiffe')
