@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals'
+import { eventually } from '../support/eventually.ts'
 import { requestToken } from '../support/web-key-client.ts'
 import { describeConsole } from './console-tests.ts'
 
@@ -36,7 +37,7 @@ describeConsole('the service users in the console', (test) => {
     expect([page.url(), await page.evaluate(mayBeLeft)]).toEqual([place, false])
     expect(await dialog().textContent()).toContain(secret)
     await dialog().getByLabel('I have saved it').check()
-    expect(await page.evaluate(mayBeLeft)).toBe(true)
+    await eventually(async () => expect(await page.evaluate(mayBeLeft)).toBe(true))
     await dialog().getByRole('button', { name: 'Close' }).click()
     await dialog().waitFor({ state: 'detached' })
     expect(await test.page.content()).not.toContain(secret)

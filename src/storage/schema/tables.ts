@@ -153,12 +153,12 @@ interface ClientSecretTable {
   last_use_date: ColumnType<Date | null, Date | null | undefined>
 }
 
-interface InstanceMemberTable {
+export interface InstanceMemberTable {
   user_id: string
   role: string
 }
 
-interface ProjectMemberTable {
+export interface ProjectMemberTable {
   user_id: string
   project_id: string
   role: string
