@@ -58,7 +58,7 @@ export function changeableUser(
 
 /**
  * Checks a change of a user that the caller may change at all (`changeableUser`): grants of another project need the permission over that
- * project too, nobody gets hold of a permission that it does not have, and a user that is reached only by itself keeps to the rules of
+ * project too, the caller gets hold of no permission that it does not have, and a user that is reached only by itself keeps to the rules of
  * self service.
  *
  * @param clock The time now, by which secrets expire.
@@ -112,7 +112,7 @@ function assertReachesProject(
 }
 
 /**
- * Nobody grants what they do not have, and nobody makes a credential of a user who has more than themselves.
+ * Refuses privilege escalation: to grant a permission that the caller does not have, or to make a credential of a user who has one.
  *
  * @throws {DomainError} `permission_not_held`.
  */

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 
 const TIME_LIMIT_MILLIS = 60_000
-/** How long output is read after the program has ended. A child of it may keep it open for ever. */
+/** How long output is read after the program has ended. A child of it may keep it open without an end. */
 const OUTPUT_LIMIT_MILLIS = 1_000
 const MAX_CHARACTERS = 4096
 
