@@ -2,6 +2,7 @@
  * `iam.config.v2.ConfigService` on two replicas.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import type { Plan } from '../../gen/iam/config/v2/plan_pb.js'
 import { ProjectMemberRole } from '../../gen/iam/project/v2/project_pb.js'
 import { InstanceRole } from '../../gen/iam/user/v2/service_user_pb.js'
@@ -232,6 +233,22 @@ describe('the label of a configuration', () => {
     expect(mistakes).toMatchObject([{ path: 'projects[0]', reason: 'CONFIGURATION_LABEL_TAKEN' }])
     const taken = await planOf(configuration, { label: 'team-b', takeOver: true })
     expect(taken.takenOver.map(nameOf)).toEqual(['PROJECT mill'])
+  })
+
+  it('is refused for pruning on more users than one plan is made on', async () => {
+    await admin.configurations.applyConfiguration({ configuration: { projects: [{ name: 'crowd' }] }, label: 'crowd' })
+    const { db } = instance.database
+    await sql`
+      insert into service_users (user_id, project_id, name, enabled, client_credentials_enabled, creation_date, configuration_label)
+      select gen_random_uuid(), project_id, 'u' || number, true, true, now(), 'crowd'
+        from projects, generate_series(1, 10001) number where projects.name = 'crowd'`.execute(db)
+    const crowd = { configuration: { projects: [{ name: 'crowd' }] }, label: 'crowd' }
+    for (const method of ['planConfiguration', 'applyConfiguration'] as const)
+      expect(await refusalOf(admin.configurations[method]({ ...crowd, prune: true }))).toMatchObject({
+        reason: 'CONFIGURATION_TOO_LARGE',
+      })
+    await planOf(crowd.configuration, { label: 'crowd' })
+    await sql`delete from service_users where configuration_label = 'crowd'`.execute(db)
   })
 
   it('limits what pruning deletes', async () => {

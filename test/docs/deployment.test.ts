@@ -363,6 +363,6 @@ describe('the workflow', () => {
   it('runs the gate', () => {
     const workflow = parse(read('.github/workflows/ci.yml')) as { jobs: { check: { steps: { run?: string }[] } } }
     expect(workflow.jobs.check.steps.map(({ run }) => run)).toContain('bash .ci/run')
-    expect(read('.ci/run')).toContain('npm ci\nnpm test')
+    expect(read('.ci/run')).toMatch(/^npm ci$.*^npm test /ms)
   })
 })

@@ -2,7 +2,9 @@
  * Reads the part of an instance that a configuration is about, and the part that becomes one.
  */
 import { type Kysely, sql } from 'kysely'
+import { MAX_CONFIGURED_USERS } from '../../domain/configuration/configuration.ts'
 import type { ConfiguredState } from '../../domain/configuration/plan.ts'
+import { DomainError } from '../../domain/errors.ts'
 import type { Project } from '../../domain/identities/project.ts'
 import type { ServiceUser } from '../../domain/identities/service-user.ts'
 import type { PublicKeyMacs } from '../../domain/integrity.ts'
@@ -16,17 +18,26 @@ import { inChunks } from '../schema/chunks.ts'
 import type { Tables } from '../schema/tables.ts'
 import { readLabels } from './label-rows.ts'
 
+/** Users that one plan is made on: as many as a configuration may have, and as many that it prunes. */
+const MAX_USERS = 2 * MAX_CONFIGURED_USERS
+
 interface Reading {
   readonly db: Parameters<typeof readRotation>[0]
   readonly macs: PublicKeyMacs
 }
 
-/** The state that a plan is made on. */
+/** The state that a plan is made on. @throws {DomainError} `configuration_too_large`. */
 export async function readConfiguredState(
   { db, macs }: Reading,
   subject: ConfigurationSubject,
 ): Promise<ConfiguredState> {
   const userIds = await findUserIds(db, subject)
+  if (userIds.length > MAX_USERS) {
+    throw new DomainError(
+      'configuration_too_large',
+      `more than ${MAX_USERS} service users have the label or a name of the configuration: give parts of them labels of their own`,
+    )
+  }
   const users = await readUsers({ db, macs }, userIds)
   const projects = await readProjectsByIds(db, [...(await findProjectIds(db, subject)), ...users.flatMap(projectsOf)])
   const trustedIssuers = await readTrustedIssuers(db, macs)
@@ -114,7 +125,8 @@ async function findUserIds(db: Kysely<Tables>, { users, label }: ConfigurationSu
     sql`
     select u.user_id as id from service_users as u join projects as p using (project_id)
     join unnest(${projects}::text[], ${names}::text[]) as wanted (project, name) on wanted.project = p.name and wanted.name = u.name
-    union select user_id from service_users where configuration_label = ${label}::text`,
+    union select user_id from service_users where configuration_label = ${label}::text
+    limit ${MAX_USERS + 1}`,
   )
 }
 
